@@ -84,7 +84,7 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if any(isinstance(each, dict | list) for each in values_at(value, deepest)):
+    if any(isinstance(inner, dict | list) for inner in values_at(value, deepest)):
         raise RigError(f"{path}: nested deeper than {deepest} levels")
     return value
 
@@ -94,7 +94,7 @@ def files_below(place: Path, ending: str = ".json") -> list[Path]:
 
     Raises RigError for a folder with too much in it, such as a whole file system.
     """
-    found, waiting, seen = [], [place], 0
+    files, waiting, seen = [], [place], 0
     try:
         while waiting:
             with os.scandir(waiting.pop()) as entries:
@@ -103,14 +103,14 @@ def files_below(place: Path, ending: str = ".json") -> list[Path]:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(Path(entry.path))
                     elif entry.name.endswith(ending) and entry.is_file():
-                        found.append(Path(entry.path))
+                        files.append(Path(entry.path))
             if seen > MOST_ENTRIES:
                 raise RigError(
                     f"{place}: holds more than {MOST_ENTRIES} files; name the folder with those you mean"
                 )
     except OSError as error:
         raise RigError(f"{error.filename or place}: cannot be read: {error.strerror or error}") from error
-    return sorted(found)
+    return sorted(files)
 
 
 def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
@@ -140,14 +140,13 @@ def values_at(value: Json, depth: int) -> Sequence[Json]:
     """The values at this depth of lists and objects in a JSON value; none if it is not that deep."""
     level = [value]
     for _ in range(depth):
-        level = [inner for each in level for inner in _inner(each)]
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
     return level
-
-
-def _inner(value: Json) -> Iterable[Json]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 @contextmanager
@@ -162,12 +161,12 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
         target = real(path)
-        kind = _kind(target)
-        if kind is not None and not stat.S_ISREG(kind):
+        is_there = target.exists()
+        if is_there and not target.is_file():
             with target.open("w", encoding="utf-8", errors=HALVES, newline="") as file:
                 yield file
             return
-        if kind is not None and not force:
+        if is_there and not force:
             raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
         with _replacing(target) as file:
             yield file
@@ -184,24 +183,24 @@ def filling(directory: Path) -> Iterator[Path]:
     """
     part = temporary_path(directory, "part")
     try:
-        new = [each for each in (directory, *directory.parents) if not each.exists()]
+        new = [folder for folder in (directory, *directory.parents) if not folder.exists()]
         if not new and (not directory.is_dir() or any(directory.iterdir())):
             raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
         moved: list[Path] = []
         try:
             part.mkdir(parents=True)
             yield part
-            for each in sorted(part.iterdir()):
-                moved.append(each.rename(directory / each.name))
+            for file in sorted(part.iterdir()):
+                moved.append(file.rename(directory / file.name))
             part.rmdir()
         except BaseException:
             with suppress(OSError):
-                for each in moved:
-                    each.rename(part / each.name)
+                for file in moved:
+                    file.rename(part / file.name)
             shutil.rmtree(part, ignore_errors=True)
-            for each in new:
+            for folder in new:
                 with suppress(OSError):
-                    each.rmdir()
+                    folder.rmdir()
             raise
     except OSError as error:
         raise RigError(f"{directory}: cannot be written: {error.strerror or error}") from error
@@ -227,8 +226,8 @@ def _finite(value: Any) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
@@ -238,9 +237,8 @@ def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
     unless they are wanted `raw`; see OWASP, "CSV Injection".
     """
     line = io.StringIO()
-    shown = cells if raw else (inert(cell) for cell in cells)
     # Cells with one of the terminator's characters are quoted, so it must be one that is in texts.
-    csv.writer(line, lineterminator="\r\n").writerow(shown)
+    csv.writer(line, lineterminator="\r\n").writerow(cells if raw else map(inert, cells))
     return line.getvalue().removesuffix("\r\n")
 
 
@@ -250,14 +248,6 @@ def inert(cell: object) -> object:
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def _kind(path: Path) -> int | None:
-    """The mode of what is at a path; None if nothing is. Raises OSError."""
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """What a model is to the rest of rig: something that answers a request with a prediction, piece by piece.
 
-The llama.cpp engine, the oracle and the scripted models of the tests are equal citizens of this protocol.
+The llama.cpp engine, the oracle and the scripted models of the tests are equal.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, TypeAlias
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.errors import ErrorKind
@@ -198,23 +197,34 @@ Notify: TypeAlias = Callable[[str], None]
 """Told in one line what a person should know that is not part of the result."""
 
 
-class Model(Protocol):
-    """Anything that predicts. Not thread-safe unless an implementation says so."""
+class Model:
+    """Anything that predicts. Not thread-safe unless an implementation says so.
 
-    @property
-    def name(self) -> str:
-        """How the arm is called: the registry name, the file's stem, or `oracle`."""
-        ...
+    Most override `predict`, and predict their steps one after another, in the order in which they were begun.
+    One that goes on with several at once overrides `begin` and `advance`.
+    """
+
+    name: str
+    """How the arm is called: the registry name, the file's stem, or `oracle`."""
+
+    def __init__(self, slots: int = 1) -> None:
+        self._slots = slots
+        self._begun: list[tuple[int, Request, OnPiece]] = []
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
         """Every property of the model and its settings that can change an answer, as flat JSON values."""
-        ...
+        raise NotImplementedError
 
     @property
     def slots(self) -> int:
         """How many steps it can predict at once."""
-        ...
+        return self._slots
+
+    @property
+    def uses_siblings(self) -> bool:
+        """Whether requests shall have what another model answered."""
+        return False
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Get ready for requests that begin like this one, which has no messages.
@@ -223,82 +233,37 @@ class Model(Protocol):
         the fingerprint that it had when a run began that is resumed: it answers in the way of then, where it
         still can. The fingerprint is complete only after this.
         """
-        ...
 
     def obstacle(self, opening: Request) -> str | None:
         """Why no request that begins like this one can be answered; None if one may be."""
-        ...
+        return None
+
+    def room(self, request: Request) -> int | None:
+        """The tokens left behind this prompt and the longest answer; negative where they do not fit.
+
+        None if only asking shows whether they do.
+        """
+        return None
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Predict one step, calling `on_piece` as text appears.
 
         Failures of generation are returned as predictions with an `error`; an exception is a bug.
         """
-        ...
+        self.begin(0, request, on_piece)
+        while True:
+            for _, prediction in self.advance():
+                return prediction
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Take on a step in a slot that has none, without predicting anything yet."""
-        ...
+        self._begun.append((slot, request, on_piece))
 
     def advance(self) -> list[tuple[int, Prediction]]:
         """Go on for a moment with all steps under way; those that this has finished, by slot.
 
         What a listener raises comes through; all steps are then given up.
         """
-        ...
-
-    def close(self) -> None:
-        """Free what the model holds. Calling it twice is harmless."""
-        ...
-
-
-@runtime_checkable
-class Measuring(Protocol):
-    """A model that can say whether a prompt leaves room for an answer, before it is asked."""
-
-    def room(self, request: Request) -> int:
-        """The tokens left behind this prompt and the longest answer; negative where they do not fit."""
-        ...
-
-
-@runtime_checkable
-class Drafting(Protocol):
-    """A model that can use what another one answered."""
-
-    @property
-    def uses_siblings(self) -> bool:
-        """Whether requests shall have one."""
-        ...
-
-
-class OneByOne(ABC):
-    """A model that predicts its steps one after another, in the order in which they were begun."""
-
-    def __init__(self, slots: int = 1) -> None:
-        self._slots = slots
-        self._begun: list[tuple[int, Request, OnPiece]] = []
-
-    @property
-    def slots(self) -> int:
-        return self._slots
-
-    @abstractmethod
-    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        """Predict one step."""
-
-    def prepare(  # noqa: B027 - most have no need
-        self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None
-    ) -> None:
-        """Nothing to get ready."""
-
-    def obstacle(self, opening: Request) -> str | None:
-        """None: most have room for anything."""
-        return None
-
-    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        self._begun.append((slot, request, on_piece))
-
-    def advance(self) -> list[tuple[int, Prediction]]:
         slot, request, on_piece = self._begun.pop(0)
         try:
             return [(slot, self.predict(request, on_piece))]
@@ -306,5 +271,9 @@ class OneByOne(ABC):
             self._begun.clear()
             raise
 
-    def close(self) -> None:  # noqa: B027 - most have no need
-        """Nothing to free."""
+    def close(self) -> None:
+        """Free what the model holds. Calling it twice is harmless."""
+
+
+class OneByOne(Model):
+    """A model that answers at once, such as an oracle: it keeps nobody waiting, however few slots it has."""

@@ -66,8 +66,8 @@ def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
         given: Any = by_schema.setdefault(schema, ExternalForm(prompt.schema))
         forms[prompt.id] = Form(given, given.language)
     inside: Any = model
-    inside._prompts = _ExternalPrompts({prompt.id: prompt for prompt in prompts})
-    inside._form = lambda request: forms[request.tools[0].name]
+    inside.prompts = _ExternalPrompts({prompt.id: prompt for prompt in prompts})
+    inside.form = lambda request: forms[request.tools[0].name]
     return [
         Request(StepKey(prompt.id, 0, 0), "", (ToolDoc(prompt.id, "", {}),), "", ()) for prompt in prompts
     ]
@@ -76,5 +76,5 @@ def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
 def rendered(model: LlamaCppModel, request: Request) -> tuple[Segments, JsonObject]:
     """The prompt of a request as the model reads it, and the schema of its answer."""
     inside: Any = model
-    form = inside._form(request)
-    return tuple(inside._prompts.build(request, form.format)), form.language.schema
+    form = inside.form(request)
+    return tuple(inside.prompts.build(request, form.format)), form.language.schema

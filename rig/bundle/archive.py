@@ -13,7 +13,7 @@ import subprocess
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -61,23 +61,35 @@ def digest_of(path: Path) -> Digest:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def copied(blocks: Iterable[bytes], write: Callable[[bytes], object] | None = None) -> Digest:
+    """The digest of some blocks, which are written on as they come."""
+    digest, size = hashlib.sha256(), 0
+    for block in blocks:
+        digest.update(block)
+        size += len(block)
+        if write:
+            write(block)
+    return Digest(digest.hexdigest(), size)
+
+
+def blocks_of(file: BinaryIO) -> Iterator[bytes]:
+    """The content of an open file from where it stands."""
+    return iter(lambda: file.read(_BLOCK), b"")
+
+
 def write(target: Path, suffix: str, members: Iterable[Member], digest_as: Callable[[str], Digest]) -> None:
-    """Write an archive, compressed as its suffix says. `known` is what a member must be, by its name.
+    """Write an archive, compressed as its suffix says. `digest_as` is what a member must be, by its name.
 
     Raises OSError, and RigError for a file that has changed meanwhile or has a name that is too long.
     """
     with target.open("wb") as file, _compressing(file, suffix) as archive:
         for member in members:
-            listed, digest, size = digest_as(member.name), hashlib.sha256(), 0
+            listed = digest_as(member.name)
             archive.write(_header(member, listed.size))
             with member.source.open("rb") as source:
-                while block := source.read(_BLOCK):
-                    digest.update(block)
-                    size += len(block)
-                    archive.write(block)
-            if Digest(digest.hexdigest(), size) != listed:
-                raise RigError(f"{member.source}: changed while it was packed; pack again")
-            archive.write(bytes(-size % _RECORD))
+                if copied(blocks_of(source), archive.write) != listed:
+                    raise RigError(f"{member.source}: changed while it was packed; pack again")
+            archive.write(bytes(-listed.size % _RECORD))
         archive.write(bytes(2 * _RECORD))
 
 
@@ -98,19 +110,18 @@ def _header(member: Member, size: int) -> bytes:
 
 @contextmanager
 def _compressing(file: BinaryIO, suffix: str) -> Iterator[Any]:
-    if suffix == ".tar.gz":
-        with gzip.GzipFile("", "wb", 6, file, mtime=0) as archive:
+    if suffix == ".tar.zst":
+        options = ["-q", "-6", "-T0", "-c"]
+        with _zstd(options, subprocess.PIPE, file) as process, cast(BinaryIO, process.stdin) as archive:
             yield archive
     elif suffix == ".tar.xz":
         with lzma.LZMAFile(file, "wb", preset=2) as archive:
             yield archive
-    elif suffix == ".tar.zst":
-        with _zstd(["-q", "-6", "-T0", "-c"], stdin=subprocess.PIPE, stdout=file) as process:
-            assert process.stdin is not None
-            with process.stdin as archive:
-                yield archive
     else:
-        yield file
+        with (
+            gzip.GzipFile("", "wb", 6, file, mtime=0) if suffix == ".tar.gz" else nullcontext(file) as archive
+        ):
+            yield archive
 
 
 @contextmanager
@@ -134,9 +145,7 @@ def _zstd(
 
 @contextmanager
 def reading(path: Path) -> Iterator["Stream"]:
-    """The content of an archive, decompressed as its first bytes say. Raises RigError for any content that
-    fails.
-    """
+    """The content of an archive, decompressed as its first bytes say. Raises RigError where that fails."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file, _blocks(file) as blocks:
@@ -152,16 +161,15 @@ def _blocks(file: BinaryIO) -> Iterator[Iterator[bytes]]:
     file.seek(0)
     if magic.startswith(b"\x1f\x8b"):
         with gzip.GzipFile(fileobj=file) as archive:
-            yield iter(lambda: archive.read(_BLOCK), b"")
+            yield blocks_of(cast(BinaryIO, archive))
     elif magic == b"\xfd7zXZ\0":
         yield _xz(file)
     elif magic.startswith(b"\x28\xb5\x2f\xfd"):
         os.lseek(file.fileno(), 0, os.SEEK_SET)  # where its reader is, which Python may be ahead of
         with _zstd(["-qdc"], stdin=file, stdout=subprocess.PIPE) as process:
-            output = cast(BinaryIO, process.stdout)
-            yield iter(lambda: output.read(_BLOCK), b"")
+            yield blocks_of(cast(BinaryIO, process.stdout))
     else:
-        yield iter(lambda: file.read(_BLOCK), b"")
+        yield blocks_of(file)
 
 
 def _xz(file: BinaryIO) -> Iterator[bytes]:

@@ -1,12 +1,11 @@
 """Check a bundle against its own checksums, without unpacking it."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rig.bundle.archive import Digest, Stream, digest_of, reading
+from rig.bundle.archive import Digest, Stream, copied, digest_of, reading
 from rig.bundle.contents import MANIFEST, SUMS, TOP, sums
 from rig.errors import RigError
 
@@ -42,8 +41,7 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
         raise RigError(f"{path}: not a rig bundle: it does not begin with {TOP}/{MANIFEST}")
     text = b"".join(content)
     listed = _listed(path, text)
-    written = sums(Digest(hashlib.sha256(text).hexdigest(), len(text)), listed).encode()
-    left = {SUMS: Digest(hashlib.sha256(written).hexdigest(), len(written)), **listed}
+    left = {SUMS: copied([sums(copied([text]), listed).encode()]), **listed}
     count, differing = len(left) + 1, []
     for name, size, content in members:
         inside = name.removeprefix(f"{TOP}/")
@@ -52,12 +50,8 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
             differing.append((name, "is not in the list, or twice in the bundle"))
         elif size != digest.size:
             differing.append((inside, f"{size} bytes instead of {digest.size}"))
-        else:
-            own = hashlib.sha256()
-            for block in content:
-                own.update(block)
-            if own.hexdigest() != digest.sha256:
-                differing.append((inside, "its SHA-256 is another"))
+        elif copied(content) != digest:
+            differing.append((inside, "its SHA-256 is another"))
         if len(differing) > count:
             raise RigError(f"{path}: contains files that it does not list; not read further")
     return count, [*differing, *((name, "is missing") for name in left)]

@@ -7,7 +7,6 @@ projects").
 
 import base64
 import csv
-import hashlib
 import io
 import json
 import os
@@ -25,6 +24,7 @@ from packaging.tags import sys_tags
 from packaging.utils import canonicalize_name
 
 from rig import DISTRIBUTION
+from rig.bundle.archive import blocks_of, copied
 from rig.errors import RigError
 from rig.paths import CHECKOUT
 
@@ -37,8 +37,6 @@ LEFT_OUT: Mapping[str, tuple[str, ...]] = {"torch": ("torch/test/", "torch/inclu
 _TIME = (1980, 1, 1, 0, 0, 0)
 _OF_AN_INSTALLATION = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json"})
 """What pip writes beside what was in the wheel."""
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +205,13 @@ def _write(path: Path, name: str, members: Sequence[_File], info: str) -> None:
 
 def _add(archive: zipfile.ZipFile, member: _File) -> tuple[str, int]:
     """Copy a file into the archive; its hash as RECORD has it, and its size in bytes."""
-    digest = hashlib.sha256()
     with member.source.open("rb") as file:
         status = os.fstat(file.fileno())
         entry = _entry(member.name, executable=bool(status.st_mode & 0o100))
         entry.file_size = status.st_size
         with archive.open(entry, "w") as target:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-                target.write(block)
-    return base64.urlsafe_b64encode(digest.digest()).decode().rstrip("="), entry.file_size
+            digest = copied(blocks_of(file), target.write)
+    return base64.urlsafe_b64encode(bytes.fromhex(digest.sha256)).decode().rstrip("="), entry.file_size
 
 
 def _entry(name: str, *, executable: bool) -> zipfile.ZipInfo:

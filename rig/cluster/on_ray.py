@@ -51,7 +51,7 @@ def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify],
     kind, _, address = where.partition(":")
     if kind != "ray":
         raise RigError(f"--on {where}: give ray, or ray:ADDRESS of a cluster that is running")
-    return partial(_load_workers, load, address)
+    return lambda notify: Workers(RayCluster(load, address, notify), notify)
 
 
 def disconnect() -> None:
@@ -68,10 +68,6 @@ def disconnect() -> None:
     latest = _own_folder() / _RAY / "session_latest"
     if not latest.exists():
         latest.unlink(missing_ok=True)
-
-
-def _load_workers(load: Callable[[Notify], Model], address: str, notify: Notify) -> Model:
-    return Workers(RayCluster(load, address, notify), notify)
 
 
 class RayCluster:

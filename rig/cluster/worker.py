@@ -13,7 +13,7 @@ from time import monotonic
 from rig.calls import Json
 from rig.engine.files.checksums import sha256_of
 from rig.errors import RigError
-from rig.models import Drafting, Model, Piece, Prediction, Request
+from rig.models import Model, Piece, Prediction, Request
 from rig.paths import cache_directory, models_directory
 from rig.temporary import put_in_place, temporary_folder
 
@@ -103,14 +103,10 @@ class Worker:
 
     def prepare(
         self, opening: Request, slots: int | None, before: Mapping[str, Json] | None
-    ) -> tuple[dict[str, Json], int]:
-        """Get ready: the fingerprint, and how many steps the model can predict at once."""
+    ) -> tuple[dict[str, Json], int, bool]:
+        """Get ready: the fingerprint, how many steps at once, and whether answers of others are of use."""
         self._model.prepare(opening, slots, before)
-        return dict(self._model.fingerprint), self._model.slots
-
-    def uses_siblings(self) -> bool:
-        """Whether the model drafts from the answers of another arm."""
-        return isinstance(self._model, Drafting) and self._model.uses_siblings
+        return dict(self._model.fingerprint), self._model.slots, self._model.uses_siblings
 
     def obstacle(self, opening: Request) -> str | None:
         """Why no prompt that begins so can be answered, None if it can."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from rig.calls import Json
 from rig.errors import RigError
-from rig.models import Notify, OnPiece, Prediction, Request
+from rig.models import Model, Notify, OnPiece, Prediction, Request
 from rig.words import counted
 
 
@@ -20,23 +20,18 @@ class Cluster(Protocol):
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
         """The model's name, and actors that have it loaded: as many as there is room for at present."""
-        ...
 
     def call(self, actor: Any, name: str, *values: Any) -> Any:
         """Begin a call of an actor; `result` takes what this returns."""
-        ...
 
     def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
         """One of these calls that has ended, None if none has."""
-        ...
 
     def result(self, call: Any) -> Any:
         """The result of a call. Raises WorkerLost, and what was raised there."""
-        ...
 
     def end(self, actor: Any) -> None:
         """End an actor."""
-        ...
 
 
 @dataclass(slots=True)
@@ -58,7 +53,7 @@ class _Worker:
     call: Any = None
 
 
-class Workers:
+class Workers(Model):
     """The same model in several actors. Each slot belongs to one of them, so that prompts stay cached.
 
     The steps of an actor that is lost are asked again of the others: a conversation goes on where it was, as
@@ -68,6 +63,11 @@ class Workers:
     AGAIN_S = 120.0
     """For how long actors are waited for when all are lost."""
 
+    name = ""
+    fingerprint: Mapping[str, Json] = {}
+    slots = 1
+    uses_siblings = False
+
     def __init__(self, cluster: Cluster, notify: Notify) -> None:
         self._cluster = cluster
         self._notify = notify
@@ -75,17 +75,14 @@ class Workers:
         self._homes: dict[int, tuple[_Worker, int]] = {}
         self._slots_each = 1
         self._opening: Request | None = None
-        self.fingerprint: Mapping[str, Json] = {}
-        self.uses_siblings = False
-        self.slots = 1
         self.name, self._actors = cluster.spawn(notify, patience_s=self.AGAIN_S)
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Get all actors ready in the same way: the first decides what is left open."""
         self._opening = opening
         first, *others = [worker.actor for worker in self._workers] or self._actors
-        self.fingerprint, self._slots_each = self._ask(first, "prepare", opening, slots, before)
-        self.uses_siblings = self._ask(first, "uses_siblings")
+        prepared = self._ask(first, "prepare", opening, slots, before)
+        self.fingerprint, self._slots_each, self.uses_siblings = prepared
         calls = [
             self._cluster.call(actor, "prepare", opening, self._slots_each, self.fingerprint)
             for actor in others
@@ -104,13 +101,6 @@ class Workers:
         """Why no prompt that begins so can be answered, None if it can; the first actor knows."""
         obstacle: str | None = self._ask(self._workers[0].actor, "obstacle", opening)
         return obstacle
-
-    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        """One step alone."""
-        self.begin(0, request, on_piece)
-        while True:
-            for _, prediction in self.advance():
-                return prediction
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Give a step to the actor that the slot belongs to."""

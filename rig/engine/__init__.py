@@ -4,8 +4,7 @@ Importing this package does not load llama.cpp; `load` does.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,34 +64,25 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Mod
     return load_with_llama_cpp(path, settings, name, notify)
 
 
-@contextmanager
-def keeping(path: Path | None) -> Iterator[None]:
+def keeping(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, keep the weights of a file that are open, for an arm that loads the same."""
-    if path is None:
-        yield
-        return
     from rig.engine.memory.weights import keeping_weights
 
-    with keeping_weights(path):
-        yield
+    return keeping_weights(path)
 
 
 def has_room(path: Path | None) -> bool:
     """Whether a file, if it is one, can be loaded beside what is loaded, and just as if it were alone."""
-    if path is None or not path.is_file():
-        return True
     from rig.engine.memory.devices import has_room as has_memory
 
-    return has_memory(path)
+    return path is None or not path.is_file() or has_memory(path)
 
 
 def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, read the file that will be loaded next, if there is memory for it."""
-    if path is None:
-        return nullcontext()
     from rig.engine.memory.weights import reading_ahead
 
-    return reading_ahead(path)
+    return reading_ahead(path) if path else nullcontext()
 
 
 def apply_adapter(adapter: "Adapter | None", model: Model) -> None:

@@ -16,7 +16,7 @@ from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
 from rig.judging.voting import Verdict
 from rig.methods.episode import Ask, Asking, Episode
 from rig.metrics import Score
-from rig.models import Measuring, Prediction, Request, StepKey, Usage
+from rig.models import Model, Prediction, Request, StepKey, Usage
 from rig.solutions.judgements import Judgement
 
 JUDGE = "judge"
@@ -82,14 +82,17 @@ class Memory:
 
     def __init__(self) -> None:
         self.answers: dict[str, Prediction] = {}
-        self.measuring: Measuring | None = None
+        self.judge: Model | None = None
 
     def cut(self, ask: Callable[[Cut], Request]) -> Cut:
         """The least cut with which a request leaves room for an answer."""
-        measuring = self.measuring
-        if measuring is None:
-            return Cut()
-        return fit(lambda cut: measuring.room(ask(cut)) >= 0)
+        judge = self.judge
+
+        def has_room(cut: Cut) -> bool:
+            room = judge.room(ask(cut)) if judge else None
+            return room is None or room >= 0
+
+        return fit(has_room)
 
 
 class Votes(Episode, Generic[Result]):

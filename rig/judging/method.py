@@ -31,7 +31,7 @@ from rig.methods import paper
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
-from rig.models import Measuring, Model, Request, StepKey
+from rig.models import Model, Request, StepKey
 from rig.solutions.decisions import DEFAULTS, Rules
 from rig.solutions.judgements import Judgement, judgements_of
 from rig.solutions.reading import parse_judgement
@@ -85,8 +85,7 @@ class JudgingSetup(Setup, ABC):
 
     def meet(self, models: Mapping[str, Model]) -> None:
         """Measure prompts by the judge that judges now."""
-        judge = models[JUDGE]
-        self.memory.measuring = judge if isinstance(judge, Measuring) else None
+        self.memory.judge = models[JUDGE]
 
     def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
         """Know what the judge said of queries before."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rig.episodes import PlayedTurn
@@ -57,29 +58,23 @@ class StoredEvents:
         *,
         seeded: bool = False,
     ) -> None:
-        self._run = run
+        self.run = run
+        """The run as it is stored now."""
         self._store = store
         self._conversations = conversations
         self._known = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in known}
         self._tallies = {arm.position: Totals() for arm in run.arms}
         self._errors: dict[Where, Counter[str]] = {}
-        self._begun: set[int] = set()
+        self.begun: set[int] = set()
+        """The arms that were announced."""
         self._through: set[int] = set()
         if seeded:
             for arm in run.arms:
                 self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
 
-    def knows_arm(self, position: int) -> bool:
-        """Whether an arm was announced. If not, a run that is still going has to be read again before."""
-        return position in self._begun
-
-    def update(self, run: StoredRun) -> None:
-        """Take in what is now known about the arms."""
-        self._run = run
-
     def start(self) -> RunStarted:
         """The first event."""
-        run = self._run
+        run = self.run
         return RunStarted(
             run=run.id,
             store=self._store,
@@ -113,13 +108,15 @@ class StoredEvents:
         self._errors[where].update(errors_of(played))
         if score is not None and is_counted:
             tally.add_score(score)
-        yield Moment(_rest(played), TurnFinished(where, played.turn, tally.counts, tally.speed))
+        _, rest = _tempo(played)
+        yield Moment(rest, TurnFinished(where, played.turn, tally.counts, tally.speed))
         if score is not None:
-            yield Moment(0, self._finished(where, score))
+            errors = dict(self._errors[where])
+            yield Moment(0, ConversationFinished(where, score, tally.counts, tally.speed, errors))
 
     def end(self, run: StoredRun) -> Iterator[Moment]:
         """What ends a run that was told as far as it is stored: its arms with their stored numbers."""
-        self._run = run
+        self.run = run
         for arm in run.arms:
             if arm.fingerprint is not None or arm.failure is not None:
                 yield from self._begin_arm(arm.position)
@@ -129,15 +126,15 @@ class StoredEvents:
         yield Moment(0, RunFinished(run.id, interrupted=run.state != "finished"))
 
     def _begin_arm(self, position: int) -> Iterator[Moment]:
-        if position in self._begun:
+        if position in self.begun:
             return
-        for before in self._run.arms[:position]:
+        for before in self.run.arms[:position]:
             if before.failure is not None:
                 yield from self._begin_arm(before.position)
-            if before.position in self._begun - self._through:
+            if before.position in self.begun - self._through:
                 yield self._arm_through(before)
-        self._begun.add(position)
-        arm = self._run.arms[position]
+        self.begun.add(position)
+        arm = self.run.arms[position]
         yield Moment(0, ArmStarted(position))
         if arm.load_s is not None:
             # The seconds are shown, not waited for: nobody watches a replay to see a model load.
@@ -149,10 +146,6 @@ class StoredEvents:
         ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, arm.decided
         return Moment(0, ArmFinished(arm.position, *ended))
 
-    def _finished(self, where: Where, score: Counts) -> ConversationFinished:
-        tally = self._tallies[where.arm]
-        return ConversationFinished(where, score, tally.counts, tally.speed, dict(self._errors[where]))
-
 
 def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Moment]:
     """What happened within a turn, from its start to its last prediction.
@@ -163,7 +156,7 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
     """
     expected = task.expected(played.turn)
     yield Moment(0, TurnStarted(where, played.turn, *expected))
-    pace, rest = _pace(played), _rest(played)
+    pace, rest = _tempo(played)
     for number, step in enumerate(played.steps):
         prediction = step.prediction
         if step.parent is not None and step.parent != number - 1:
@@ -181,71 +174,49 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
             yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
 
 
-def _spent(played: PlayedTurn) -> float:
+def _tempo(played: PlayedTurn) -> tuple[float, float]:
+    """By how much a turn's predictions are shortened to take its time, and the seconds beside a step."""
     usages = [step.prediction.usage for step in played.steps]
-    return sum(usage.prefill_s + usage.decode_s for usage in usages)
-
-
-def _pace(played: PlayedTurn) -> float:
-    """By how much the seconds of its predictions are to be shortened for the turn to take its time."""
-    spent = _spent(played)
-    return played.wall_s / spent if spent > played.wall_s > 0 else 1.0
-
-
-def _rest(played: PlayedTurn) -> float:
-    """The seconds of a turn that were not generation, for each of its steps."""
-    return max(played.wall_s - _spent(played), 0.0) / max(len(played.steps), 1)
-
-
-class _TokenRun(NamedTuple):
-    """Tokens that came together: one that was chosen, or several that the grammar forced."""
-
-    chars: int
-    tokens: int
-    forced: bool
+    spent = sum(usage.prefill_s + usage.decode_s for usage in usages)
+    pace = played.wall_s / spent if spent > played.wall_s > 0 else 1.0
+    return pace, max(played.wall_s - spent, 0.0) / max(len(usages), 1)
 
 
 def _reading(usage: Usage) -> list[tuple[float, tuple[int, int]]]:
-    """(seconds, tokens known, tokens of the prompt) before each batch of a prompt that had to be read."""
+    """(seconds, tokens read, tokens of the prompt) before each batch of a prompt that had to be read."""
     if not usage.prefill_s:
         return []
-    known = range(usage.cached_tokens, max(usage.prompt_tokens, usage.cached_tokens + 1), _BATCH)
-    each = usage.prefill_s * _BATCH / max(usage.prompt_tokens - usage.cached_tokens, 1)
-    return [(each if number else 0.0, (tokens, usage.prompt_tokens)) for number, tokens in enumerate(known)]
+    starts = range(usage.cached_tokens, max(usage.prompt_tokens, usage.cached_tokens + 1), _BATCH)
+    batch_s = usage.prefill_s * _BATCH / max(usage.prompt_tokens - usage.cached_tokens, 1)
+    return [(batch_s if n else 0.0, (start, usage.prompt_tokens)) for n, start in enumerate(starts)]
 
 
 def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
     """(seconds, text, tokens, forced) of each piece; decoding is taken to be even over the chosen tokens."""
-    runs = _runs(prediction)
-    usage = prediction.usage
-    chosen = sum(not run.forced for run in runs)
-    each = usage.decode_s / chosen if chosen else 0.0
-    wait, start = usage.prefill_s - sum(each for each, _ in _reading(usage)), 0
-    for run in runs:
-        wait += 0.0 if run.forced else each
-        yield wait, prediction.raw[start : start + run.chars], run.tokens, run.forced
-        wait, start = 0.0, start + run.chars
+    runs, usage = _token_runs(prediction), prediction.usage
+    chosen = sum(not forced for _, _, forced in runs)
+    token_s = usage.decode_s / chosen if chosen else 0.0
+    wait, start = usage.prefill_s - sum(seconds for seconds, _ in _reading(usage)), 0
+    for chars, tokens, forced in runs:
+        wait += 0.0 if forced else token_s
+        yield wait, prediction.raw[start : start + chars], tokens, forced
+        wait, start = 0.0, start + chars
 
 
-def _runs(prediction: Prediction) -> list[_TokenRun]:
-    if not prediction.token_chars or len(prediction.token_chars) != len(prediction.token_forced):
-        return _even_runs(prediction)
-    runs: list[_TokenRun] = []
-    for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
-        if forced and runs and runs[-1].forced:
-            last = runs.pop()
-            runs.append(_TokenRun(last.chars + chars, last.tokens + 1, True))
-        else:
-            runs.append(_TokenRun(chars, 1, forced))
-    return runs
+def _token_runs(prediction: Prediction) -> list[tuple[int, int, bool]]:
+    """(characters, tokens, forced) of tokens that came together: a chosen one, or those the grammar forced.
 
-
-def _even_runs(prediction: Prediction) -> list[_TokenRun]:
-    """Of a prediction stored without its tokens' characters: as many equal pieces as it has tokens."""
+    A prediction stored without its tokens' characters comes in as many equal pieces as it has tokens.
+    """
     tokens, chars = prediction.usage.completion_tokens, len(prediction.raw)
-    if not tokens:
-        return [_TokenRun(chars, 0, False)]
-    return [
-        _TokenRun((number + 1) * chars // tokens - number * chars // tokens, 1, False)
-        for number in range(tokens)
-    ]
+    if not prediction.token_chars or len(prediction.token_chars) != len(prediction.token_forced):
+        ends = [number * chars // tokens for number in range(tokens + 1)] if tokens else []
+        return [(end - start, 1, False) for start, end in pairwise(ends)] or [(chars, 0, False)]
+    runs: list[tuple[int, int, bool]] = []
+    for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
+        if forced and runs and runs[-1][2]:
+            before, count, _ = runs.pop()
+            runs.append((before + chars, count + 1, True))
+        else:
+            runs.append((chars, 1, forced))
+    return runs

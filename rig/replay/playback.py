@@ -10,7 +10,6 @@ from rig.running.control import Control
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 """Times as fast as it was. The last shows every turn whole, without the pieces of text it was made of."""
 
-
 SLOWEST = 0.001
 """Slower than this would be to stand still."""
 
@@ -53,11 +52,11 @@ class Playback(Control):
 
     def faster(self) -> None:
         """Play at the next of the speeds."""
-        self.set_speed(min((each for each in SPEEDS if each > self._speed), default=SPEEDS[-1]))
+        self.set_speed(min((speed for speed in SPEEDS if speed > self._speed), default=SPEEDS[-1]))
 
     def slower(self) -> None:
         """Play at the speed before."""
-        self.set_speed(max((each for each in SPEEDS if each < self._speed), default=SPEEDS[0]))
+        self.set_speed(max((speed for speed in SPEEDS if speed < self._speed), default=SPEEDS[0]))
 
     def step(self) -> None:
         """Show the rest of the turn being played, or the whole next one, and pause there."""

@@ -29,13 +29,7 @@ class Player(Playback):
     """
 
     def __init__(
-        self,
-        store: Path,
-        run: str,
-        *,
-        speed: float = 1.0,
-        at_end: bool = False,
-        stay: bool = False,
+        self, store: Path, run: str, *, speed: float = 1.0, at_end: bool = False, stay: bool = False
     ) -> None:
         """Play a run from its beginning, or from its end, which goes for one in progress. What comes before
         the end is `known` then and not played.
@@ -46,9 +40,7 @@ class Player(Playback):
         self.store = store
         with Runs.open(store) as runs:
             self.stored: StoredRun = runs.get(run)
-            self.conversations = {
-                conversation.name: conversation for conversation in runs.conversations(self.stored)
-            }
+            self.conversations = {task.name: task for task in runs.conversations(self.stored)}
         self.run = self.stored.id
         self.known: list[Cell] = []
         """Finished conversations that are not played."""
@@ -105,7 +97,11 @@ class Player(Playback):
                     self._play(follower, emit)
                     if not self._stay:
                         return self.stored
-                    while not self._goes_on(follower):
+                    done = self.stored.turns_done
+                    # Until somebody writes the run again, or did.
+                    while not follower.is_written() and (
+                        not follower.changed() or follower.run().turns_done == done
+                    ):
                         self.idle(PRESENCE_S)
                     self._at_end = True
                 except Sought:
@@ -113,11 +109,6 @@ class Player(Playback):
                     self._at_end = False
                 except Stopped:
                     return follower.run()
-
-    def _goes_on(self, follower: Follower) -> bool:
-        """Whether somebody writes the run again, or did."""
-        done = self.stored.turns_done
-        return follower.is_written() or (follower.changed() and follower.run().turns_done != done)
 
     def _play(self, follower: Follower, emit: Emit) -> None:
         """From the beginning, or from what is known, to the end of the run."""
@@ -190,8 +181,8 @@ class Player(Playback):
     ) -> None:
         if entry.where == self.until:
             self.until = None
-        if not events.knows_arm(entry.where.arm):
-            events.update(follower.run())
+        if entry.where.arm not in events.begun:
+            events.run = follower.run()
         with follower.snapshot():
             score = follower.counts(entry.where) if follower.is_last(entry) else None
             played = follower.played(entry)
@@ -210,11 +201,9 @@ class Player(Playback):
     def _end(self, follower: Follower, events: StoredEvents, emit: Emit) -> None:
         watched, self.stored = self.stored, follower.run()
         if watched.is_running and self.stored.state == "interrupted":
-            emit(Notice(_broken_off(self.stored, died=follower.is_abandoned())))
+            died = follower.is_abandoned()
+            how = "broke off: the process that wrote it is gone" if died else "was stopped"
+            note = f"run {self.run} {how}; {self.stored.turns_left} left, rig run --resume {self.run}"
+            emit(Notice(note))
         self.is_over = True
         self._show(events.end(self.stored), emit, is_history=True)
-
-
-def _broken_off(run: StoredRun, *, died: bool) -> str:
-    how = "broke off: the process that wrote it is gone" if died else "was stopped"
-    return f"run {run.id} {how}; {run.turns_left} left, rig run --resume {run.id}"

@@ -24,7 +24,7 @@ from rig.events import (
 from rig.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Episode
 from rig.metrics import NO_REMARK, Counts
-from rig.models import Drafting, Model, OneByOne, Sibling
+from rig.models import Model, OneByOne, Sibling
 from rig.running.control import Control, Stopped
 from rig.running.courses import TaskCourse
 from rig.running.deciding import Deciding, Visit
@@ -229,7 +229,7 @@ class _ArmSession:
     def __init__(self, loop: _Loop, models: Mapping[str, Model], evaluated: Model) -> None:
         self._loop = loop
         self._people = {role for role, model in models.items() if isinstance(model, Person)}
-        self._uses_siblings = isinstance(evaluated, Drafting) and evaluated.uses_siblings
+        self._uses_siblings = evaluated.uses_siblings
         self.control = loop.control
         self.grader = loop.state.grader
         self.emit, self.played = loop.clock.emit, loop.state.played

@@ -163,8 +163,8 @@ def test_only_marks_of_calls_are_special_tokens_that_a_free_answer_may_hold(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:
     model = open_model(tiny_path(tokenizer="marks"), grammar="none")
-    tokenizer = model._decoder._tokenizer
-    allowed = model._grammar.start(rig_format().language()).allowed()
+    tokenizer = model.tokenizer
+    allowed = model.grammar.start(rig_format().language()).allowed()
     special = [token for token in range(tokenizer.n_vocab) if tokenizer.is_control(token)]
     shown = {tokenizer.special_text(token) for token in special if allowed[token]}
     assert shown == {"<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>"}

@@ -92,7 +92,7 @@ def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
         _merge(models, "f16", target=tmp_path / "own.gguf")
     with pytest.raises(RigError, match=r"a \.gguf file in an existing folder"):
         _merge(models, "f16", target=tmp_path / "nowhere" / "own.gguf")
-    assert not list(models.glob(".merge-*"))
+    assert not list(models.glob(".derive*"))
 
 
 def test_a_model_with_an_adapter_is_merged_before_it_is_quantized(models: Path) -> None:

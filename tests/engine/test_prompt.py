@@ -12,8 +12,7 @@ Open = Callable[..., LlamaCppModel]
 
 
 def segments(model: LlamaCppModel, request: Request) -> list[tuple[int, ...]]:
-    parts = model.parts
-    return parts.prompts.build(request, parts.form(request).format)
+    return model.prompts.build(request, model.form(request).format)
 
 
 def test_a_cut_before_the_tools_changes_no_token(
@@ -28,7 +27,7 @@ def test_a_cut_before_the_tools_changes_no_token(
     other = segments(model, replace(own, tools=own.tools[1:]))
     assert other[0] == cut[0]
     assert other[1] != cut[1]
-    assert len(cut[0]) > len(model.parts.tokenizer.content(shared.instructions))
+    assert len(cut[0]) > len(model.tokenizer.content(shared.instructions))
     none = replace(own, tools=())
     assert segments(model, none) == segments(model, replace(none, tools_are_shared=True))
 

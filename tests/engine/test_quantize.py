@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rig.engine import EngineSettings, load
 from rig.engine.files import derived, registry
-from rig.engine.files import quantize as quantizing
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.derived import LocalEntry, local_registry, record
 from rig.engine.files.quantize import TYPES, DerivedModel, quantize
@@ -124,7 +123,7 @@ def test_a_full_disk_is_one_line(models: Path, monkeypatch: pytest.MonkeyPatch) 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(quantizing, "put_in_place", full)
+    monkeypatch.setattr(derived, "put_in_place", full)
     with pytest.raises(RigError, match="cannot be written: No space left"):
         make("q8_0")
     assert not (models / "tiny-q8_0.gguf").exists()

@@ -67,22 +67,21 @@ def generated(
     model: LlamaCppModel, request: Request, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> Prediction:
     """What the engine predicts and stores when its sampler happens to choose this text."""
-    parts = model.parts
-    constraint = parts.grammar.start(parts.form(request).language)
-    fast = parts.settings.fast_forward
+    constraint = model.grammar.start(model.form(request).language)
+    fast = model.settings.fast_forward
     wanted = [
         token.token
-        for token in follow(constraint, parts.tokenizer, text, len(text.encode()), fast_forward=fast).tokens
+        for token in follow(constraint, model.tokenizer, text, len(text.encode()), fast_forward=fast).tokens
         if token.allowed is not None or not fast
     ]
     queue = iter(wanted)
 
-    def choose(_self: object, logits: Any, allowed: Any) -> sampling.Choice:
+    def choose(_self: object, logits: Any, allowed: Any) -> sampling.ChosenToken:
         token = next(queue) if allowed.sum() > 1 or not fast else int(np.flatnonzero(allowed)[0])
         assert allowed[token]
         values = logits[allowed].astype(np.float64)
         top = values.max()
-        return sampling.Choice(token, float(logits[token] - top - np.log(np.exp(values - top).sum())))
+        return sampling.ChosenToken(token, float(logits[token] - top - np.log(np.exp(values - top).sum())))
 
     with monkeypatch.context() as patch:
         patch.setattr(sampling.Sampler, "choose", choose)
@@ -162,7 +161,7 @@ def test_every_number_is_that_of_a_slow_reference(
     """The reference computes the whole prompt anew for every token, one token at a time."""
     monkeypatch.setattr("rig.engine.forcing.teacher.PIECE", 4)  # so that an answer takes several batches
     teacher = teach(tiny_path(), n_batch=64)
-    parts = teacher._parts
+    loaded = teacher._loaded
     request = ask(TALK)
     for call in CALLS[:3]:
         rows: dict[int, Any] = {}
@@ -174,10 +173,10 @@ def test_every_number_is_that_of_a_slow_reference(
         for number, token in enumerate(given.tokens):
             if token.allowed is None:
                 continue
-            parts.context.drop_tail(0, 0)
+            loaded.context.drop_tail(0, 0)
             for each in [*prompt, *tokens[:number]]:
-                parts.context.decode([Chunk(0, [each], True)])
-            logits = parts.context.logits()[token.allowed].astype(np.float64)
+                loaded.context.decode([Chunk(0, [each], True)])
+            logits = loaded.context.logits()[token.allowed].astype(np.float64)
             choice, row = next(choices)
             assert row == pytest.approx(logits, abs=0.05)
             probabilities = np.exp(logits) / np.exp(logits).sum()
@@ -229,15 +228,15 @@ def test_one_conversation_is_computed_once(teach: Callable[..., Teacher], tiny_p
 def test_tokens_are_the_text_and_kinds_its_parts(
     open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask, call: Call
 ) -> None:
-    parts = open_model(tiny_path(**kind), n_ctx=512).parts
+    loaded = open_model(tiny_path(**kind), n_ctx=512)
     call = arranged(call, ask("x").tools)
     text = text_of(call).encode()
-    constraint = parts.grammar.start(rig_format(ask("x").tools).language())
-    given = follow(constraint, parts.tokenizer, text.decode(), len(text), fast_forward=True)
-    assert b"".join(parts.tokenizer.piece(token.token) for token in given.tokens) == text
+    constraint = loaded.grammar.start(rig_format(ask("x").tools).language())
+    given = follow(constraint, loaded.tokenizer, text.decode(), len(text), fast_forward=True)
+    assert b"".join(loaded.tokenizer.piece(token.token) for token in given.tokens) == text
     assert constraint.complete
     assert [token.start for token in given.tokens] == np.cumsum(
-        [0, *(len(parts.tokenizer.piece(token.token)) for token in given.tokens)]
+        [0, *(len(loaded.tokenizer.piece(token.token)) for token in given.tokens)]
     ).tolist()[:-1]
     spans = rig_format().spans(call)
     assert length_of(spans) == len(text)
@@ -280,10 +279,10 @@ def test_a_prompt_that_is_too_long_is_a_fault(
 def test_text_that_is_no_answer_leads_out_of_the_grammar(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:
-    parts = open_model(tiny_path(), n_ctx=512).parts
-    constraint = parts.grammar.start(rig_format(ask("x").tools).language())
+    loaded = open_model(tiny_path(), n_ctx=512)
+    constraint = loaded.grammar.start(rig_format(ask("x").tools).language())
     with pytest.raises(NotInGrammar, match="the grammar"):
-        follow(constraint, parts.tokenizer, "[1, 2]", 6, fast_forward=True)
+        follow(constraint, loaded.tokenizer, "[1, 2]", 6, fast_forward=True)
 
 
 def test_equal_vocabularies_have_equal_names(teach: Callable[..., Teacher], tiny_path: Write) -> None:

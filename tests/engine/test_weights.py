@@ -65,7 +65,7 @@ def test_each_answers_as_if_it_were_alone(smollm2: Path, two: tuple[LlamaCppMode
     first, second = two
     words = ["What is the capital of France?", "Name a colour.", "What is the capital of France?"]
     together = [(say(first, each), say(second, each)) for each in words]
-    assert first.parts.model is second.parts.model
+    assert first.weights is second.weights
     assert first.context is not second.context
     assert together[0] == together[2]
     second.close()

@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from rig.engine import engine
-from rig.engine.core.sampling import Choice
+from rig.engine.core.sampling import ChosenToken
 from rig.engine.engine import LlamaCppModel
 from rig.models import StepKey
 
 
 def speak(patch: pytest.MonkeyPatch, model: LlamaCppModel, text_of: Callable[[StepKey], str]) -> None:
     """Make the model answer a step with a text, and then end. Tokens that are not allowed fail the test."""
-    tokenizer = model._decoder._tokenizer
+    tokenizer = model.tokenizer
 
     class Sampler:
         def __init__(self, _settings: object, key: StepKey) -> None:
             self._tokens = iter([*tokenizer.template(text_of(key)), tokenizer.eos])
 
-        def choose(self, _logits: object, allowed: Any) -> Choice:
+        def choose(self, _logits: object, allowed: Any) -> ChosenToken:
             token = next(self._tokens)
             assert allowed[token], token
-            return Choice(token, -1.0)
+            return ChosenToken(token, -1.0)
 
     patch.setattr(engine, "Sampler", Sampler)

@@ -34,7 +34,7 @@ def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
 
 
 class DecodeError(Exception):
-    """llama.cpp could not decode a batch. `kind` is MEMORY or DECODE."""
+    """A step cannot be decoded to its end. `kind` is MEMORY or DECODE where llama.cpp could not."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
@@ -73,14 +73,6 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
         _listener = None
 
 
-@contextmanager
-def _captured_log() -> Iterator[list[str]]:
-    _log.clear()
-    lines: list[str] = []
-    yield lines
-    lines.extend(line for line in _log if line)
-
-
 class LlamaModel:
     """The weights of one GGUF file. Raises RigError when they cannot be loaded, NoMemory where that is why.
 
@@ -101,21 +93,21 @@ class LlamaModel:
             parameters.no_alloc, parameters.load_mode = True, C.LLAMA_LOAD_MODE_NONE
         self.cpu_weight_layouts = b"AMX_INT8 = 1" not in C.llama_print_system_info()
         parameters.use_extra_bufts = self.cpu_weight_layouts
-        with _captured_log() as log:
-            self._pointer = C.llama_model_load_from_file(str(path).encode(), parameters)
-        if not self._pointer:
-            raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error(log)}", log)
+        _log.clear()
+        self.pointer = C.llama_model_load_from_file(str(path).encode(), parameters)
+        if not self.pointer:
+            raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error()}")
         self.path = path
         self.n_gpu_layers = n_gpu_layers
         self._users = 1
-        self.vocab = C.llama_model_get_vocab(self._pointer)
+        self.vocab = C.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
-        self.n_ctx_train: int = C.llama_model_n_ctx_train(self._pointer)
+        self.n_ctx_train: int = C.llama_model_n_ctx_train(self.pointer)
         # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
         self.can_branch = not (
-            C.llama_model_is_recurrent(self._pointer) or C.llama_model_is_hybrid(self._pointer)
+            C.llama_model_is_recurrent(self.pointer) or C.llama_model_is_hybrid(self.pointer)
         )
-        self.has_window = C.llama_model_n_swa(self._pointer) > 0
+        self.has_window = C.llama_model_n_swa(self.pointer) > 0
         self._adapters: dict[Path, Any] = {}
 
     def adapter(self, path: Path) -> Any:
@@ -124,22 +116,12 @@ class LlamaModel:
         It changes nothing until a context wears it; llama.cpp frees it with the weights.
         """
         if path not in self._adapters:
-            with _captured_log() as log:
-                loaded = C.llama_adapter_lora_init(self._pointer, str(path).encode())
+            _log.clear()
+            loaded = C.llama_adapter_lora_init(self.pointer, str(path).encode())
             if not loaded:
-                raise _refusal(f"{path}: llama.cpp cannot load the adapter: {_first_error(log)}", log)
+                raise _refusal(f"{path}: llama.cpp cannot load the adapter: {_first_error()}")
             self._adapters[path] = loaded
         return self._adapters[path]
-
-    @property
-    def pointer(self) -> Any:
-        return self._pointer
-
-    @property
-    def chat_template(self) -> str | None:
-        """The file's own chat template (Jinja2 source), None if it has none."""
-        text: bytes | None = C.llama_model_chat_template(self._pointer, None)
-        return text.decode("utf-8", "replace") if text else None
 
     @property
     def tokenize_address(self) -> int:
@@ -150,7 +132,7 @@ class LlamaModel:
     @property
     def is_open(self) -> bool:
         """Whether the weights are there."""
-        return bool(self._pointer)
+        return bool(self.pointer)
 
     def share(self) -> "LlamaModel":
         """The same weights for one more user, who closes them too."""
@@ -160,9 +142,9 @@ class LlamaModel:
     def close(self) -> None:
         """Let go of the weights; they are freed when the last user does."""
         self._users -= 1
-        if self._pointer and self._users <= 0:
-            C.llama_model_free(self._pointer)
-            self._pointer = None
+        if self.pointer and self._users <= 0:
+            C.llama_model_free(self.pointer)
+            self.pointer = None
 
 
 class Chunk(NamedTuple):
@@ -217,13 +199,12 @@ class LlamaContext:
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
         parameters.swa_full = True
-        with _captured_log() as log:
-            self._pointer = C.llama_init_from_model(model.pointer, parameters)
+        _log.clear()
+        self._pointer = C.llama_init_from_model(model.pointer, parameters)
         if not self._pointer:
             raise _refusal(
-                f"{model.path}: no context of {parameters.n_ctx} tokens: {_first_error(log)};"
-                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers",
-                log,
+                f"{model.path}: no context of {parameters.n_ctx} tokens: {_first_error()};"
+                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers"
             )
         self.n_ctx = min(n_ctx, C.llama_n_ctx(self._pointer))
         self.n_batch: int = C.llama_n_batch(self._pointer)
@@ -268,7 +249,7 @@ class LlamaContext:
             self.drop_tail(sequence, len(self.sequences[sequence]))
         if code in (1, -2):
             raise DecodeError(ErrorKind.MEMORY, "no memory for the batch in the KV cache or on the device")
-        raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error(list(_log))}")
+        raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error()}")
 
     def apply_adapter(self, adapter: Any, scale: float) -> None:
         """Decode with an adapter of the model from now on; for a context that is empty."""
@@ -308,7 +289,7 @@ class LlamaContext:
         With a sliding window it lacks what has left the window, so this is for measurements alone.
         """
         self.drop_tail(target, 0)
-        if not self._set_sequence(target, self._sequence_state(source)):
+        if not self._set_sequence(target, self._bytes(self._names(source)[0])):
             return False
         self._keep(target, 0)
         self.sequences[target] = list(self.sequences[source])
@@ -325,11 +306,7 @@ class LlamaContext:
 
     def state(self, sequence: int) -> bytes:
         """The KV cache of a sequence as bytes, for `restore`. Needs `has_state`."""
-        if not self._has_window:
-            return self._sequence_state(sequence)
-        size = C.llama_state_get_size(self._pointer)
-        buffer = (ctypes.c_uint8 * size)()
-        return ctypes.string_at(buffer, C.llama_state_get_data(self._pointer, buffer, size))
+        return self._bytes() if self._has_window else self._bytes(self._names(sequence)[0])
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
         """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
@@ -362,11 +339,13 @@ class LlamaContext:
         for name in second:
             C.llama_memory_seq_cp(self._memory, first, name, start, -1)
 
-    def _sequence_state(self, sequence: int) -> bytes:
-        name = self._names(sequence)[0]
-        size = C.llama_state_seq_get_size(self._pointer, name)
+    def _bytes(self, *name: int) -> bytes:
+        """The state of the sequence that llama.cpp calls so, or of all there is."""
+        size_of = C.llama_state_seq_get_size if name else C.llama_state_get_size
+        data_of = C.llama_state_seq_get_data if name else C.llama_state_get_data
+        size = size_of(self._pointer, *name)
         buffer = (ctypes.c_uint8 * size)()
-        return ctypes.string_at(buffer, C.llama_state_seq_get_data(self._pointer, buffer, size, name))
+        return ctypes.string_at(buffer, data_of(self._pointer, buffer, size, *name))
 
     def _set_sequence(self, sequence: int, state: bytes) -> bool:
         buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
@@ -398,11 +377,11 @@ def versions() -> dict[str, str]:
     }
 
 
-def _refusal(message: str, log: list[str]) -> RigError:
-    """The error for what llama.cpp refused, by what it said last."""
-    reason = next(filter(_SHORT_OF_MEMORY.search, log), None)
+def _refusal(message: str) -> RigError:
+    """The error for what llama.cpp refused, by what it said since `_log` was cleared."""
+    reason = next(filter(_SHORT_OF_MEMORY.search, _log), None)
     return RigError(message) if reason is None else NoMemory(message, reason)
 
 
-def _first_error(lines: list[str]) -> str:
-    return lines[0] if lines else "it gives no reason"
+def _first_error() -> str:
+    return next(filter(None, _log), "it gives no reason")

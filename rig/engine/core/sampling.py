@@ -10,7 +10,7 @@ from rig.engine.core.settings import EngineSettings
 from rig.models import StepKey
 
 
-class Choice(NamedTuple):
+class ChosenToken(NamedTuple):
     """A token and the natural logarithm of its probability among the allowed tokens, before temperature."""
 
     token: int
@@ -28,7 +28,7 @@ class Sampler:
             digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
             self._random = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
-    def choose(self, logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> Choice:
+    def choose(self, logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> ChosenToken:
         """Choose among the allowed tokens; shapes (n_vocab,). At least one must be allowed.
 
         Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError if
@@ -46,9 +46,9 @@ class Sampler:
         if not np.isfinite(total):
             raise FloatingPointError("the model's logits are not numbers")
         if self._random is None:
-            return Choice(int(tokens[best]), 0.0 - float(np.log(total)))
+            return ChosenToken(int(tokens[best]), 0.0 - float(np.log(total)))
         index = self._draw(distances, self._random)
-        return Choice(int(tokens[index]), float(distances[index]) - float(np.log(total)))
+        return ChosenToken(int(tokens[index]), float(distances[index]) - float(np.log(total)))
 
     def _draw(self, distances: npt.NDArray[np.float32], random: np.random.Generator) -> int:
         weights = np.exp(distances / np.float32(self._settings.temperature))

@@ -1,6 +1,7 @@
 """Adapters as the user names them: a file, and how strongly it counts."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,14 +27,12 @@ class Adapter:
         """What `FILE`, `FILE:SCALE` or `none` means. Raises RigError if there is no such file."""
         if text == NONE:
             return None
+        adapter = cls(expanded(text))
         file, separator, scale = text.rpartition(":")
-        if expanded(text).exists() or not separator:
-            return cls(expanded(text)).checked(text)
-        try:
-            value = float(scale)
-        except ValueError:
-            return cls(expanded(text)).checked(text)
-        return cls(expanded(file), value).checked(text)
+        if separator and not adapter.path.exists():
+            with suppress(ValueError):
+                adapter = cls(expanded(file), float(scale))
+        return adapter.checked(text)
 
     def checked(self, text: str) -> "Adapter":
         """Itself. Raises RigError unless there is the file, and a scale that is a number."""

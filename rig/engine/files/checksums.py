@@ -1,14 +1,16 @@
 """SHA-256 of model files, remembered between runs: a 10 GB file takes most of a minute to read."""
 
 import hashlib
-import json
 import os
-import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from rig.errors import RigError
+from rig.files import json_text, read_json, write
 from rig.paths import cache_directory, real
+
+_FILE = "sha256.json"
 
 
 def sha256_of(path: Path, *, fresh: bool = False) -> str:
@@ -29,7 +31,10 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     if _key(path, before) == _key(path, after):
-        _remember(_key(path, after), digest)
+        # Two processes at once may lose an entry, which costs a reading, but never leave half a file.
+        text = json_text({**_load(), _key(path, after): digest}, indent=0)
+        with suppress(RigError):
+            write(text, cache_directory() / _FILE, force=True, folders=True)
     return digest
 
 
@@ -46,26 +51,8 @@ def _key(path: Path, status: os.stat_result) -> str:
     return f"{real(path)}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
 
 
-def _file() -> Path:
-    return cache_directory() / "sha256.json"
-
-
-def _load() -> dict[str, object]:
-    try:
-        digests = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return digests if isinstance(digests, dict) else {}
-
-
-def _remember(key: str, digest: str) -> None:
-    """Two processes at once may lose an entry, which costs a reading, but never leave half a file."""
-    with suppress(OSError):
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=_file().parent, prefix="sha256-")
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                json.dump({**_load(), key: digest}, file, indent=0)
-            os.replace(temporary, _file())
-        except OSError:
-            os.unlink(temporary)
+def _load() -> Mapping[str, object]:
+    with suppress(RigError):
+        digests = read_json(cache_directory() / _FILE)
+        return digests if isinstance(digests, dict) else {}
+    return {}

@@ -7,24 +7,25 @@ made from, and the SHA-256 it had then.
 import fcntl
 import json
 import os
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import sha256_of
-from rig.engine.files.registry import ResolvedModel, load_registry
+from rig.engine.files.registry import ResolvedModel, load_registry, validated
 from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
-from rig.files import read_toml
+from rig.files import read_toml, write
 from rig.paths import models_directory
 from rig.temporary import put_in_place, temporary_folder
 
+_REGISTRY = "local.toml"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
@@ -64,43 +65,24 @@ class _LocalRegistry(BaseModel):
 
 def local_registry() -> dict[str, LocalEntry]:
     """What was made here, by file name. Raises RigError if the file cannot be understood."""
-    path = _place()
+    path = models_directory() / _REGISTRY
     if not path.exists():
         return {}
-    try:
-        entries = _LocalRegistry.model_validate(read_toml(path)).model
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RigError(f"{path}: not a registry of local models: {place}: {first['msg']}") from error
+    entries = validated(_LocalRegistry, read_toml(path), path, "a registry of local models").model
     return {entry.file: entry for entry in entries}
 
 
 def record(entry: LocalEntry) -> None:
     """Add an entry, in the place of one for the same file. Raises RigError, OSError."""
-    with _alone():
-        entries = {**local_registry(), entry.file: entry}
-        text = "# Model files that `rig models quantize` made here.\n"
-        for made_here in entries.values():
-            text += "\n[[model]]\n"
-            text += "".join(f"{key} = {_value(value)}\n" for key, value in made_here.model_dump().items())
-        with temporary_folder(models_directory(), "local") as folder:
-            finished = folder / _place().name
-            finished.write_text(text, encoding="utf-8")
-            put_in_place(finished, _place())
-
-
-def _place() -> Path:
-    return models_directory() / "local.toml"
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Only one process at a time adds entries, so that none is lost."""
     directory = os.open(models_directory(), os.O_RDONLY)
     try:
+        # Only one process at a time adds entries, so that none is lost.
         fcntl.flock(directory, fcntl.LOCK_EX)
-        yield
+        text = "# Model files that `rig models quantize` made here.\n"
+        for local in {**local_registry(), entry.file: entry}.values():
+            text += "\n[[model]]\n"
+            text += "".join(f"{key} = {_value(value)}\n" for key, value in local.model_dump().items())
+        write(text, models_directory() / _REGISTRY, force=True)
     finally:
         os.close(directory)
 
@@ -121,7 +103,55 @@ class DerivedModel:
     seconds: float | None
 
 
-def place_for(name: str, source: Path) -> Path:
+def derive(
+    parent: ResolvedModel,
+    kind: str,
+    write_file: Callable[[Path, Origin], Counter[str]],
+    *,
+    adapter: Adapter | None = None,
+    output: Path | None = None,
+) -> DerivedModel:
+    """The file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
+
+    `write_file` counts the tensors that could not have the type they were meant to have. The file appears
+    under its name only when it is complete and was read back; one that was made so before is kept. Raises
+    RigError, also where another file has the name.
+    """
+    origin = _origin_of(parent, inspect(parent.path), adapter)
+    target = output or _place_for(f"{parent.name}-{kind}", parent.path)
+    if output is None and (existing := _existing(target, origin)):
+        return existing
+    if output and (output.exists() or output.suffix != ".gguf" or not output.absolute().parent.is_dir()):
+        fault = "already exists" if output.exists() else "name a .gguf file in an existing folder"
+        raise RigError(f"--output {output}: {fault}")
+    started = time.perf_counter()
+    try:
+        with temporary_folder(target.parent, "derive") as folder:
+            written = folder / target.name
+            fell_back = write_file(written, origin)
+            info = inspect(written)
+            entry = LocalEntry(
+                name=target.stem,
+                file=target.name,
+                sha256=sha256_of(written),
+                size=info.size,
+                quantization=info.quantization,
+                parent=origin.name,
+                parent_sha256=origin.sha256,
+                requantized=origin.requantized,
+                tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
+                fell_back=dict(fell_back),
+                llama_cpp=_llama_cpp_version(),
+            )
+            if output is None:
+                record(entry)
+            put_in_place(written, target)
+    except OSError as error:
+        raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
+    return DerivedModel(entry, inspect(target), time.perf_counter() - started)
+
+
+def _place_for(name: str, source: Path) -> Path:
     """Where a file called `name` belongs. Raises RigError if the registry has a model of that name."""
     registry = load_registry()
     target = models_directory() / f"{name}.gguf"
@@ -130,22 +160,22 @@ def place_for(name: str, source: Path) -> Path:
     return target
 
 
-def origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None = None) -> Origin:
+def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None) -> Origin:
     """What a file says that was made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
-    older = before.origin
+    older = before.origin or Origin(parent.base[:100], sha256, sha256, (), requantized=False)
     return Origin(
         name=parent.base[:100],
         sha256=sha256,
-        root_sha256=older.root_sha256 if older else sha256,
-        quantizations=(*(older.quantizations if older else ()), before.quantization),
-        requantized=not _WHOLE.issuperset(before.tensor_types) or bool(older and older.requantized),
-        adapters=(*(older.adapters if older else ()), *([adapter.name] if adapter else [])),
-        adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256 if older else "",
+        root_sha256=older.root_sha256,
+        quantizations=(*older.quantizations, before.quantization),
+        requantized=not _WHOLE.issuperset(before.tensor_types) or older.requantized,
+        adapters=(*older.adapters, *([adapter.name] if adapter else [])),
+        adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256,
     )
 
 
-def existing_model(target: Path, origin: Origin) -> DerivedModel | None:
+def _existing(target: Path, origin: Origin) -> DerivedModel | None:
     """The file that is there, if it was made so before. Raises RigError for another one."""
     registry = local_registry()
     if not target.exists():
@@ -158,20 +188,7 @@ def existing_model(target: Path, origin: Origin) -> DerivedModel | None:
     return DerivedModel(entry, info, None)
 
 
-def entry_for(path: Path, info: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
-    """What the local registry keeps about a file; its name is the file's stem."""
+def _llama_cpp_version() -> str:
     from rig.engine.core.llama import versions
 
-    return LocalEntry(
-        name=path.stem,
-        file=path.name,
-        sha256=sha256_of(path),
-        size=info.size,
-        quantization=info.quantization,
-        parent=origin.name,
-        parent_sha256=origin.sha256,
-        requantized=origin.requantized,
-        tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
-        fell_back=dict(fell_back),
-        llama_cpp=versions()["llama_cpp"],
-    )
+    return versions()["llama_cpp"]

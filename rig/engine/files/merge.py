@@ -1,6 +1,5 @@
 """Merge an adapter into the weights it was made for: one file, which can then be quantized."""
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -12,19 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.derived import (
-    DerivedModel,
-    entry_for,
-    existing_model,
-    origin_of,
-    place_for,
-    record,
-)
+from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.gguf.info import inspect
-from rig.engine.gguf.origin import PREFIX
+from rig.engine.gguf.origin import PREFIX, Origin
 from rig.errors import RigError
-from rig.temporary import put_in_place, temporary_folder
 
 Floats = NDArray[np.float32]
 
@@ -48,37 +38,15 @@ def merge(
     """Write the model with scale · alpha / rank · b · a added to its weights, as `kind`, one of TYPES.
 
     Its weights are dequantized first, so what their quantization lost stays lost. Without a target it
-    is `MODEL+ADAPTER-KIND.gguf` in the models directory. The file appears under its name only when it is
-    complete; one that was made so before is kept. Raises RigError, also where another file has the name.
+    is `MODEL+ADAPTER-KIND.gguf` in the models directory. Raises RigError (see `derive`).
     """
     adapter.check(parent.path)
-    origin = origin_of(parent, inspect(parent.path), adapter)
-    own = place_for(f"{parent.name}-{kind}", parent.path) if target is None else None
-    if own is not None and (existing := existing_model(own, origin)):
-        return existing
-    target = own or _free(target)
-    started = time.perf_counter()
-    try:
-        with temporary_folder(target.parent, "merge") as folder:
-            written = folder / target.name
-            write_merged(parent.path, adapter, written, kind, origin.metadata(), progress)
-            info = inspect(written)
-            entry = entry_for(written, info, origin, Counter())
-            if own is not None:
-                record(entry)
-            put_in_place(written, target)
-    except OSError as error:
-        raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
-    return DerivedModel(entry, inspect(target), time.perf_counter() - started)
 
+    def write(written: Path, origin: Origin) -> Counter[str]:
+        write_merged(parent.path, adapter, written, kind, origin.metadata(), progress)
+        return Counter()
 
-def _free(target: Path | None) -> Path:
-    """A place that somebody named, where nothing is yet."""
-    assert target is not None
-    if target.exists() or target.suffix != ".gguf" or not target.absolute().parent.is_dir():
-        fault = "already exists" if target.exists() else "name a .gguf file in an existing folder"
-        raise RigError(f"--output {target}: {fault}")
-    return target
+    return derive(parent, kind, write, adapter=adapter, output=target)
 
 
 def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:

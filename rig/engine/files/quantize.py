@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,19 +13,11 @@ from pathlib import Path
 
 from gguf.constants import LlamaFileType
 
-from rig.engine.files.derived import (
-    DerivedModel,
-    entry_for,
-    existing_model,
-    origin_of,
-    place_for,
-    record,
-)
+from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.gguf.info import inspect
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
-from rig.temporary import put_in_place, temporary_folder
 
 TYPES = (
     *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s"),
@@ -46,46 +37,30 @@ def quantize(
 ) -> DerivedModel:
     """Make `PARENT-KIND.gguf` in the models directory. `progress` gets the number of tensors done and of all.
 
-    The file appears under its name only when it is complete and was read back. A file that was made from the
-    same parent earlier is kept. Raises RigError if llama.cpp refuses, and if another file has the name.
+    llama.cpp reads nothing but the file, so an adapter is merged before. Raises RigError (see `derive`).
     """
     if parent.adapter is not None:
         raise RigError(
             f"{parent.name} is a model with an adapter; merge both into one file first: "
             f"`rig models merge {parent.name}`"
         )
-    origin = origin_of(parent, inspect(parent.path))
-    name = f"{parent.name}-{kind}"
-    target = place_for(name, parent.path)
-    if existing := existing_model(target, origin):
-        return existing
-    started = time.perf_counter()
-    try:
-        with temporary_folder(target.parent, "quantize") as folder:
-            written, fell_back = _written(parent.path, folder / target.name, kind, origin, threads, progress)
-            info = inspect(written)
-            if info.origin != origin:
-                raise RigError(f"{name}: llama.cpp wrote a file that does not say what it was made from")
-            entry = entry_for(written, info, origin, fell_back)
-            record(entry)
-            put_in_place(written, target)
-    except OSError as error:
-        raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
-    return DerivedModel(entry, inspect(target), time.perf_counter() - started)
+
+    def write(written: Path, origin: Origin) -> Counter[str]:
+        fell_back = _written(parent.path, written, kind, origin, threads, progress)
+        if inspect(written).origin != origin:
+            raise RigError(f"{written.stem}: llama.cpp wrote a file that does not say what it was made from")
+        return fell_back
+
+    return derive(parent, kind, write)
 
 
 def _written(
     source: Path, target: Path, kind: str, origin: Origin, threads: int, progress: Callable[[int, int], None]
-) -> tuple[Path, Counter[str]]:
-    """The written file, and the tensors that fell back to another type, counted by which."""
+) -> Counter[str]:
+    """Write the file; the tensors that fell back to another type, counted by which."""
     ftype = LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
-    task = {
-        "source": str(source),
-        "target": str(target),
-        "ftype": int(ftype),
-        "threads": threads,
-        "metadata": origin.metadata(),
-    }
+    files = {"source": str(source), "target": str(target)}
+    task = {**files, "ftype": int(ftype), "threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = None, "it gives no reason"
     with _child(task) as child:
@@ -104,7 +79,7 @@ def _written(
     if fell_back.total() != (count or 0):
         # The file still says which types they got; only the types they should have had are unknown.
         fell_back = Counter({"types not told": count or 0})
-    return target, fell_back
+    return fell_back
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -86,6 +86,9 @@ class Entry(BaseModel):
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
 
+Document = TypeVar("Document", bound=BaseModel)
+
+
 class _Registry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -132,18 +135,25 @@ class ResolvedModel:
         ]
 
 
-def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
-    """The registry by name, in the file's order. Raises RigError when it cannot be read."""
+def validated(kind: type[Document], data: object, path: Path, what: str) -> Document:
+    """What a file says as a model. Raises RigError for the first fault in it."""
     try:
-        entries = _Registry.model_validate(_with_bases(tomllib.loads(path.read_text(encoding="utf-8")))).model
-    except OSError as error:
-        raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
+        return kind.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise RigError(f"{path}: not a model registry: {place}: {first['msg']}") from error
+        raise RigError(f"{path}: not {what}: {place}: {first['msg']}") from error
+
+
+def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
+    """The registry by name, in the file's order. Raises RigError when it cannot be read."""
+    try:
+        data = _with_bases(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise RigError(f"{path}: not TOML: {error}") from error
+    entries = validated(_Registry, data, path, "a model registry").model
     registry = {entry.name: entry for entry in entries}
     files = [entry.file for entry in entries if entry.base is None]
     if len(registry) != len(entries) or len(set(files)) != len(files):
@@ -157,12 +167,10 @@ def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(models, list):
         return data
     bases = {model["name"]: model for model in models if isinstance(model, dict) and "name" in model}
-    return {**data, "model": [_with_base(model, bases) for model in models]}
-
-
-def _with_base(entry: Any, bases: Mapping[str, Any]) -> Any:
-    base = bases.get(str(entry.get("base"))) if isinstance(entry, dict) else None
-    return entry if base is None else {**base, "notes": "", **entry}
+    for number, model in enumerate(models):
+        if isinstance(model, dict) and (base := bases.get(str(model.get("base")))):
+            models[number] = {**base, "notes": "", **model}
+    return data
 
 
 def local_files() -> list[Path]:

@@ -197,7 +197,6 @@ class Teacher:
         except BaseException:
             self._loaded.close()
             raise
-        self._parts = self._loaded.parts
         self._beginnings: dict[str, npt.NDArray[np.bool_]] = {}
         self.name = name
 
@@ -208,7 +207,7 @@ class Teacher:
     @property
     def vocabulary(self) -> str:
         """A SHA-256 over all tokens: distributions over different ones cannot be compared."""
-        tokenizer = self._parts.tokenizer
+        tokenizer = self._loaded.tokenizer
         digest = hashlib.sha256()
         for token in range(tokenizer.n_vocab):
             piece = tokenizer.piece(token)
@@ -224,13 +223,13 @@ class Teacher:
         try:
             prompt = self._prompt(request)
             answered, kinds = self._answer_tokens(request, answer)
-            room = self._parts.context.n_ctx - len(prompt)
+            room = self._loaded.context.n_ctx - len(prompt)
             if room < len(answered.tokens):
                 return Assessment(
                     is_reply,
                     prompt_tokens=len(prompt),
                     fault=f"prompt and answer have {len(prompt) + len(answered.tokens)} tokens,"
-                    f" the context {self._parts.context.n_ctx}",
+                    f" the context {self._loaded.context.n_ctx}",
                 )
             calling = self._calling(request) if is_reply else None
             choices, computed = self._assess(prompt, answered, kinds, calling, listen)
@@ -240,34 +239,34 @@ class Teacher:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
     def _prompt(self, request: Request) -> list[int]:
-        segments = self._parts.prompts.build(request, self._parts.form(request).format)
+        segments = self._loaded.prompts.build(request, self._loaded.form(request).format)
         return [token for segment in segments for token in segment]
 
     def _answer_tokens(
         self, request: Request, answer: Call | str
     ) -> tuple[AnswerTokens, Callable[[int], Kind]]:
-        form = self._parts.form(request)
+        form = self._loaded.form(request)
         if isinstance(answer, Call):
             answer = arranged(answer, request.tools)
         spans = form.format.spans(answer)
-        tokenizer = self._parts.tokenizer
+        tokenizer = self._loaded.tokenizer
         tokens = follow(
-            self._parts.grammar.start(form.language),
+            self._loaded.grammar.start(form.language),
             tokenizer,
             "".join(span.text for span in spans),
             length_of(spans),
-            fast_forward=self._parts.settings.fast_forward,
+            fast_forward=self._loaded.settings.fast_forward,
             specials=() if form.language.schema else tokenizer.specials.values(),
         )
         return tokens, kinds_of(spans)
 
     def _calling(self, request: Request) -> npt.NDArray[np.bool_] | None:
         """Which tokens begin a call, if a reply can begin with any other; else None."""
-        language = self._parts.form(request).language
+        language = self._loaded.form(request).language
         trigger = "" if language.lead else language.trigger
         if trigger and trigger not in self._beginnings:
-            piece_of, opening = self._parts.tokenizer.shown, trigger.encode()
-            pieces = (piece_of(token) for token in range(self._parts.tokenizer.n_vocab))
+            piece_of, opening = self._loaded.tokenizer.shown, trigger.encode()
+            pieces = (piece_of(token) for token in range(self._loaded.tokenizer.n_vocab))
             begins_call = [
                 bool(piece) and (opening.startswith(piece) or piece.startswith(opening)) for piece in pieces
             ]
@@ -284,7 +283,7 @@ class Teacher:
     ) -> tuple[list[Choice], int]:
         """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
         computed = self._prefill(prompt)
-        context = self._parts.context
+        context = self._loaded.context
         tokens = [token.token for token in answer.tokens]
         choices: list[Choice] = []
 
@@ -301,7 +300,7 @@ class Teacher:
         if tokens:
             take(answer.tokens[0], context.logits())
         # One batch gives slightly other logits than token by token.
-        size = 1 if self._parts.settings.exact else min(PIECE, context.n_batch)
+        size = 1 if self._loaded.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = tokens[start : min(start + size, len(tokens) - 1)]
             context.decode([Chunk(0, piece, len(piece))])
@@ -321,7 +320,7 @@ class Teacher:
         logprob = exact[index] - exact[top] - np.log(np.exp(exact - exact[top]).sum())
         rank = int((exact > exact[index]).sum() + (exact[:index] == exact[index]).sum())
         likeliest = int(token.allowed[top])
-        piece = self._parts.tokenizer.shown(likeliest)
+        piece = self._loaded.tokenizer.shown(likeliest)
         return Choice(
             token=token.token,
             start=token.start,
@@ -335,7 +334,7 @@ class Teacher:
 
     def _prefill(self, prompt: Sequence[int]) -> int:
         """Bring the context to the end of a prompt, its last token just computed; how many were computed."""
-        context = self._parts.context
+        context = self._loaded.context
         held = context.sequences[0]
         common = next(
             (n for n, (a, b) in enumerate(zip(held, prompt, strict=False)) if a != b),

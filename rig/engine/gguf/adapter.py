@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.engine.gguf.facts import Facts
 from rig.engine.gguf.header import Tensor, read_header
 from rig.errors import RigError
 
@@ -40,54 +39,50 @@ class AdapterInfo:
         return {**asdict(self), "path": str(self.path), "changes": len(self.changes), **lists}
 
 
-def is_adapter(facts: Facts) -> bool:
-    """Whether a file says of itself that it holds an adapter and no model."""
-    return facts.text("general.type") == "adapter"
-
-
 def inspect_adapter(path: Path) -> AdapterInfo:
     """Read what a GGUF file says about its adapter. Raises RigError if it is not a complete LoRA adapter."""
     header = read_header(path)
-    facts = Facts(header.metadata)
-    if not is_adapter(facts):
+    if not header.is_adapter:
         raise RigError(f"{path}: a GGUF file that holds no adapter (general.type is not adapter)")
-    kind = facts.text("adapter.type")
+    kind = header.get("adapter.type", str)
     if kind != "lora":
         raise RigError(f"{path}: an adapter of type {kind!r}; only lora can be used")
-    alpha = header.metadata.get("adapter.lora.alpha")
-    if not isinstance(alpha, float):
+    alpha = header.get("adapter.lora.alpha", float)
+    if alpha is None:
         raise RigError(f"{path}: damaged: an adapter without adapter.lora.alpha")
     pairs = _pairs(path, header.tensors)
-    ranks = [_rank(path, name, *pair) for name, pair in pairs.items()]
+    changes = {name: _change(path, name, *pair) for name, pair in pairs.items()}
+    ranks = [rank for _, rank in changes.values()]
     return AdapterInfo(
         path=path,
         size=header.size,
-        architecture=facts.architecture,
-        name=facts.text("general.name"),
-        base=facts.text("general.base_model.0.name"),
+        architecture=header.architecture,
+        name=header.get("general.name", str),
+        base=header.get("general.base_model.0.name", str),
         alpha=alpha,
         ranks=(min(ranks), max(ranks)),
         types=tuple(sorted({tensor.type.name for tensor in header.tensors})),
-        changes={name: _shape(name, *pair) for name, pair in pairs.items()},
+        changes={name: shape for name, (shape, _) in changes.items()},
     )
 
 
 def check_fits(adapter: AdapterInfo, model: Path) -> None:
     """Raise RigError unless a model's weights have the shapes that an adapter was made for."""
     header = read_header(model)
-    architecture = Facts(header.metadata).architecture
-    if architecture != adapter.architecture:
+    if header.architecture != adapter.architecture:
         raise RigError(
-            f"{adapter.path}: an adapter for {adapter.architecture[:40]!r} models; {model} is {architecture}"
+            f"{adapter.path}: an adapter for {adapter.architecture[:40]!r} models;"
+            f" {model} is {header.architecture}"
         )
     weights = {tensor.name: tensor.shape for tensor in header.tensors}
     for name, shape in adapter.changes.items():
         if name not in weights:
             raise RigError(f"{adapter.path}: not made for {model}, which has no weight {name[:60]!r}")
         if weights[name][:2] != shape:
+            ours, theirs = (" x ".join(map(str, sizes)) for sizes in (shape, weights[name]))
             raise RigError(
-                f"{adapter.path}: not made for {model}: {name[:60]} is {_times(shape)} in the one and"
-                f" {_times(weights[name])} in the other"
+                f"{adapter.path}: not made for {model}: {name[:60]} is {ours} in the one and"
+                f" {theirs} in the other"
             )
 
 
@@ -101,19 +96,12 @@ def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, T
     return {name: (by_name[f"{name}.lora_a"], by_name[f"{name}.lora_b"]) for name in names}
 
 
-def _rank(path: Path, name: str, a: Tensor, b: Tensor) -> int:
-    """The rank of one change, which both matrices must have."""
+def _change(path: Path, name: str, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], int]:
+    """The shape of the weight that is changed, and the rank of the change, which both matrices must have."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise RigError(f"{path}: damaged: the change to {name[:60]!r} is not a pair of matrices")
-    ranks = (a.shape[0], b.shape[0]) if name == _EMBEDDING else (a.shape[1], b.shape[0])
-    if ranks[0] != ranks[1] or ranks[0] < 1:
-        raise RigError(f"{path}: damaged: the change to {name[:60]!r} has ranks {ranks[0]} and {ranks[1]}")
-    return ranks[0]
-
-
-def _shape(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
-    return (b.shape[1], a.shape[1]) if name == _EMBEDDING else (a.shape[0], b.shape[1])
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
+    is_embedding = name == _EMBEDDING
+    inputs, rank = a.shape[1::-1] if is_embedding else a.shape[:2]
+    if rank != b.shape[0] or rank < 1:
+        raise RigError(f"{path}: damaged: the change to {name[:60]!r} has ranks {rank} and {b.shape[0]}")
+    return (b.shape[1], inputs) if is_embedding else (inputs, b.shape[1]), rank

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct, unpack_from
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from gguf.constants import (
     GGML_QUANT_SIZES,
@@ -66,6 +66,9 @@ class Array:
 
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | tuple[Scalar, ...] | Array
+PerLayer: TypeAlias = int | tuple[int, ...]
+"""One number for every layer, or one for each."""
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,35 @@ class Header:
     size: int
     metadata: Mapping[str, Value]
     tensors: tuple[Tensor, ...]
+
+    def get(self, key: str, kind: type[Kind]) -> Kind | None:
+        """A value of the metadata; one of another type counts as missing."""
+        value = self.metadata.get(key)
+        return value if type(value) is kind else None
+
+    @property
+    def architecture(self) -> str:
+        return self.get("general.architecture", str) or ""
+
+    @property
+    def is_adapter(self) -> bool:
+        """Whether the file says of itself that it holds an adapter and no model."""
+        return self.get("general.type", str) == "adapter"
+
+    def number(self, key: str, default: int | None = None) -> int | None:
+        value = self.get(key, int)
+        return value if value is not None and value >= 0 else default
+
+    def own(self, key: str, default: int | None = None) -> int | None:
+        """A number under the architecture's own name."""
+        return self.number(f"{self.architecture}.{key}", default)
+
+    def per_layer(self, key: str) -> PerLayer | None:
+        """The same, or a number for each layer."""
+        value = self.get(f"{self.architecture}.{key}", tuple)
+        if value is not None and all(isinstance(item, int) and item >= 0 for item in value):
+            return tuple(int(item) for item in value)
+        return self.own(key)
 
 
 def read_header(path: Path) -> Header:

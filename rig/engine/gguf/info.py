@@ -3,18 +3,18 @@
 Everything is read from the file's header; no weight is touched and llama.cpp is not loaded.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from rig.calls import JsonObject
-from rig.engine.gguf.adapter import is_adapter
-from rig.engine.gguf.facts import TEMPLATE, Facts, PerLayer
-from rig.engine.gguf.header import Header, read_header
+from rig.engine.gguf.header import Array, Header, PerLayer, read_header
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
 
@@ -25,11 +25,12 @@ CELLS = 256
 """llama.cpp rounds the cells of a KV cache up to a multiple of this."""
 _OTHER_CACHES = ("attention.kv_lora_rank", "attention.key_length_swa", "nextn_predict_layers")
 """Keys of models whose layers do not all keep keys and values of one size; only llama.cpp can count them."""
+_TEMPLATE = "tokenizer.chat_template"
+_SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
 _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
 
 
-@dataclass(frozen=True, slots=True)
-class TensorTypes:
+class TensorTypes(NamedTuple):
     """The tensors of one GGML type: how many there are and the bytes they take."""
 
     tensors: int
@@ -84,15 +85,11 @@ class GgufInfo:
         """Numbers that all layers together keep for one token; None if the file does not say enough."""
         if self.attention_layers == 0:
             return 0
-        if self.attention_layers is None or self.kv_heads is None:
+        heads, layers = self.kv_heads, self.attention_layers
+        if heads is None or layers is None or self.key_length is None or self.value_length is None:
             return None
-        if self.key_length is None or self.value_length is None:
-            return None
-        if isinstance(self.kv_heads, int):
-            heads = self.kv_heads * self.attention_layers
-        else:
-            heads = sum(self.kv_heads)
-        return heads * (self.key_length + self.value_length)
+        all_heads = heads * layers if isinstance(heads, int) else sum(heads)
+        return all_heads * (self.key_length + self.value_length)
 
     def kv_bytes(self, n_ctx: int, n_seq: int = 1, kv_type: str = "f16") -> int | None:
         """Bytes of a KV cache in which each of `n_seq` sequences can hold `n_ctx` tokens.
@@ -113,10 +110,9 @@ class GgufInfo:
     def as_json(self) -> JsonObject:
         """Every field by name, as JSON values."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
-        types = {name: {"tensors": t.tensors, "bytes": t.bytes} for name, t in self.tensor_types.items()}
         return data | {
             "path": str(self.path),
-            "tensor_types": types,
+            "tensor_types": {name: types._asdict() for name, types in self.tensor_types.items()},
             "origin": self.origin and self.origin.as_json(),
             "bits_per_weight": self.bits_per_weight,
             "special_tokens": dict(self.special_tokens),
@@ -130,90 +126,89 @@ def inspect(path: Path) -> GgufInfo:
     Raises RigError, in one line, for anything that is not a complete, readable, one-file GGUF model.
     """
     header = read_header(path)
-    facts = Facts(header.metadata)
-    if facts.number("split.count", 1) != 1:
+    if header.number("split.count", 1) != 1:
         raise RigError(
-            f"{path}: one part of {facts.number('split.count')} of a split model; "
+            f"{path}: one part of {header.number('split.count')} of a split model; "
             "join the parts first (llama.cpp: llama-gguf-split --merge)"
         )
-    if is_adapter(facts):
+    if header.is_adapter:
         raise RigError(
             f"{path}: an adapter, not a model; give it with --lora, and name the model it was made for"
         )
-    if not facts.architecture:
+    if not header.architecture:
         raise RigError(f"{path}: a GGUF file that holds no model (it names no architecture)")
-    heads, embedding = facts.per_layer("attention.head_count"), facts.own("embedding_length")
+    heads, embedding = header.per_layer("attention.head_count"), header.own("embedding_length")
     widest = max(heads, default=0) if isinstance(heads, tuple) else heads
     head_length = embedding // widest if embedding and widest else None
+    own_kv_heads = header.per_layer("attention.head_count_kv")
+    kv_heads = heads if own_kv_heads is None else own_kv_heads
     types = _tensor_types(header)
-    memory, attention_layers = _memory(facts)
+    memory, attention_layers = _memory(header, kv_heads)
+    vocabulary = header.get("tokenizer.ggml.tokens", Array)
+    specials = ((_SPECIAL.fullmatch(key), value) for key, value in header.metadata.items())
     return GgufInfo(
         path=path,
         size=header.size,
-        architecture=facts.architecture,
-        name=facts.text("general.name"),
-        licence=facts.text("general.license"),
+        architecture=header.architecture,
+        name=header.get("general.name", str),
+        licence=header.get("general.license", str),
         parameters=sum(tensor.elements for tensor in header.tensors),
-        quantization=_quantization(facts, types),
+        quantization=_quantization(header, types),
         tensor_types=types,
         weight_bytes=sum(tensor.bytes for tensor in header.tensors),
-        context_length=facts.own("context_length"),
-        layers=facts.own("block_count"),
+        context_length=header.own("context_length"),
+        layers=header.own("block_count"),
         embedding_length=embedding,
         heads=heads,
-        kv_heads=_kv_heads(facts, heads),
-        key_length=facts.own("attention.key_length", head_length),
-        value_length=facts.own("attention.value_length", head_length),
-        experts=facts.own("expert_count"),
-        sliding_window=facts.own("attention.sliding_window"),
+        kv_heads=kv_heads,
+        key_length=header.own("attention.key_length", head_length),
+        value_length=header.own("attention.value_length", head_length),
+        experts=header.own("expert_count"),
+        sliding_window=header.own("attention.sliding_window"),
         memory=memory,
         attention_layers=attention_layers,
-        vocabulary_size=facts.length("tokenizer.ggml.tokens") or facts.own("vocab_size"),
-        tokenizer=facts.text("tokenizer.ggml.model"),
-        pre_tokenizer=facts.text("tokenizer.ggml.pre"),
-        special_tokens=facts.special_tokens(),
-        chat_template=facts.text(TEMPLATE),
-        other_templates=facts.other_templates(),
-        origin=Origin.read(facts),
+        vocabulary_size=(vocabulary.length if vocabulary else 0) or header.own("vocab_size"),
+        tokenizer=header.get("tokenizer.ggml.model", str),
+        pre_tokenizer=header.get("tokenizer.ggml.pre", str),
+        special_tokens={m[1]: value for m, value in specials if m and isinstance(value, int)},
+        chat_template=header.get(_TEMPLATE, str),
+        other_templates={
+            key.removeprefix(f"{_TEMPLATE}."): value
+            for key, value in header.metadata.items()
+            if key.startswith(f"{_TEMPLATE}.") and isinstance(value, str)
+        },
+        origin=Origin.read(header),
     )
 
 
 def _tensor_types(header: Header) -> dict[str, TensorTypes]:
-    counts: Counter[str] = Counter()
+    names = Counter(tensor.type.name for tensor in header.tensors)
     sizes: Counter[str] = Counter()
     for tensor in header.tensors:
-        counts[tensor.type.name] += 1
         sizes[tensor.type.name] += tensor.bytes
-    return {name: TensorTypes(counts[name], size) for name, size in sizes.most_common()}
+    return {name: TensorTypes(names[name], size) for name, size in sizes.most_common()}
 
 
-def _quantization(facts: Facts, types: Mapping[str, TensorTypes]) -> str:
-    declared = facts.number("general.file_type")
+def _quantization(header: Header, types: Mapping[str, TensorTypes]) -> str:
+    declared = header.number("general.file_type")
     if declared is not None:
-        try:
+        with suppress(ValueError):
             name: str = LlamaFileType(declared & ~LlamaFileType.GUESSED).name
             return name.removeprefix("MOSTLY_").removeprefix("ALL_")
-        except ValueError:
-            pass
     return next(iter(types), "none")
 
 
-def _kv_heads(facts: Facts, heads: PerLayer | None) -> PerLayer | None:
-    own = facts.per_layer("attention.head_count_kv")
-    return heads if own is None else own
-
-
-def _memory(facts: Facts) -> tuple[Literal["attention", "recurrent", "hybrid"], int | None]:
+def _memory(
+    header: Header, heads: PerLayer | None
+) -> tuple[Literal["attention", "recurrent", "hybrid"], int | None]:
     """The kind of memory, and how many layers keep keys and values."""
-    layers = facts.own("block_count")
-    heads = _kv_heads(facts, facts.per_layer("attention.head_count"))
-    if any(facts.own(key) for key in _OTHER_CACHES):
+    layers = header.own("block_count")
+    if any(header.own(key) for key in _OTHER_CACHES):
         return "attention", None
-    if not any(facts.has(key) for key in _STATE_KEYS):
-        return "attention", sum(map(bool, heads)) if isinstance(heads, tuple) else layers
-    if not (any(heads) if isinstance(heads, tuple) else heads):
+    keeping = sum(map(bool, heads)) if isinstance(heads, tuple) else None
+    if not any(f"{header.architecture}.{key}" in header.metadata for key in _STATE_KEYS):
+        return "attention", layers if keeping is None else keeping
+    if not (heads if keeping is None else keeping):
         return "recurrent", 0
-    if isinstance(heads, tuple):
-        return "hybrid", sum(map(bool, heads))
-    interval = facts.own("full_attention_interval")
-    return "hybrid", layers // interval if layers and interval else layers
+    interval = header.own("full_attention_interval")
+    return "hybrid", (layers // interval if layers and interval else layers) if keeping is None else keeping

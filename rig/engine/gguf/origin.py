@@ -6,9 +6,10 @@ llama.cpp's quantizer writes it into the new file itself, so it goes wherever th
 from dataclasses import asdict, dataclass
 
 from rig.calls import JsonObject
-from rig.engine.gguf.facts import Facts
+from rig.engine.gguf.header import Header
 
 PREFIX = "rig.made_from."
+_NEEDED = ("name", "sha256", "root_sha256", "quantizations")
 _LEADS_TO = " > "
 _LONGEST = 127
 """Bytes of a text that llama.cpp can be told to write."""
@@ -32,24 +33,16 @@ class Origin:
     adapter_sha256: str = ""
 
     @classmethod
-    def read(cls, facts: Facts) -> "Origin | None":
+    def read(cls, header: Header) -> "Origin | None":
         """What a file says of itself; None if it says nothing, or only a part."""
-        name, sha256, root, before = (
-            facts.text(PREFIX + key) for key in ("name", "sha256", "root_sha256", "quantizations")
-        )
-        requantized = facts.flag(PREFIX + "requantized")
-        if name is None or sha256 is None or root is None or before is None or requantized is None:
+        texts = {key: header.get(PREFIX + key, str) for key in (*_NEEDED, "adapters", "adapter_sha256")}
+        requantized = header.get(PREFIX + "requantized", bool)
+        if requantized is None or None in map(texts.get, _NEEDED):
             return None
-        adapters = facts.text(PREFIX + "adapters") or ""
-        return cls(
-            name,
-            sha256,
-            root,
-            tuple(before.split(_LEADS_TO)),
-            requantized,
-            tuple(filter(None, adapters.split(_LEADS_TO))),
-            facts.text(PREFIX + "adapter_sha256") or "",
-        )
+        name, sha256, root, before, adapters, adapter_sha256 = (text or "" for text in texts.values())
+        quantizations = tuple(before.split(_LEADS_TO))
+        merged = tuple(filter(None, adapters.split(_LEADS_TO)))
+        return cls(name, sha256, root, quantizations, requantized, merged, adapter_sha256)
 
     @property
     def note(self) -> str:
@@ -60,19 +53,13 @@ class Origin:
 
     def metadata(self) -> dict[str, str | bool]:
         """The keys and values to be written; long texts lose their beginning."""
-        texts = {
-            "name": self.name,
-            "sha256": self.sha256,
-            "root_sha256": self.root_sha256,
-            "quantizations": _LEADS_TO.join(self.quantizations),
-        }
+        texts = [self.name, self.sha256, self.root_sha256, _LEADS_TO.join(self.quantizations)]
+        named = dict(zip(_NEEDED, texts, strict=True))
         if self.adapters:
-            texts |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
+            named |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
+        ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}
         return {
-            **{
-                PREFIX + key: text.encode("utf-8", "replace")[-_LONGEST:].decode("utf-8", "ignore")
-                for key, text in texts.items()
-            },
+            **{PREFIX + key: end.decode("utf-8", "ignore") for key, end in ends.items()},
             PREFIX + "requantized": self.requantized,
         }
 

@@ -58,7 +58,8 @@ class Count:
 Counting: TypeAlias = Callable[[Shape], Count]
 """Counts what a model takes in a shape. Raises RigError for what llama.cpp refuses, with its reason."""
 
-OpenContext: TypeAlias = Callable[[LlamaModel, Shape], LlamaContext]
+OpenContext: TypeAlias = Callable[..., LlamaContext]
+"""Opens a context for a model in a shape, with as many cells as follow from that or with a third argument."""
 
 
 class LlamaCount:
@@ -103,14 +104,14 @@ def read_log(log: str, tensors: Sequence[Tensor] = ()) -> Count:
         if match := _CACHED_LAYER.search(line):
             cached[match[1]] += 1
         elif match := _BUFFER.search(line):
-            devices.get(match[1], devices[MACHINE]).compute += _bytes(match[2])
+            devices.get(match[1], devices[MACHINE]).compute += float(match[2]) * 2**20
         elif match := _CACHE.match(line):
             for device, count in cached.items():
                 held, share = devices.get(device, devices[MACHINE]), count / cached.total()
                 if "recurrent" in match[1]:
-                    held.state += _bytes(match[2]) * share
+                    held.state += float(match[2]) * 2**20 * share
                 else:
-                    held.kv += _bytes(match[2]) * share
+                    held.kv += float(match[2]) * 2**20 * share
             cached.clear()
     _add_weights(devices, layers, tensors)
     return Count(layers, devices)
@@ -130,7 +131,3 @@ def _add_weights(devices: dict[str, Needs], layers: Sequence[str], tensors: Sequ
         held.weights += tensor.bytes
         if is_tied and tensor.name == "token_embd.weight" and output != MACHINE:
             devices[output].weights += tensor.bytes
-
-
-def _bytes(mebibytes: str) -> float:
-    return float(mebibytes) * 2**20

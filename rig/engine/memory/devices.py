@@ -72,15 +72,17 @@ def _devices() -> Iterator[Device]:
     from llama_cpp._ggml import libggml
 
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    libggml.ggml_backend_dev_count.restype = size
-    libggml.ggml_backend_dev_get.restype = pointer
-    libggml.ggml_backend_dev_get.argtypes = [size]
-    for text in (libggml.ggml_backend_dev_name, libggml.ggml_backend_dev_description):
-        text.restype, text.argtypes = ctypes.c_char_p, [pointer]
-    libggml.ggml_backend_dev_type.restype = ctypes.c_int
-    libggml.ggml_backend_dev_type.argtypes = [pointer]
-    libggml.ggml_backend_dev_memory.restype = None
-    libggml.ggml_backend_dev_memory.argtypes = [pointer, ctypes.POINTER(size), ctypes.POINTER(size)]
+    about = {
+        "count": (size, []),
+        "get": (pointer, [size]),
+        "name": (ctypes.c_char_p, [pointer]),
+        "description": (ctypes.c_char_p, [pointer]),
+        "type": (ctypes.c_int, [pointer]),
+        "memory": (None, [pointer, ctypes.POINTER(size), ctypes.POINTER(size)]),
+    }
+    for name, (result, arguments) in about.items():
+        function = getattr(libggml, f"ggml_backend_dev_{name}")
+        function.restype, function.argtypes = result, arguments
     for number in range(libggml.ggml_backend_dev_count()):
         device = libggml.ggml_backend_dev_get(number)
         kind = _KINDS.get(libggml.ggml_backend_dev_type(device))

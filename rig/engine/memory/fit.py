@@ -13,12 +13,13 @@ from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.count import Counting, LlamaCount
+from rig.engine.memory.count import Counting, LlamaCount, OpenContext
 from rig.engine.memory.devices import Device, Memory, gpus, machine_memory
 from rig.engine.memory.first_load import check_loads
 from rig.engine.memory.plan import MACHINE, DeviceUse, FitPlan, Shape, size
-from rig.engine.memory.weights import open_weights
+from rig.engine.memory.weights import find_weights, open_weights
 from rig.errors import RigError
+from rig.models import Notify
 
 GPU_MARGIN = 2**30
 """Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
@@ -50,7 +51,19 @@ class Fit:
         *,
         loaded: bool = False,
     ) -> None:
-        _check(info, gpus, settings)
+        trained = info.context_length or DEFAULT_CONTEXT
+        if settings.n_ctx is not None and settings.n_ctx > trained:
+            raise RigError(
+                f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
+                " for"
+            )
+        if settings.kv_type != "f16" and settings.flash_attention is False:
+            raise RigError(f"--kv {settings.kv_type} needs flash attention; leave out --flash-attention off")
+        if settings.n_gpu_layers and not gpus:
+            raise RigError(
+                "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"
+                " visible, or leave the option out to run on the CPU"
+            )
         self._info = info
         self._settings = settings
         self._count = count
@@ -173,41 +186,23 @@ class Fit:
             # What its GPU holds is the machine's memory too.
             held = sum(use.needed for use in uses[:-1])
             uses[-1] = replace(uses[-1], free=max(uses[-1].free - held, 0))
+        offloaded = shape._replace(n_gpu_layers=sum(use.layers for use in uses[:-1]))
         return FitPlan(
-            n_gpu_layers=sum(use.layers for use in uses[:-1]),
+            **offloaded._asdict(),
             offloadable=len(count.layers),
-            n_ctx=n_ctx,
-            n_batch=n_batch,
-            n_seq=shape.n_seq,
             most_sequences=shape.n_seq,
-            kv_type=shape.kv_type,
-            flash_attention=shape.flash_attention,
             uses=tuple(uses),
             fits=not any(use.missing for use in uses),
         )
 
 
-def _check(info: GgufInfo, gpus: Sequence[Device], settings: EngineSettings) -> None:
-    trained = info.context_length or DEFAULT_CONTEXT
-    if settings.n_ctx is not None and settings.n_ctx > trained:
-        raise RigError(
-            f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made for"
-        )
-    if settings.kv_type != "f16" and settings.flash_attention is False:
-        raise RigError(f"--kv {settings.kv_type} needs flash attention; leave out --flash-attention off")
-    if settings.n_gpu_layers and not gpus:
-        raise RigError(
-            "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"
-            " visible, or leave the option out to run on the CPU"
-        )
-
-
 class Loaded(NamedTuple):
-    """Weights and a context that are really there, and the plan they were opened by."""
+    """Weights and a context that are really there, the plan they were opened by, and what opens more."""
 
     model: LlamaModel
     context: LlamaContext
     plan: FitPlan
+    open_context: OpenContext
 
     def close(self) -> None:
         self.context.close()
@@ -226,10 +221,7 @@ def fit_here(info: GgufInfo, settings: EngineSettings, count: Counting, *, loade
 
 
 def load_planned(
-    fit: Fit,
-    open_model: Callable[[FitPlan], LlamaModel],
-    open_context: Callable[[LlamaModel, FitPlan], LlamaContext],
-    notify: Callable[[str], None],
+    fit: Fit, open_model: Callable[[Shape], LlamaModel], open_context: OpenContext, notify: Notify
 ) -> Loaded:
     """The weights, a context for them, and the plan that worked for both.
 
@@ -247,9 +239,9 @@ def load_planned(
     tried: list[str] = []
     while True:
         try:
-            model = open_model(plan)
+            model = open_model(plan.shape)
             try:
-                return Loaded(model, open_context(model, plan), plan)
+                return Loaded(model, open_context(model, plan.shape), plan, open_context)
             except BaseException:
                 model.close()
                 raise
@@ -262,12 +254,10 @@ def load_planned(
             plan = lower
 
 
-def plan_for(
-    info: GgufInfo, settings: EngineSettings, notify: Callable[[str], None], *, load: bool
-) -> FitPlan:
-    """The plan for a file; with `load` the one by which it can really be loaded now. Raises RigError."""
+def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> OpenContext:
+    """Opens contexts of a shape, in which the logits of `n_outputs` tokens of each sequence can be read."""
 
-    def open_context(model: LlamaModel, shape: Shape) -> LlamaContext:
+    def open_context(model: LlamaModel, shape: Shape, n_cells: int | None = None) -> LlamaContext:
         return LlamaContext(
             model,
             n_ctx=shape.n_ctx,
@@ -276,18 +266,37 @@ def plan_for(
             flash_attention=shape.flash_attention,
             kv_type=shape.kv_type,
             n_seq=shape.n_seq,
+            n_cells=n_cells,
+            n_outputs=n_outputs and n_outputs * shape.n_seq,
         )
 
-    check_loads(info.path, weightless=not load)
+    return open_context
+
+
+def load_here(
+    info: GgufInfo, settings: EngineSettings, notify: Notify, *, n_outputs: int | None = None
+) -> Loaded:
+    """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
+    shared = find_weights(info.path)
+    if shared is None:
+        check_loads(info.path)
+    elif settings.n_gpu_layers is None:
+        settings = replace(settings, n_gpu_layers=shared.n_gpu_layers)
+    loaded = shared is not None and settings.n_gpu_layers == shared.n_gpu_layers
+    open_context = context_opener(settings, n_outputs)
     with closing(LlamaCount(info.path, open_context)) as count:
-        fit = fit_here(info, settings, count)
-        if not load:
-            return fit.best()
-        loaded = load_planned(
-            fit,
-            lambda plan: open_weights(info.path, plan.n_gpu_layers),
-            lambda model, plan: open_context(model, plan.shape),
-            notify,
+        fit = fit_here(info, settings, count, loaded=loaded)
+        return load_planned(
+            fit, lambda shape: open_weights(info.path, shape.n_gpu_layers), open_context, notify
         )
-    loaded.close()
-    return loaded.plan
+
+
+def plan_for(info: GgufInfo, settings: EngineSettings, notify: Notify, *, load: bool) -> FitPlan:
+    """The plan for a file; with `load` the one by which it can really be loaded now. Raises RigError."""
+    if load:
+        loaded = load_here(info, settings, notify)
+        loaded.close()
+        return loaded.plan
+    check_loads(info.path, weightless=True)
+    with closing(LlamaCount(info.path, context_opener(settings))) as count:
+        return fit_here(info, settings, count).best()

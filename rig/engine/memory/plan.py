@@ -93,9 +93,7 @@ class FitPlan:
     @property
     def shape(self) -> Shape:
         """The settings that decide how large everything is."""
-        return Shape(
-            self.n_gpu_layers, self.n_ctx, self.n_batch, self.n_seq, self.kv_type, self.flash_attention
-        )
+        return Shape(**{name: getattr(self, name) for name in Shape._fields})
 
     @property
     def gpus(self) -> tuple[DeviceUse, ...]:

@@ -45,9 +45,9 @@ def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
 
 
 @contextmanager
-def keeping_weights(path: Path) -> Iterator[None]:
+def keeping_weights(path: Path | None) -> Iterator[None]:
     """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
-    model = find_weights(path) if path.is_file() else None
+    model = find_weights(path) if path and path.is_file() else None
     kept = model.share() if model is not None else None
     try:
         yield
@@ -65,19 +65,19 @@ def _key(path: Path) -> _Key:
 def reading_ahead(path: Path) -> Iterator[None]:
     """While this lasts, read a file beside what else is done. One that cannot be read is left."""
     stopped = Event()
-    reader = Thread(target=_read_whole, args=(path, stopped), daemon=True)
+
+    def read() -> None:
+        with suppress(OSError), path.open("rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size > READ_AHEAD_SHARE * machine_memory().free:
+                return
+            piece = bytearray(_PIECE)
+            while not stopped.is_set() and file.readinto(piece):
+                pass
+
+    reader = Thread(target=read, daemon=True)
     reader.start()
     try:
         yield
     finally:
         stopped.set()
         reader.join()
-
-
-def _read_whole(path: Path, stopped: Event) -> None:
-    with suppress(OSError), path.open("rb", buffering=0) as file:
-        if os.fstat(file.fileno()).st_size > READ_AHEAD_SHARE * machine_memory().free:
-            return
-        piece = bytearray(_PIECE)
-        while not stopped.is_set() and file.readinto(piece):
-            pass

@@ -176,15 +176,12 @@ def test_thinking_is_switched_by_the_template_or_closed_at_once(run: Callable[..
 
 def prompt_of(model: LlamaCppModel, request: Request) -> str:
     tokens = [token for part in segments_of(model, request) for token in part]
-    spelled = (
-        model.parts.tokenizer.piece(each) or model.parts.tokenizer.special_text(each).encode()
-        for each in tokens
-    )
+    spelled = (model.tokenizer.piece(each) or model.tokenizer.special_text(each).encode() for each in tokens)
     return b"".join(spelled).decode()
 
 
 def segments_of(model: LlamaCppModel, request: Request) -> list[tuple[int, ...]]:
-    return list(model.parts.prompts.build(request, model.parts.form(request).format))
+    return list(model.prompts.build(request, model.form(request).format))
 
 
 def test_tools_stand_before_what_differs_so_that_prompts_share_them(
@@ -197,7 +194,7 @@ def test_tools_stand_before_what_differs_so_that_prompts_share_them(
     assert segments_of(model, ask())[0] == first[0]
     text = prompt_of(model, here)
     assert text.index("AddAlarm") < text.index("Place: Oslo") < text.index("Wake me")
-    assert "AddAlarm" in b"".join(map(model.parts.tokenizer.piece, first[0])).decode()
+    assert "AddAlarm" in b"".join(map(model.tokenizer.piece, first[0])).decode()
 
 
 def test_history_is_shown_by_the_template_with_thoughts_and_calls(run: Callable[..., LlamaCppModel]) -> None:
@@ -214,7 +211,7 @@ def test_history_is_shown_by_the_template_with_thoughts_and_calls(run: Callable[
 
 def test_special_tokens_in_results_and_calls_stay_text(run: Callable[..., LlamaCppModel]) -> None:
     model = run(OWN["json in tags"], tokenizer="marks")
-    special = model.parts.tokenizer.specials["</tool_call>"]
+    special = model.tokenizer.specials["</tool_call>"]
     tokens = [token for part in segments_of(model, ask(*HISTORY)) for token in part]
     assert tokens.count(special) == 1
 
@@ -233,28 +230,28 @@ def test_auto_takes_the_models_own_form_where_there_is_one(run: Callable[..., Ll
 
 def test_a_model_that_must_not_call_has_words_alone(run: Callable[..., LlamaCppModel]) -> None:
     model = run(OWN["json in tags"], tokenizer="marks", tool_choice="none")
-    language = model.parts.form(ask(*HISTORY[:1])).language
-    trigger = model.parts.tokenizer.specials["<tool_call>"]
-    assert not model.parts.grammar.start(language).allowed()[trigger]
+    language = model.form(ask(*HISTORY[:1])).language
+    trigger = model.tokenizer.specials["<tool_call>"]
+    assert not model.grammar.start(language).allowed()[trigger]
     free = run(OWN["json in tags"], tokenizer="marks")
-    assert free.parts.grammar.start(free.parts.form(ask(*HISTORY[:1])).language).allowed()[trigger]
+    assert free.grammar.start(free.form(ask(*HISTORY[:1])).language).allowed()[trigger]
 
 
 @pytest.mark.parametrize("several", [True, False])
 def test_a_model_makes_several_calls_where_it_may(run: Callable[..., LlamaCppModel], several: bool) -> None:
     model = run(OWN["json in tags"], several_calls=several)
-    assert bool(model.parts.form(ask("x")).language.separator) == several
+    assert bool(model.form(ask("x")).language.separator) == several
     alone = Request(StepKey("c", 1, 0), "", TOOLS, "", ())
-    assert not model.parts.form(alone).language.separator
+    assert not model.form(alone).language.separator
     single = run(OWN["one bare object"])
-    assert not single.parts.form(ask("x")).language.separator
+    assert not single.form(ask("x")).language.separator
 
 
 @pytest.mark.parametrize("name", ["json in tags", "a tag for each", "opened thinking", "quotes of its own"])
 def test_true_answers_are_put_to_a_model_in_its_own_form(
     run: Callable[..., LlamaCppModel], name: str
 ) -> None:
-    path = run(OWN[name]).parts.model.path
+    path = run(OWN[name]).weights.path
     teacher = Teacher(path, EngineSettings(n_threads=1, n_ctx=12288), "t", lambda _: None)
     try:
         assessed = teacher.assess(ask(*HISTORY[:1]), Call("AddAlarm", {"time": "7"}), lambda *_: None)
@@ -269,7 +266,7 @@ def test_true_answers_are_put_to_a_model_in_its_own_form(
 
 
 def test_whether_a_model_would_reply_does_not_depend_on_the_words(run: Callable[..., LlamaCppModel]) -> None:
-    path = run(OWN["json in tags"]).parts.model.path
+    path = run(OWN["json in tags"]).weights.path
     teacher = Teacher(path, EngineSettings(n_threads=1, n_ctx=12288), "t", lambda _: None)
     put = partial(teacher.assess, ask(*HISTORY[:1]), listen=lambda *_: None)
     try:
