@@ -5,7 +5,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rig import __version__, site
@@ -50,22 +50,18 @@ class Bundle:
     files: int
 
 
-@dataclass
-class _Gathered:
-    """The files so far by their names in the bundle, and what the manifest says of them."""
-
-    files: dict[str, Path] = field(default_factory=dict)
-    description: JsonObject = field(default_factory=dict)
+class _Files(dict[str, Path]):
+    """The files so far by their names in the bundle."""
 
     def add(self, name: str, source: Path) -> None:
         """Raises RigError for anything but a plain file, and for a name that is taken or leads elsewhere."""
         if leads_elsewhere(name):
             raise RigError(f"{source}: has no name that can be packed; rename it")
-        if name in self.files:
-            raise RigError(f"{source}: {name} is already in the bundle, from {self.files[name]}")
+        if name in self:
+            raise RigError(f"{source}: {name} is already in the bundle, from {self[name]}")
         if not source.is_file():
             raise RigError(f"{source}: is not a regular file")
-        self.files[name] = source
+        self[name] = source
 
 
 def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], None]) -> Bundle:
@@ -80,13 +76,11 @@ def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], 
         raise RigError(f"{target}: exists; choose a new file, or --force to write over it")
     try:
         with temporary_folder(target.absolute().parent, "bundle") as folder:
-            gathered = _gather(contents, folder, say)
-            digests = _described(gathered, folder)
+            files, description = _gather(contents, folder, say)
+            digests = _described(files, description, folder)
             size = sum(digest.size for digest in digests.values())
             say(f"packing {len(digests)} files, {size / 1e9:.1f} GB")
-            members = [
-                Member(f"{TOP}/{name}", gathered.files[name], name == "install.sh") for name in digests
-            ]
+            members = [Member(f"{TOP}/{name}", files[name], name == "install.sh") for name in digests]
             finished = folder / f"finished{suffix}"
             write(finished, suffix, members, lambda name: digests[name.removeprefix(f"{TOP}/")])
             own = digest_of(finished)
@@ -97,17 +91,14 @@ def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], 
     return Bundle(own, len(digests))
 
 
-def _described(gathered: _Gathered, folder: Path) -> dict[str, Digest]:
+def _described(files: _Files, description: JsonObject, folder: Path) -> dict[str, Digest]:
     """Write the manifest and the checksums; every file of the bundle in its order, with its digest."""
-    listed = {name: digest_of(gathered.files[name]) for name in sorted(gathered.files)}
-    manifest_data = {
-        **gathered.description,
-        "files": {name: asdict(digest) for name, digest in listed.items()},
-    }
-    (folder / MANIFEST).write_text(json_text(manifest_data, indent=1) + "\n", encoding="utf-8")
+    listed = {name: digest_of(files[name]) for name in sorted(files)}
+    content = {**description, "files": {name: asdict(digest) for name, digest in listed.items()}}
+    (folder / MANIFEST).write_text(json_text(content, indent=1) + "\n", encoding="utf-8")
     manifest = digest_of(folder / MANIFEST)
     (folder / SUMS).write_text(sums(manifest, listed), encoding="utf-8")
-    gathered.files |= {MANIFEST: folder / MANIFEST, SUMS: folder / SUMS}
+    files.update({MANIFEST: folder / MANIFEST, SUMS: folder / SUMS})
     return {MANIFEST: manifest, SUMS: digest_of(folder / SUMS), **listed}
 
 
@@ -117,21 +108,22 @@ def sums(manifest: Digest, listed: Mapping[str, Digest]) -> str:
     return "".join(f"{digest.sha256}  {name}\n" for name, digest in everything.items())
 
 
-def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Gathered:
-    gathered = _Gathered()
+def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> tuple[_Files, JsonObject]:
+    """The files, and what the manifest says of them."""
+    files = _Files()
     for name in ("install.sh", "install.py"):
-        gathered.add(name, Path(__file__).with_name(name))
-    models = list(_models(contents.models, gathered))
+        files.add(name, Path(__file__).with_name(name))
+    models = list(_models(contents.models, files))
     for path in contents.adapters:
         inspect_adapter(path)
-        gathered.add(f"adapters/{path.name}", path)
+        files.add(f"adapters/{path.name}", path)
     for place in contents.toolboxes:
-        _toolbox(place, gathered)
+        _toolbox(place, files)
     say("documentation" if CHECKOUT else "no documentation: this rig is not a checkout")
     if CHECKOUT:
         site.build(folder / "docs")
     for page in sorted(path for path in (folder / "docs").rglob("*") if path.is_file()):
-        gathered.add(page.relative_to(folder).as_posix(), page)
+        files.add(page.relative_to(folder).as_posix(), page)
     wheels_folder = folder / "wheels"
     wheels_folder.mkdir()
     named_wheels = [*contents.wheels]
@@ -141,14 +133,14 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Ga
     say("wheels of what is installed here")
     packed = wheels(wheels_folder, named_wheels, contents.extras)
     for wheel in packed:
-        gathered.add(f"wheels/{wheel.path.name}", wheel.path)
+        files.add(f"wheels/{wheel.path.name}", wheel.path)
     requirements = folder / "requirements.txt"
     pinned = (
         f"{wheel.name}=={wheel.version} --hash=sha256:{digest_of(wheel.path).sha256}\n" for wheel in packed
     )
     requirements.write_text("".join(pinned), encoding="utf-8")
-    gathered.add(requirements.name, requirements)
-    gathered.description = {
+    files.add(requirements.name, requirements)
+    return files, {
         "format": 1,
         "rig": __version__,
         "python": f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}",
@@ -161,21 +153,20 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Ga
             for wheel in packed
         ],
     }
-    return gathered
 
 
-def _models(names: Sequence[str], gathered: _Gathered) -> Iterator[JsonObject]:
+def _models(names: Sequence[str], files: _Files) -> Iterator[JsonObject]:
     """Models with what the registry says of their licence. An adapter of rig's own is in rig's wheel."""
     here = [name for name, entry in load_registry().items() if entry.path.is_file()]
     for name in names or here:
         model = resolve(name)
         file = model.entry.file if model.entry else model.path.name
-        if gathered.files.get(f"models/{file}") != model.path:
-            gathered.add(f"models/{file}", model.path)
+        if files.get(f"models/{file}") != model.path:
+            files.add(f"models/{file}", model.path)
         yield {"name": model.name, "file": file, "licence": model.entry.licence if model.entry else None}
 
 
-def _toolbox(place: Path, gathered: _Gathered) -> None:
+def _toolbox(place: Path, files: _Files) -> None:
     """A folder with tools, without what is hidden or compiled. Links in it are refused."""
     place = real(place)
     if not holds_toolbox(place):
@@ -187,7 +178,7 @@ def _toolbox(place: Path, gathered: _Gathered) -> None:
         if path.is_symlink():
             raise RigError(f"{path}: is a link; a bundle only holds files")
         if not path.is_dir():
-            gathered.add("/".join(("toolboxes", place.name, *inside)), path)
+            files.add("/".join(("toolboxes", place.name, *inside)), path)
 
 
 def _portable(folder: Path) -> Path:

@@ -191,27 +191,22 @@ def _write(path: Path, name: str, members: Sequence[_File], info: str) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for member in sorted(members, key=lambda member: (member.name.startswith(info), member.name)):
             try:
-                digest, size = _add(archive, member)
+                with member.source.open("rb") as file:
+                    status = os.fstat(file.fileno())
+                    entry = _entry(member.name, executable=bool(status.st_mode & 0o100))
+                    entry.file_size = status.st_size
+                    with archive.open(entry, "w") as target:
+                        digest = bytes.fromhex(copied(blocks_of(file), target.write).sha256)
             except OSError as error:
                 raise RigError(
                     f"{member.source}: cannot be read: {error.strerror}; install {name} again"
                 ) from error
-            if member.sha256 not in (None, digest):
+            sha256 = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+            if member.sha256 not in (None, sha256):
                 raise RigError(f"{member.source}: not as it was installed; install {name} again")
-            rows.writerow((member.name, f"sha256={digest}", size))
+            rows.writerow((member.name, f"sha256={sha256}", entry.file_size))
         rows.writerow((f"{info}/RECORD", "", ""))
         archive.writestr(_entry(f"{info}/RECORD", executable=False), record.getvalue())
-
-
-def _add(archive: zipfile.ZipFile, member: _File) -> tuple[str, int]:
-    """Copy a file into the archive; its hash as RECORD has it, and its size in bytes."""
-    with member.source.open("rb") as file:
-        status = os.fstat(file.fileno())
-        entry = _entry(member.name, executable=bool(status.st_mode & 0o100))
-        entry.file_size = status.st_size
-        with archive.open(entry, "w") as target:
-            digest = copied(blocks_of(file), target.write)
-    return base64.urlsafe_b64encode(bytes.fromhex(digest.sha256)).decode().rstrip("="), entry.file_size
 
 
 def _entry(name: str, *, executable: bool) -> zipfile.ZipInfo:

@@ -95,8 +95,10 @@ class RayCluster:
         actors = [kind.remote(self._load, self._weights) for _ in range(count)]
         try:
             for actor in actors:
-                if self.result(actor.lacks_weights.remote()):
-                    self.result(actor.keep.remote(*self._parts()))
+                if self._weights and self.result(actor.lacks_weights.remote()):
+                    # The file is put into the object store once for all actors that lack it.
+                    self._sent = self._sent or [self._ray.put(part) for part in self._weights.parts()]
+                    self.result(actor.keep.remote(*self._sent))
             if self._is_local:
                 _check_listeners(self._ray)
             loaded = [self.result(call) for call in [actor.load.remote() for actor in actors]]
@@ -125,12 +127,6 @@ class RayCluster:
 
     def end(self, actor: Any) -> None:
         self._ray.kill(actor)
-
-    def _parts(self) -> list[Any]:
-        """The model's file in the object store, put there once for all actors that lack it."""
-        if not self._sent and self._weights:
-            self._sent = [self._ray.put(part) for part in self._weights.parts()]
-        return self._sent
 
     def _room(self, patience_s: float) -> int:
         until = monotonic() + patience_s

@@ -1,11 +1,14 @@
 """What is kept on disk, such as automata: as it was, or not there."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from rig.engine.files.disk_cache import Damaged, DiskCache
+from rig.temporary import temporary_path
 
 
 def cache_in(directory: Path, max_bytes: int = 1 << 20) -> DiskCache:
@@ -57,12 +60,15 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_behind_is_swept(tmp_path: Path) -> None:
-    for name in (".old.index", ".new.index", ".old.other"):
-        (tmp_path / name).write_bytes(b"half")
-    for name in (".old.index", ".old.other"):
-        os.utime(tmp_path / name, (1, 1))
+    died = "import sys; from pathlib import Path; from rig.temporary import temporary_path\n"
+    died += "for suffix in ('index', 'other'): temporary_path(Path(sys.argv[1]), suffix).write_bytes(b'half')"
+    subprocess.run([sys.executable, "-c", died, tmp_path], check=True)
+    at_work = temporary_path(tmp_path, "index")
+    at_work.write_bytes(b"half")
     cache_in(tmp_path).save("key", CONTENT)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.index", ".old.other", "key.index"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted([at_work.name, "key.index", *(name for name in names if ".other." in name)])
+    assert len(names) == 3
 
 
 def test_what_is_too_large_or_cannot_be_written_is_not_kept(tmp_path: Path) -> None:

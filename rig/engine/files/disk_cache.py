@@ -2,15 +2,13 @@
 
 import hashlib
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+
+from rig.temporary import temporary_path
 
 _MAGIC = b"rig-cache-1"
 _DIGEST_SIZE = 32
-_LEFT_OVER_S = 3600.0
-"""Age at which a file without a name of its own can only be what a killed process left behind."""
 
 
 class Damaged(Exception):
@@ -54,17 +52,15 @@ class DiskCache:
             return
         self._directory.mkdir(parents=True, exist_ok=True)
         self._make_room(size)
-        end = f".{self._suffix}"
-        with NamedTemporaryFile(dir=self._directory, prefix=".", suffix=end, delete=False) as file:
-            temporary = Path(file.name)
-            try:
+        temporary = temporary_path(self._directory, self._suffix)
+        try:
+            with temporary.open("xb") as file:
                 file.write(_MAGIC + _digest(key, content))
                 file.write(content)
-                file.close()
-                temporary.replace(self.path(key))
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+            temporary.replace(self.path(key))
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def drop(self, key: str) -> None:
         """Remove what is kept under a key, if it can be."""
@@ -74,15 +70,13 @@ class DiskCache:
     def _make_room(self, size: int) -> None:
         """Remove the files that were not used for longest, until `size` bytes more are within the bound."""
         files: list[tuple[float, int, Path]] = []
-        for path in self._directory.iterdir():
-            if path.name.endswith(f".{self._suffix}"):
-                with suppress(OSError):  # another run may remove it first
-                    status = path.stat()
-                    files.append((status.st_mtime, status.st_size, path))
+        for path in self._directory.glob(f"*.{self._suffix}"):
+            with suppress(OSError):  # another run may remove it first
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
         total = size + sum(bytes_of_file for _, bytes_of_file, _ in files)
-        for used, freed, path in sorted(files):
-            is_left_over = path.name.startswith(".") and time.time() - used > _LEFT_OVER_S
-            if is_left_over or total > self.max_bytes:
+        for _, freed, path in sorted(files):
+            if total > self.max_bytes:
                 with suppress(OSError):
                     path.unlink()
                     total -= freed

@@ -33,21 +33,21 @@ MAX_STRINGS = 2**22
 MAX_TEXT = 16 * 2**20
 """Bounds far above any model's; without them a sparse file could back any count that it claims."""
 
-_U32 = Struct("<I")
-_U64 = Struct("<Q")
-_SCALARS = {
-    GGUFValueType.UINT8: Struct("<B"),
-    GGUFValueType.INT8: Struct("<b"),
-    GGUFValueType.UINT16: Struct("<H"),
-    GGUFValueType.INT16: Struct("<h"),
-    GGUFValueType.UINT32: _U32,
-    GGUFValueType.INT32: Struct("<i"),
-    GGUFValueType.FLOAT32: Struct("<f"),
-    GGUFValueType.UINT64: _U64,
-    GGUFValueType.INT64: Struct("<q"),
-    GGUFValueType.FLOAT64: Struct("<d"),
-    GGUFValueType.BOOL: Struct("<?"),
+_FORMATS = {
+    "UINT8": "B",
+    "INT8": "b",
+    "UINT16": "H",
+    "INT16": "h",
+    "UINT32": "I",
+    "INT32": "i",
+    "UINT64": "Q",
+    "INT64": "q",
+    "FLOAT32": "f",
+    "FLOAT64": "d",
+    "BOOL": "?",
 }
+_SCALARS = {GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
+_U32, _U64 = _SCALARS[GGUFValueType.UINT32], _SCALARS[GGUFValueType.UINT64]
 _DECODED_NUMBERS = 4_096
 """Longest numeric array that is decoded: per-layer values are, token types and scores are not."""
 _MOST_DECODED = 65_536
