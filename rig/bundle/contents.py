@@ -149,7 +149,7 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> tup
         "llama_cpp": _llama(packed, folder),
         "models": models,
         "wheels": [
-            {"name": wheel.name, "version": wheel.version, "file": wheel.path.name, "given": wheel.given}
+            {"name": wheel.name, "version": wheel.version, "file": wheel.path.name, "given": wheel.is_named}
             for wheel in packed
         ],
     }

@@ -41,12 +41,12 @@ _OF_AN_INSTALLATION = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel that is ready. `given` is one that somebody named, as opposed to one made from what is here."""
+    """A wheel that is ready. `is_named`: somebody named it, as opposed to one made from what is here."""
 
     name: str
     version: str
     path: Path
-    given: bool
+    is_named: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class Moment(NamedTuple):
 class StoredEvents:
     """Turns of a run in, events out. Turns of one conversation have to come in order.
 
-    `known` are conversations that were finished before the telling begins and are not told. If `seeded`, the
-    arms' sums begin with all that is stored.
+    `earlier` conversations were finished before the telling begins and are not told. If `seeded`, the arms'
+    sums begin with all that is stored.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class StoredEvents:
         run: StoredRun,
         store: str,
         conversations: Mapping[str, Task],
-        known: Sequence[Cell] = (),
+        earlier: Sequence[Cell] = (),
         *,
         seeded: bool = False,
     ) -> None:
@@ -62,7 +62,7 @@ class StoredEvents:
         """The run as it is stored now."""
         self._store = store
         self._conversations = conversations
-        self._known = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in known}
+        self._earlier = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in earlier}
         self._tallies = {arm.position: Totals() for arm in run.arms}
         self._errors: dict[Where, Counter[str]] = {}
         self.begun: set[int] = set()
@@ -84,8 +84,8 @@ class StoredEvents:
                 for name, one in self._conversations.items()
             ),
             repeats=run.repeats,
-            finished_turns=sum(cell.turns_done for cell in self._known.values()),
-            finished_conversations=len(self._known),
+            finished_turns=sum(cell.turns_done for cell in self._earlier.values()),
+            finished_conversations=len(self._earlier),
             declaration=run.declaration,
         )
 
@@ -166,8 +166,8 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
             yield Moment(wait * pace, piece)
         thoughts = prediction.usage.reasoning_tokens
         for wait, text, tokens, forced in _pieces(prediction):
-            made = text, tokens, forced, step.role, thoughts > 0
-            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, *made))
+            fields = text, tokens, forced, step.role, thoughts > 0
+            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, *fields))
             thoughts -= tokens
         yield Moment(0, PredictionMade(where, played.turn, number, prediction, step.role))
         if step.executed is not None:

@@ -32,7 +32,7 @@ class Player(Playback):
         self, store: Path, run: str, *, speed: float = 1.0, at_end: bool = False, stay: bool = False
     ) -> None:
         """Play a run from its beginning, or from its end, which goes for one in progress. What comes before
-        the end is `known` then and not played.
+        the end is in `earlier` then and not played.
 
         Raises RigError when there is no such run.
         """
@@ -42,7 +42,7 @@ class Player(Playback):
             self.stored: StoredRun = runs.get(run)
             self.conversations = {task.name: task for task in runs.conversations(self.stored)}
         self.run = self.stored.id
-        self.known: list[Cell] = []
+        self.earlier: list[Cell] = []
         """Finished conversations that are not played."""
         self.is_running = self.stored.is_running
         """Whether somebody is writing the run."""
@@ -117,9 +117,9 @@ class Player(Playback):
         with follower.snapshot():
             self.stored = run = follower.run()
             entries = follower.entries()
-            self.known = [cell for cell in follower.cells(run) if cell.counts] if self._at_end else []
-        finished = {Where(cell.arm, cell.conversation, cell.repeat) for cell in self.known}
-        events = StoredEvents(run, str(self.store), self.conversations, self.known, seeded=self._at_end)
+            self.earlier = [cell for cell in follower.cells(run) if cell.counts] if self._at_end else []
+        finished = {Where(cell.arm, cell.conversation, cell.repeat) for cell in self.earlier}
+        events = StoredEvents(run, str(self.store), self.conversations, self.earlier, seeded=self._at_end)
         self.slept_s = 0.0
         self._done_s = sum(entry.wall_s for entry in entries if entry.where in finished)
         self._turns, self._turns_s = len(entries), sum(entry.wall_s for entry in entries)

@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         llama = small_wheel(folder, "llama-cpp-python", {"llama_cpp/__init__.py": ""})
         pip = small_wheel(folder, "pip", {"pip/__main__.py": "raise SystemExit(9)"})
         named = [("llama-cpp-python", llama), ("pip", pip), ("rig", rig)]
-        return [Wheel(name, "1.0", path, given=False) for name, path in named]
+        return [Wheel(name, "1.0", path, is_named=False) for name, path in named]
 
     def build(folder: Path) -> None:
         folder.mkdir()

@@ -57,7 +57,7 @@ def test_a_wheel_comes_back_as_it_was(installed: Installed, toy: Path, tmp_path:
     (site / "toy" / "__pycache__").mkdir(exist_ok=True)
     (folder := tmp_path / "made").mkdir()
     (made,) = wheels(folder)
-    assert (made.name, made.version, made.given, made.path.name) == ("toy", "1.0", False, toy.name)
+    assert (made.name, made.version, made.is_named, made.path.name) == ("toy", "1.0", False, toy.name)
     before, after = contents(toy), contents(made.path)
     record = after.pop("toy-1.0.dist-info/RECORD").decode()
     before.pop("toy-1.0.dist-info/RECORD")
@@ -118,7 +118,7 @@ def test_a_wheel_that_is_given_is_taken_as_it_is(installed: Installed, toy: Path
     (elsewhere := tmp_path / "elsewhere").mkdir()
     given = small_wheel(elsewhere, "toy", {"toy.py": "another"})
     (made,) = wheels(tmp_path, [given])
-    assert (made.path, made.given) == (given, True)
+    assert (made.path, made.is_named) == (given, True)
 
 
 def test_a_given_wheel_that_nobody_needs(installed: Installed, toy: Path, tmp_path: Path) -> None:

@@ -92,8 +92,7 @@ def test_free_is_what_machine_and_groups_leave(
     write(tmp_path / "groups", groups)
     memory = machine_memory(tmp_path / "proc", tmp_path / "groups")
     assert (memory.free, memory.total) == (free, total)
-    assert memory.limit == ("machine" if total == 16 * GIB else "control group")
-    assert memory.swap == (2 * GIB if memory.limit == "machine" else 0)
+    assert memory.swap == (2 * GIB if total == 16 * GIB else 0)  # mostly a group may not swap
 
 
 def test_this_machine_has_memory_that_is_free() -> None:

@@ -16,7 +16,8 @@ from rig.engine.files import registry
 from rig.engine.files.registry import Entry, Source, template_of
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
 from rig.engine.memory import fit as fitting
-from rig.engine.memory.devices import Device
+from rig.engine.memory.devices import GPU_MARGIN
+from rig.engine.memory.plan import DeviceUse
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 
@@ -254,7 +255,7 @@ def test_a_template_of_no_use_is_named_with_its_file(
 
 
 def test_a_gpu_without_room_is_said_to_be_unused(tiny_path: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Device("CUDA0", "a GPU", "gpu", 2**20, 2**33)
+    full = DeviceUse("CUDA0", "a GPU", 2**20, 2**33, GPU_MARGIN)
     monkeypatch.setattr(fitting.llama, "supports_gpu_offload", lambda: True)
     monkeypatch.setattr(fitting, "gpus", lambda: (full,))
     said: list[str] = []

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from rig.engine import EngineSettings
 from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory.count import Count, Counting, Needs
-from rig.engine.memory.devices import Device, Memory
-from rig.engine.memory.fit import GPU_MARGIN, MACHINE_MARGIN, Fit
-from rig.engine.memory.plan import FitPlan, Shape
+from rig.engine.memory.devices import GPU_MARGIN, MACHINE_MARGIN, machine
+from rig.engine.memory.fit import Fit
+from rig.engine.memory.plan import DeviceUse, FitPlan, Shape
 from rig.errors import RigError
 
 GIB, MIB = 2**30, 2**20
-ROOMY = Memory(free=64 * GIB, total=64 * GIB)
+ROOMY = machine(64 * GIB, 64 * GIB)
 LAYERS = 32
 
 
@@ -27,7 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> GgufInfo:
     return replace(info, context_length=131_072)
 
 
-def counting(gpus: tuple[Device, ...], layer: int = 120 * MIB) -> Counting:
+def counting(gpus: tuple[DeviceUse, ...], layer: int = 120 * MIB) -> Counting:
     """Counts a model of about 4.6 GiB, like many of 8 billion parameters in 4 bits, as llama.cpp would."""
 
     def count(shape: Shape) -> Count:
@@ -55,12 +55,13 @@ def counting(gpus: tuple[Device, ...], layer: int = 120 * MIB) -> Counting:
     return count
 
 
-def gpu(free: float, name: str = "CUDA0", *, unified: bool = False) -> Device:
-    kind = "integrated gpu" if unified else "gpu"
-    return Device(name, "a GPU", kind, int(free * GIB), 80 * GIB, unified)  # type: ignore[arg-type]
+def gpu(free: float, name: str = "CUDA0", *, unified: bool = False) -> DeviceUse:
+    return DeviceUse(name, "a GPU", int(free * GIB), 80 * GIB, GPU_MARGIN, unified=unified)
 
 
-def fit(model: GgufInfo, gpus: tuple[Device, ...] = (), memory: Memory = ROOMY, **asked: object) -> FitPlan:
+def fit(
+    model: GgufInfo, gpus: tuple[DeviceUse, ...] = (), memory: DeviceUse = ROOMY, **asked: object
+) -> FitPlan:
     return Fit(model, gpus, memory, EngineSettings(**asked), counting(gpus)).best()  # type: ignore[arg-type]
 
 
@@ -116,16 +117,16 @@ def test_two_small_gpus_do_what_one_cannot(model: GgufInfo) -> None:
 
 
 def test_a_gpu_that_shares_the_machines_memory_cannot_have_more_than_that(model: GgufInfo) -> None:
-    memory = Memory(free=12 * GIB, total=16 * GIB)
+    memory = machine(12 * GIB, 16 * GIB)
     plan = fit(model, (gpu(60, unified=True),), memory)
     assert plan.gpus[0].free == 12 * GIB
     assert plan.machine.free == 12 * GIB - plan.gpus[0].needed
-    assert fit(model, (gpu(60, unified=True),), Memory(4 * GIB, 16 * GIB)).n_gpu_layers < 33
+    assert fit(model, (gpu(60, unified=True),), machine(4 * GIB, 16 * GIB)).n_gpu_layers < 33
 
 
 def test_speed_is_given_up_before_context(model: GgufInfo) -> None:
     plans = [
-        fit(model, (gpu(free),), Memory(int(ram * GIB), 64 * GIB))
+        fit(model, (gpu(free),), machine(int(ram * GIB), 64 * GIB))
         for free, ram in ((24, 24), (3, 24), (0, 24), (0, 4.1), (0, 3.8), (0, 3.3), (0, 0.1))
     ]
     choices = [(plan.n_gpu_layers > 0, plan.n_batch, plan.n_ctx) for plan in plans]
@@ -144,7 +145,7 @@ def test_what_is_asked_for_is_never_changed(model: GgufInfo) -> None:
     asked = {"n_gpu_layers": 20, "n_ctx": 65_536, "n_batch": 1024, "parallel": 4}
     for free in (0, 3, 24):
         for ram in (1, 24):
-            plan = fit(model, (gpu(free),), Memory(ram * GIB, 64 * GIB), **asked)
+            plan = fit(model, (gpu(free),), machine(ram * GIB, 64 * GIB), **asked)
             assert (plan.n_gpu_layers, plan.n_ctx, plan.n_batch, plan.n_seq) == tuple(asked.values())
             assert plan.most_sequences == 4
             assert plan.fits == (free == 24 and ram == 24)
@@ -160,7 +161,7 @@ def test_all_layers_can_be_asked_for(model: GgufInfo) -> None:
 def test_several_sequences_take_several_contexts(model: GgufInfo) -> None:
     one, four = fit(model, parallel=1), fit(model, parallel=4)
     assert four.machine.kv == 4 * one.machine.kv
-    assert fit(model, memory=Memory(14 * GIB, 16 * GIB)).most_sequences < 8
+    assert fit(model, memory=machine(14 * GIB, 16 * GIB)).most_sequences < 8
 
 
 def test_a_quantized_cache_is_smaller_and_takes_flash_attention(model: GgufInfo) -> None:
@@ -186,7 +187,7 @@ def test_without_flash_attention_scores_take_memory(model: GgufInfo) -> None:
     ],
 )
 def test_what_cannot_be_had_is_one_line(
-    model: GgufInfo, asked: dict[str, object], gpus: tuple[Device, ...], says: str
+    model: GgufInfo, asked: dict[str, object], gpus: tuple[DeviceUse, ...], says: str
 ) -> None:
     with pytest.raises(RigError, match=says) as error:
         fit(model, gpus, **asked)
@@ -238,7 +239,7 @@ def test_nothing_is_lost_or_counted_twice(
     model: GgufInfo, free: list[float], ram: float, batch: int | None, parallel: int | None, kv_type: str
 ) -> None:
     gpus = tuple(gpu(part, f"CUDA{number}") for number, part in enumerate(free))
-    memory = Memory(int(ram * GIB), 64 * GIB)
+    memory = machine(int(ram * GIB), 64 * GIB)
     plan = fit(model, gpus, memory, n_batch=batch, parallel=parallel, kv_type=kv_type)
     assert sum(use.layers for use in plan.uses) == plan.offloadable == 33
     assert sum(use.layers for use in plan.gpus) == plan.n_gpu_layers

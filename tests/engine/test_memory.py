@@ -21,14 +21,14 @@ from rig.engine.gguf.header import Tensor
 from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory import fit as fitting
 from rig.engine.memory.count import Count, LlamaCount, Needs, read_log
-from rig.engine.memory.devices import Device, Memory
+from rig.engine.memory.devices import GPU_MARGIN, machine
 from rig.engine.memory.fit import Fit, fit_here, load_planned, plan_for
-from rig.engine.memory.plan import FitPlan, Shape
+from rig.engine.memory.plan import DeviceUse, FitPlan, Shape
 from rig.errors import RigError
 
 GIB, MIB = 2**30, 2**20
-ROOMY = Memory(64 * GIB, 64 * GIB)
-GPU = Device("CUDA0", "a GPU", "gpu", 24 * GIB, 24 * GIB)
+ROOMY = machine(64 * GIB, 64 * GIB)
+GPU = DeviceUse("CUDA0", "a GPU", 24 * GIB, 24 * GIB, GPU_MARGIN)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_what_exceeds_the_machine_is_not_tried_at_all(info: GgufInfo) -> None:
     script = Scripted(lambda _: True)
     count = partial(counting, kv=2 * GIB)
     with pytest.raises(NoMemory, match="more than there is"):
-        script.load(Fit(info, (), Memory(GIB, 2 * GIB), EngineSettings(n_ctx=8192), count))
+        script.load(Fit(info, (), machine(GIB, 2 * GIB), EngineSettings(n_ctx=8192), count))
     assert script.opened == 0
 
 

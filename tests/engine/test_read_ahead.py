@@ -8,7 +8,7 @@ import pytest
 
 from rig.engine import keeping, reading_ahead
 from rig.engine.memory import weights
-from rig.engine.memory.devices import Memory
+from rig.engine.memory.devices import machine
 from rig.engine.memory.weights import find_weights, open_weights
 
 
@@ -32,7 +32,7 @@ def test_a_file_is_read_if_it_leaves_half_of_the_memory(
     path = tmp_path / "model.gguf"
     path.write_bytes(bytes(1000))
     for free, is_read in ((1999, False), (2000, True)):
-        memory = Memory(free, free)
+        memory = machine(free, free)
         monkeypatch.setattr(weights, "machine_memory", lambda memory=memory: memory)
         with reading_ahead(path):
             time.sleep(0.01)

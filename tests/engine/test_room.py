@@ -7,7 +7,8 @@ import pytest
 from rig.engine import has_room
 from rig.engine.core import llama
 from rig.engine.memory import devices as asked
-from rig.engine.memory.devices import Device, Memory
+from rig.engine.memory.devices import GPU_MARGIN, machine
+from rig.engine.memory.plan import DeviceUse
 
 SIZE = 1000
 
@@ -19,8 +20,8 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def gpu(free: int, total: int) -> Device:
-    return Device("CUDA0", "a GPU", "gpu", free, total)
+def gpu(free: int, total: int) -> DeviceUse:
+    return DeviceUse("CUDA0", "a GPU", free, total, GPU_MARGIN)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_all_devices_count(
     found: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asked, "machine_memory", lambda: Memory(*memory))
+    monkeypatch.setattr(asked, "machine_memory", lambda: machine(*memory))
     monkeypatch.setattr(asked, "gpus", lambda: [gpu(*each) for each in devices])
     monkeypatch.setattr(llama, "supports_gpu_offload", lambda: bool(devices))
     assert has_room(model) is found

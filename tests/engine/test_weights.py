@@ -12,7 +12,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.gguf.info import inspect
 from rig.engine.loading import load
 from rig.engine.memory.count import Count, Needs
-from rig.engine.memory.devices import Memory
+from rig.engine.memory.devices import machine
 from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import Shape
 from rig.engine.memory.weights import find_weights, open_weights
@@ -88,7 +88,7 @@ def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
 
 def test_a_plan_counts_loaded_weights_once(smollm2: Path) -> None:
     info = inspect(smollm2)
-    memory = Memory(GIB, 2 * GIB)
+    memory = machine(GIB, 2 * GIB)
     settings = EngineSettings(n_ctx=512)
 
     def count(shape: Shape) -> Count:

@@ -126,7 +126,7 @@ def test_from_its_end_a_run_is_known_and_not_told(tmp_path: Path) -> None:
     player.play(events.append)
     kinds = [type(event) for event in events]
     assert kinds == [RunStarted, ArmStarted, ArmReady, ArmFinished, RunFinished]
-    assert [cell.conversation for cell in player.known] == [one.name for one in small_talks.conversations()]
+    assert [cell.conversation for cell in player.earlier] == [one.name for one in small_talks.conversations()]
     assert isinstance(events[0], RunStarted)
     assert events[0].finished_turns == player.stored.turns == player.stored.turns_done
     assert essence(events)[-2:] == essence(happened)[-2:]

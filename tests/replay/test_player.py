@@ -250,7 +250,7 @@ def test_a_run_in_progress_is_followed_to_its_end(tmp_path: Path, play: Callable
         wait_for(lambda playing=playing: playing.player.is_live)  # type: ignore[misc]
         assert isinstance(playing.events[0], RunStarted)
         assert playing.events[0].finished_turns == 3
-        assert [cell.conversation for cell in playing.player.known] == ["alarms"]
+        assert [cell.conversation for cell in playing.player.earlier] == ["alarms"]
         assert playing.turns() == [("reminders", 1)]
     writing.let(1)
     for playing in both:

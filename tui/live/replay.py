@@ -75,8 +75,8 @@ class Replay(LiveRun):
 
     def _emit(self, event: Event) -> None:
         self.feed.emit(event)
-        if isinstance(event, RunStarted) and self.player.known:
-            self.feed.emit(StoredBefore(tuple(self.player.known), arms=self.player.stored.arms))
+        if isinstance(event, RunStarted) and self.player.earlier:
+            self.feed.emit(StoredBefore(tuple(self.player.earlier), arms=self.player.stored.arms))
 
     @property
     def failure_text(self) -> str:

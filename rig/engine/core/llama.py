@@ -217,7 +217,7 @@ class LlamaContext:
         self._batch = C.llama_batch_init(self.n_batch, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
         self._positions = np.ctypeslib.as_array(self._batch.pos, (self.n_batch,))
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, (self.n_batch,))
+        self._outputs = np.ctypeslib.as_array(self._batch.logits, (self.n_batch,))
         np.ctypeslib.as_array(self._batch.n_seq_id, (self.n_batch,))[:] = 1
         # llama.cpp keeps the ids in small arrays of their own; each has room for one.
         self._ids = [np.ctypeslib.as_array(self._batch.seq_id[index], (1,)) for index in range(self.n_batch)]
@@ -232,8 +232,8 @@ class LlamaContext:
             start, end, position = end, end + len(tokens), len(self.sequences[sequence])
             self._tokens[start:end] = tokens
             self._positions[start:end] = np.arange(position, position + len(tokens))
-            self._wanted[start:end] = 0
-            self._wanted[end - logits : end] = 1
+            self._outputs[start:end] = 0
+            self._outputs[end - logits : end] = 1
             for index in range(start, end):
                 self._ids[index][0] = sequence * self._ids_each
         self._batch.n_tokens = end

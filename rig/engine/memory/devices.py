@@ -7,43 +7,26 @@ memory is what the operating system and the control groups around this process l
 import ctypes
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import psutil
 
-DeviceKind = Literal["gpu", "integrated gpu"]
-_KINDS: dict[int, DeviceKind] = {1: "gpu", 2: "integrated gpu"}
+from rig.engine.memory.plan import MACHINE, DeviceUse
+
+GPU_MARGIN = 2**30
+"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
+MACHINE_MARGIN = 2**29
+"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
+_DISCRETE, _INTEGRATED = 1, 2
 """ggml-backend.h: 0 is the CPU, and what is above 2 only helps it or is made of others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A GPU as llama.cpp sees it; sizes in bytes. A `unified` one has no memory apart from the machine's."""
-
-    name: str
-    description: str
-    kind: DeviceKind
-    free: int
-    total: int
-    unified: bool = False
+def machine(free: int, total: int, swap: int = 0) -> DeviceUse:
+    """The machine's memory: what a process may still take of all there is, and the swap that is free."""
+    return DeviceUse(MACHINE, "", free, total, MACHINE_MARGIN, swap, is_machine=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The machine's memory in bytes: what a process may still take, and how much there is altogether.
-
-    `swap` is what is free of it. `limit` says what sets the bounds: the machine, or a control group.
-    """
-
-    free: int
-    total: int
-    swap: int = 0
-    limit: Literal["machine", "control group"] = "machine"
-
-
-def gpus() -> tuple[Device, ...]:
+def gpus() -> tuple[DeviceUse, ...]:
     """The GPUs that models would be put on: discrete ones, or else integrated ones, as llama.cpp chooses.
 
     Asking a GPU for its free memory may wake it up and take some of that memory for good.
@@ -51,8 +34,8 @@ def gpus() -> tuple[Device, ...]:
     from rig.engine.core.llama import initialise
 
     initialise()
-    devices = tuple(_devices())
-    return tuple(device for device in devices if device.kind == "gpu") or devices
+    devices = list(_devices())
+    return tuple(device for kind, device in devices if kind == min(kind for kind, _ in devices))
 
 
 def has_room(path: Path) -> bool:
@@ -64,11 +47,11 @@ def has_room(path: Path) -> bool:
     from rig.engine.core.llama import supports_gpu_offload
 
     needed = 3 * path.stat().st_size
-    devices: list[Memory | Device] = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
+    devices = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
     return all(device.free >= max(needed, device.total / 2) for device in devices)
 
 
-def _devices() -> Iterator[Device]:
+def _devices() -> Iterator[tuple[int, DeviceUse]]:
     from llama_cpp._ggml import libggml
 
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -85,30 +68,33 @@ def _devices() -> Iterator[Device]:
         function.restype, function.argtypes = result, arguments
     for number in range(libggml.ggml_backend_dev_count()):
         device = libggml.ggml_backend_dev_get(number)
-        kind = _KINDS.get(libggml.ggml_backend_dev_type(device))
-        if kind is None:
+        kind = libggml.ggml_backend_dev_type(device)
+        if kind not in (_DISCRETE, _INTEGRATED):
             continue
         free, total = size(), size()
         libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
-        yield Device(
-            name=libggml.ggml_backend_dev_name(device).decode("utf-8", "replace"),
-            description=libggml.ggml_backend_dev_description(device).decode("utf-8", "replace").strip(),
-            kind=kind,
-            free=min(free.value, total.value),
-            total=total.value,
-            # Apple's GPUs call themselves discrete.
-            unified=kind == "integrated gpu" or sys.platform == "darwin",
+        yield (
+            kind,
+            DeviceUse(
+                name=libggml.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+                description=libggml.ggml_backend_dev_description(device).decode("utf-8", "replace").strip(),
+                free=min(free.value, total.value),
+                total=total.value,
+                margin=GPU_MARGIN,
+                # Apple's GPUs call themselves discrete.
+                unified=kind == _INTEGRATED or sys.platform == "darwin",
+            ),
         )
 
 
-def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> Memory:
+def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:
     """The memory this process may use, with every control group around it that sets a limit."""
-    machine = psutil.virtual_memory()
-    memory = Memory(machine.available, machine.total, psutil.swap_memory().free)
+    all_memory = psutil.virtual_memory()
+    memory = machine(all_memory.available, all_memory.total, psutil.swap_memory().free)
     for free, limit in _limits(proc, groups):
         if free < memory.free:
             # Whether a group may swap is a limit of its own, and mostly it may not.
-            memory = Memory(max(free, 0), min(limit, memory.total), limit="control group")
+            memory = machine(max(free, 0), min(limit, memory.total))
     return memory
 
 

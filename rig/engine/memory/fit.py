@@ -14,17 +14,13 @@ from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.count import Counting, LlamaCount, OpenContext
-from rig.engine.memory.devices import Device, Memory, gpus, machine_memory
+from rig.engine.memory.devices import gpus, machine_memory
 from rig.engine.memory.first_load import check_loads
-from rig.engine.memory.plan import MACHINE, DeviceUse, FitPlan, Shape, size
+from rig.engine.memory.plan import DeviceUse, FitPlan, Shape, size
 from rig.engine.memory.weights import find_weights, open_weights
 from rig.errors import RigError
 from rig.models import Notify
 
-GPU_MARGIN = 2**30
-"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
-MACHINE_MARGIN = 2**29
-"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
 LEAST_BATCH = 128
 LEAST_CONTEXT = 2048
 """Where going down by itself ends; less can be asked for."""
@@ -44,8 +40,8 @@ class Fit:
     def __init__(
         self,
         info: GgufInfo,
-        gpus: Sequence[Device],
-        memory: Memory,
+        gpus: Sequence[DeviceUse],
+        memory: DeviceUse,
         settings: EngineSettings,
         count: Counting,
         *,
@@ -70,18 +66,9 @@ class Fit:
         self._loaded = loaded
         self._is_unified = any(gpu.unified for gpu in gpus)
         self._devices = [
-            DeviceUse(
-                gpu.name,
-                gpu.description,
-                min(gpu.free, memory.free) if gpu.unified else gpu.free,
-                gpu.total,
-                GPU_MARGIN,
-            )
-            for gpu in gpus
+            replace(gpu, free=min(gpu.free, memory.free)) if gpu.unified else gpu for gpu in gpus
         ]
-        self._machine = DeviceUse(
-            MACHINE, "", memory.free, memory.total, MACHINE_MARGIN, memory.swap, is_machine=True
-        )
+        self._machine = memory
         self._n_ctx = settings.n_ctx or min(info.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
         self._n_batch = settings.n_batch or DEFAULT_BATCH
 

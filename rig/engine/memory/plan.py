@@ -27,7 +27,7 @@ class DeviceUse:
     Of what is `free` now, `margin` is left alone; `swap` is beside it. `layers` counts the output as one.
     `other` is what only the machine has: weights laid out again for its processor, and what it computes in
     beside llama.cpp's buffers. Its weights are pages of the model's file, which can be given up and read
-    again: no part of `needed` there.
+    again: no part of `needed` there. A `unified` GPU has no memory apart from the machine's.
     """
 
     name: str
@@ -43,6 +43,7 @@ class DeviceUse:
     state: int = 0
     compute: int = 0
     other: int = 0
+    unified: bool = False
 
     @property
     def title(self) -> str:
@@ -66,7 +67,9 @@ class DeviceUse:
 
     def as_json(self) -> JsonObject:
         """Every number by name."""
-        return {**asdict(self), "needed": self.needed, "missing": self.missing}
+        numbers = asdict(self)
+        del numbers["unified"]
+        return {**numbers, "needed": self.needed, "missing": self.missing}
 
 
 @dataclass(frozen=True, slots=True)
