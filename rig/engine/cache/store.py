@@ -29,12 +29,7 @@ class PrefixStore:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        shape: Mapping[str, Json],
-        notify: Notify,
-        *,
-        max_bytes: int = 2 << 30,
+        self, directory: Path, shape: Mapping[str, Json], notify: Notify, max_bytes: int = 2 << 30
     ) -> None:
         self._directory = directory
         self._shape = json.dumps(shape, sort_keys=True).encode()
@@ -45,22 +40,20 @@ class PrefixStore:
     def load(self, context: LlamaContext, sequence: int, tokens: Segment) -> bool:
         """Make a sequence hold these tokens, and nothing else, if their state is here and sound."""
         key = self._key(tokens)
+        path = self._cache.path(key)
         try:
             state = self._cache.load(key)
+            if state is None or context.restore(sequence, tokens, state):
+                return state is not None
+            self._cache.drop(key)
+            fault = f"{path}: damaged"
         except OSError as error:
-            path = self._cache.path(key)
             self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed again")
             return False
         except Damaged as error:
-            self._notify(f"{error}; the prompt is computed again")
-            return False
-        if state is None:
-            return False
-        if not context.restore(sequence, tokens, state):
-            self._notify(f"{self._cache.path(key)}: damaged; the prompt is computed again")
-            self._cache.drop(key)
-            return False
-        return True
+            fault = str(error)
+        self._notify(f"{fault}; the prompt is computed again")
+        return False
 
     def save(self, context: LlamaContext, sequence: int) -> None:
         """Keep the state of what a sequence holds, unless it is too short to be worth it or too large."""
