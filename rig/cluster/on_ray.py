@@ -83,7 +83,7 @@ class RayCluster:
         if isinstance(load, partial) and load.func is engine.load:
             path, settings, name = load.args
             self._weights = Weights.of(path)
-            self._load = partial(_load_file, settings=settings, name=name)
+            self._load = partial(engine.load, settings=settings, name=name)
             self._needs = {"num_cpus": settings.n_threads, "memory": 1.2 * self._weights.size}
             if settings.n_gpu_layers != 0 and self._ray.cluster_resources().get("GPU"):
                 self._needs = {"num_gpus": 1, "num_cpus": 1}
@@ -139,11 +139,6 @@ class RayCluster:
                 needs = ", ".join(f"{name} {value:g}" for name, value in self._needs.items())
                 raise RigError(f"no node of the cluster has room for an actor ({needs}); see `ray status`")
             sleep(0.2)
-
-
-def _load_file(path: Any, *, settings: Any, name: str, notify: Notify) -> Model:
-    """On the node: load the file from where it is there."""
-    return engine.load(path, settings, name, notify)
 
 
 def actors_on(node: Mapping[str, float], needs: Mapping[str, float]) -> int:

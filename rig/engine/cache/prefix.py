@@ -77,7 +77,7 @@ class PrefixTree:
         """Give the first sequence, which holds nothing yet, a first segment whose KV state is known."""
         if self._context.restore(0, segment, state):
             self._paths[0] = _Path([segment], 1)
-            self._remember(segment, state)
+            self._remember(0, segment)
 
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, which prompts to come begin with."""
@@ -133,7 +133,9 @@ class PrefixTree:
                     path.segments.append(segment)
                     path.lasting += 1
                     if path.lasting == 1 and self._context.has_state(sequence):
-                        self._keep_state(sequence, segment)
+                        if self._store is not None:
+                            self._store.save(self._context, sequence)
+                        self._remember(sequence, segment)
         finally:
             path.coming = []
         return cached
@@ -169,20 +171,15 @@ class PrefixTree:
         if state is None or not self._context.restore(sequence, segment, state):
             if self._store is None or not self._store.load(self._context, sequence, segment):
                 return 0
-            self._remember(segment, self._context.state(sequence))
+            self._remember(sequence, segment)
         path.segments, path.lasting = [segment], 1
         return len(segment)
 
-    def _keep_state(self, sequence: int, segment: Segment) -> None:
-        """Keep the state of a first segment for the next start, and for sequences that cannot share cells."""
-        if self._store is not None:
-            self._store.save(self._context, sequence)
+    def _remember(self, sequence: int, segment: Segment) -> None:
+        """Keep the state of a first segment for sequences that cannot share its cells."""
         if not self._context.can_branch:
-            self._remember(segment, self._context.state(sequence))
-
-    def _remember(self, segment: Segment, state: bytes) -> None:
-        if not self._context.can_branch:
-            self._states = {**dict(list(self._states.items())[1 - STATES :]), segment: state}
+            kept = list(self._states.items())[1 - STATES :]
+            self._states = {**dict(kept), segment: self._context.state(sequence)}
 
     def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
         """Drop all tokens but those that these segments begin with; how many are kept."""
