@@ -99,20 +99,18 @@ def lacking_instructions(instructions: Any, cpuinfo: Path) -> list[str]:
 
 def differing(here: Path, files: Any) -> list[str]:
     """The files that are missing or not as they were packed."""
-    return [name for name, packed in files.items() if not _is(here / name, packed)]
+    return [name for name, packed in files.items() if _digest(here / name) != packed]
 
 
-def _is(path: Path, packed: Any) -> bool:
+def _digest(path: Path) -> Any:
+    """What a bundle lists of a file; None of what is none."""
+    if path.is_symlink() or not path.is_file():
+        return None
     try:
-        if path.is_symlink() or path.stat().st_size != packed["size"]:
-            return False
-        digest = hashlib.sha256()
         with path.open("rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                digest.update(block)
+            return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "size": file.tell()}
     except OSError:
-        return False
-    return bool(digest.hexdigest() == packed["sha256"])
+        return None
 
 
 def install(here: Path, bundle: Any) -> None:
