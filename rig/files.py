@@ -22,14 +22,14 @@ LARGEST = 64 << 20
 
 DEEPEST = 500
 """Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+PLAIN = 64
+"""The same of files that hold no trees."""
+
 HALVES = "backslashreplace"
 """How half of a surrogate pair is written, which UTF-8 has no bytes for: as JSON escapes it."""
 
 MOST_ENTRIES = 50_000
 """Files and folders of a folder that is searched."""
-
-PLAIN = 64
-"""The same of files that hold no trees."""
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
