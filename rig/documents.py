@@ -77,11 +77,11 @@ class Part:
 
     def known_fields(self, names: Sequence[str]) -> dict[str, "Part"]:
         """The values of an object that has no names but these."""
-        found = self.fields()
-        for name, part in found.items():
+        parts = self.fields()
+        for name, part in parts.items():
             if name not in names:
                 raise part.fault(f"is not known here; choose from: {', '.join(names)}")
-        return found
+        return parts
 
     def text(self) -> str:
         """A text that is not empty. Raises RigError for anything else; a number is taken as it is written."""
@@ -100,7 +100,7 @@ class Part:
 
     def texts(self) -> list[str]:
         """A list of texts; a text alone is one of one."""
-        return [self.text()] if isinstance(self.value, str) else [each.text() for each in self.items()]
+        return [self.text()] if isinstance(self.value, str) else [part.text() for part in self.items()]
 
 
 def read(file: Path) -> list[Part]:
@@ -120,12 +120,12 @@ def from_json(text: str, where: str, *, lines: bool = True) -> Json:
         raise RigError(f"{where}: {constant} is not a JSON number")
 
     def once(pairs: list[tuple[str, Any]]) -> JsonObject:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        value = dict(pairs)
+        if len(value) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise RigError(f"{where}: the name {twice!r} appears twice in one object")
-        return found
+        return value
 
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
@@ -153,25 +153,22 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
-
-def _written(dumper: yaml.SafeDumper, text: str) -> Any:
-    means_other = not isinstance(_plain(text), str)
-    # Unescaped, these end a line for whoever reads it.
-    style = '"' if _LINE_ENDS & set(text) else "'" if means_other else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    def represent_str(self, text: str) -> Any:
+        means_other = not isinstance(_plain(text), str)
+        # Unescaped, these end a line for whoever reads it.
+        style = '"' if not _LINE_ENDS.isdisjoint(text) else "'" if means_other else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _LINE_ENDS = frozenset("\x85\u2028\u2029")
-
-
-_Dumper.add_representer(str, _written)
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _yaml(text: str, file: Path) -> Iterator[Part]:
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
-            lines: Lines = {}
-            yield Part(_Reader(file, lines).value(node, ()), file, (), lines)
+            reader = _Reader(file)
+            yield Part(reader.value(node, ()), file, (), reader.lines)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
@@ -190,49 +187,45 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 class _Reader:
     """Makes values of nodes, noting in which line each begins."""
 
-    def __init__(self, file: Path, lines: Lines) -> None:
+    def __init__(self, file: Path) -> None:
+        self.lines: Lines = {}
         self._file = file
-        self._lines = lines
         self._left = MOST_VALUES
         self._above: list[Any] = []
 
     def value(self, node: Any, path: tuple[str | int, ...]) -> Json:
-        self._lines[path] = node.start_mark.line + 1
+        self.lines[path] = node.start_mark.line + 1
         self._left -= 1
         if self._left < 0:
             raise self._fault(node, f"more than {MOST_VALUES} values; make several files of it")
-        if any(node is each for each in self._above):
+        if any(node is other for other in self._above):
             raise self._fault(node, "an anchor holds itself")
         if len(self._above) > DEEPEST:
             raise self._fault(node, f"nested deeper than {DEEPEST} levels")
+        if node.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+            raise self._fault(node, f"the tag {node.tag!r} is not read; leave it out")
+        if isinstance(node, yaml.ScalarNode):
+            return _plain(node.value) if node.style is None else node.value
         self._above.append(node)
         try:
-            return self._read(node, path)
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+            return [self.value(child, (*path, number)) for number, child in enumerate(node.value)]
         finally:
             self._above.pop()
 
-    def _read(self, node: Any, path: tuple[str | int, ...]) -> Json:
-        kind = node.tag.removeprefix("tag:yaml.org,2002:")
-        if kind not in ("str", "seq", "map"):
-            raise self._fault(node, f"the tag {node.tag!r} is not read; leave it out")
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(each, (*path, number)) for number, each in enumerate(node.value)]
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        return _plain(node.value) if node.style is None else node.value
-
     def _mapping(self, node: Any, path: tuple[str | int, ...]) -> JsonObject:
-        found: JsonObject = {}
+        mapping: JsonObject = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise self._fault(key, "a name has to be a text")
             if key.value == "<<" and key.style is None:
                 raise self._fault(key, "merge keys (<<) are not read; write the names out")
-            if key.value in found:
+            if key.value in mapping:
                 raise self._fault(key, f"the name {key.value!r} appears twice")
-            found[key.value] = self.value(value, (*path, key.value))
-            self._lines[(*path, key.value)] = key.start_mark.line + 1
-        return found
+            mapping[key.value] = self.value(value, (*path, key.value))
+            self.lines[(*path, key.value)] = key.start_mark.line + 1
+        return mapping
 
     def _fault(self, node: Any, text: str) -> RigError:
         return RigError(f"{self._file}, line {node.start_mark.line + 1}: {text}")

@@ -5,7 +5,7 @@ of JSON, and shapes that are read leniently where nothing depends on them.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
@@ -53,6 +53,17 @@ def lines_of(path: Path, largest: int = LARGEST) -> Iterator[Line]:
             yield Line(f"{path}, line {number}", text)
 
 
+def read_lines(path: Path, read: Callable[[Json, str], Value], faults: list[str]) -> Iterator[Value]:
+    """What is in each line of JSON. One that cannot be read adds a line to `faults`, and costs no other."""
+    for line in lines_of(path):
+        try:
+            value = read(json_of(line.text, line.where), line.where)
+        except RigError as error:
+            faults.append(str(error))
+        else:
+            yield value
+
+
 def json_of(text: str, where: str, deepest: int = DEEPEST) -> Json:
     """The value of a JSON text. Raises RigError if it is none, or is nested too deeply."""
     try:
@@ -72,10 +83,10 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
     `what` says what it should have been: "a converted answer".
     """
     try:
-        found: Value = _adapter(cast(Any, kind)).validate_python(value)
+        instance: Value = _adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise RigError(f"{where}: not {what}: {_first(error)}") from None
-    return found
+    return instance
 
 
 @cache

@@ -81,7 +81,7 @@ def main() -> None:
         if not path.is_file():
             continue
         halves = {"seen": Tally(), "unseen": Tally()}
-        for record in recorded.read(path).records:
+        for record in recorded.read(path):
             half = "unseen" if int(record.id[:2], 16) % 2 else "seen"
             halves[half].add(list(answers(record, scenarios[record.id], alike)))
         for half, tally in halves.items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import JsonObject
@@ -38,29 +38,36 @@ class ArmScore(NamedTuple):
     by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
 
 
-class Table(Protocol):
-    """A table of a paper with rows that were measured. Cells are texts, counts (int) and shares (float)."""
+Row: TypeAlias = tuple[Sequence[str | int | float | None], JsonObject]
+"""A row of a table: its cells, which are texts, counts (int) and shares (float), and all of it by name."""
+
+
+class Table(NamedTuple):
+    """A table of a paper with rows that were measured. `cited` says what the paper's own rows in it are."""
+
+    subject: str
+    grader: str
+    graded_by: JsonObject
+    header: Sequence[str]
+    rows: Sequence[Row]
+    cited: str = ""
+    number: int = 0
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """What stands above it, with the number that the paper has given it."""
+        return f"Table {self.number}. {self.subject}" if self.number else self.subject
 
     @property
-    def grader(self) -> str: ...
-
-    @property
-    def header(self) -> Sequence[str]: ...
-
-    @property
-    def cells(self) -> Sequence[Sequence[str | int | float | None]]: ...
-
-    @property
-    def cited(self) -> str:
-        """What the paper's own rows are; empty if there are none."""
-        ...
+    def cells(self) -> list[Sequence[str | int | float | None]]:
+        """The cells of each row."""
+        return [cells for cells, _ in self.rows]
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
-        ...
+        """Number, subject, grader and rows, with numbers at their full length."""
+        numbered = {"table": self.number} if self.number else {}
+        rows = [row for _, row in self.rows]
+        return {**numbered, "title": self.subject, "grader": self.graded_by, "rows": rows}
 
 
 class RecordedArm(NamedTuple):
@@ -174,7 +181,7 @@ class Paper:
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
         """A finished episode as a line or file that the paper's own tools read."""
-        raise NotImplementedError
+        raise self._refusal("writes no run's predictions")
 
     def file_of(self, task: Any) -> str:
         """The name of the file that a task's line belongs to; empty where an arm has one file."""
@@ -182,7 +189,7 @@ class Paper:
 
     def export(self, rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
         """Write the finished tasks of a run of any method into a directory; the files. Raises RigError."""
-        raise NotImplementedError
+        raise self._refusal("writes no runs")
 
     def holds_answers(self, place: Path) -> bool:
         """Whether there are whole answers to queries in a folder or file, told from the first file alone."""
@@ -213,7 +220,7 @@ class Paper:
         What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
         unless the directory is new or empty.
         """
-        raise NotImplementedError
+        raise self._refusal("writes no files of results")
 
     def leaderboard(self, path: Path) -> list[Standing]:
         """The rows of a file of a leaderboard. Raises RigError if it is not one."""
@@ -221,7 +228,10 @@ class Paper:
 
     def leaderboard_text(self, rows: Sequence[Standing]) -> str:
         """A leaderboard as such a file."""
-        raise NotImplementedError
+        raise self._refusal("writes no leaderboards")
+
+    def _refusal(self, what: str) -> RigError:
+        return RigError(f"the paper {self.name} {what}; choose another format, as `--help` names them")
 
 
 def of_method(method: str) -> Paper:

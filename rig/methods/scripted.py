@@ -89,7 +89,8 @@ class Scripted(OneByOne):
     ) -> None:
         super().__init__(slots)
         self.name = name
-        self._script = script if callable(script) else self._looked_up(script)
+        by_key = {} if callable(script) else script
+        self._script = script if callable(script) else lambda request: by_key.get(request.key, replied(""))
         self._chunk = chunk
         self._delay_s = delay_s
         self._fingerprint = {"engine": "scripted", **(fingerprint or {})}
@@ -97,10 +98,6 @@ class Scripted(OneByOne):
     @property
     def fingerprint(self) -> Mapping[str, Json]:
         return self._fingerprint
-
-    @staticmethod
-    def _looked_up(script: Mapping[StepKey, Prediction]) -> Callable[[Request], Prediction]:
-        return lambda request: script.get(request.key, replied(""))
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         prediction = self._script(request)

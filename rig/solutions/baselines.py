@@ -5,11 +5,10 @@ A call succeeded if its tool reported no error; upstream asks a judge for that n
 """
 
 import json
-from collections.abc import Iterator
 from math import log
 
 from rig.calls import Json
-from rig.solutions.solution import FINISH, Message, Solution
+from rig.solutions.solution import FINISH, Solution
 
 APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
 """If any of these is in an answer, in any case, the answer fails by the keyword rule."""
@@ -17,8 +16,9 @@ APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
 
 def keyword_pass(solution: Solution) -> bool:
     """Whether a solution ends with an answer that has no word of apology."""
+    words = solution.final_answer.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     is_answer = solution.is_finished and solution.final == "answer"
-    return is_answer and not _apologizes(solution.final_answer)
+    return is_answer and not any(word in words for word in APOLOGIES)
 
 
 def without_judge(solution: Solution | None) -> dict[str, float]:
@@ -37,9 +37,7 @@ def without_judge(solution: Solution | None) -> dict[str, float]:
 
 def detail_score(solution: Solution) -> float:
     """10 for a call that succeeded, 5 for each tool used, less 5 times the logarithm of the steps."""
-    if solution.total_steps <= 0:
-        return -100000.0
-    calls = list(_calls(solution))
+    calls = [call for node in solution.steps if (call := node.call) is not None and call.name != FINISH]
     succeeded = sum(is_success(call.response) for call in calls)
     return score_of(succeeded, len({call.name for call in calls}), solution.total_steps)
 
@@ -56,13 +54,3 @@ def is_success(response: str) -> bool:
     except (ValueError, RecursionError):
         return bool(response)
     return not (isinstance(answer, dict) and answer.get("error"))
-
-
-def _calls(solution: Solution) -> Iterator[Message]:
-    calls = (node.call for node in solution.steps)
-    return (call for call in calls if call is not None and call.name != FINISH)
-
-
-def _apologizes(text: str) -> bool:
-    words = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return any(word in words for word in APOLOGIES)

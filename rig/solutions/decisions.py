@@ -88,25 +88,19 @@ class Tally(NamedTuple):
 
 def tally(votes: Sequence[Vote], rules: Rules, name: str) -> Tally:
     """Count the votes on the answer to the query of this name; one at least."""
-    shares = [_share(decide(vote, rules), rules, f"{name}/{number}") for number, vote in enumerate(votes)]
+    shares = []
+    for number, vote in enumerate(votes):
+        decision: str = decide(vote, rules)
+        if decision == "unsure":
+            decision = rules.unsure
+        is_heads = decision == "coin" and _coin(rules.seed, f"{name}/{number}")
+        shares.append({"pass": 1.0, "fail": 0.0, "half": 0.5, "coin": float(is_heads)}[decision])
     passed = sum(shares)
     failed = len(shares) - passed
-    return Tally(passed, failed, _passes(passed, failed, rules, name), sopr(votes), pvariance(shares))
-
-
-def _share(decision: Decision, rules: Rules, name: str) -> float:
-    """How much of a vote is for the answer."""
-    if decision != "unsure":
-        return float(decision == "pass")
-    if rules.unsure == "coin":
-        return float(_coin(rules.seed, name))
-    return {"half": 0.5, "pass": 1.0, "fail": 0.0}[rules.unsure]
-
-
-def _passes(passed: float, failed: float, rules: Rules, name: str) -> bool:
-    if passed != failed:
-        return passed > failed
-    return _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
+    passes = passed > failed
+    if passed == failed:
+        passes = _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
+    return Tally(passed, failed, passes, sopr(votes), pvariance(shares))
 
 
 def _coin(seed: int, name: str) -> bool:

@@ -85,11 +85,22 @@ class Judgement(Task):
 
     @property
     def source(self) -> JsonObject:
+        """Query and tools stand once, and again with an answer that has others."""
+        first = next((answer for answer in self.answers.values() if answer is not None), None)
+        query, tools = (first.query, list(first.tools)) if first else ("", [])
+        answers: dict[str, Json] = {}
+        for name, solution in self.answers.items():
+            whole = solution.as_json() if solution is not None else None
+            if whole is not None and (whole["query"], whole["available_tools"]) == (query, tools):
+                whole = {"answer": whole["answer"]}
+            answers[name] = whole
         return {
             "name": self.name,
             "query_id": self.query_id,
             "votes": self.votes,
-            **_shared(self.answers),
+            "query": query,
+            "available_tools": tools,
+            "answers": answers,
             "truths": dict(self.truths),
             "passes": dict(self.passes),
             "statuses": dict(self.statuses),
@@ -110,19 +121,18 @@ def joined(
     wanted: Iterable[str] | None = None,
 ) -> list[Judgement]:
     """The judgements of answers by model and query id: of the `wanted` ids, else of all that anybody has."""
-    everybodys = (name for answer in answers.values() for name in answer)
-    ids = dict.fromkeys(everybodys if wanted is None else wanted)
     of_models = truths or {}
+    ids = (name for answer in answers.values() for name in answer) if wanted is None else wanted
     return [
         Judgement(
             name=query,
             query_id=query,
-            answers={model: each.get(query) for model, each in answers.items()},
+            answers={model: of_model.get(query) for model, of_model in answers.items()},
             votes=votes,
             truths={model: of_models[model][query] for model in answers if query in of_models.get(model, {})},
             suite=suite,
         )
-        for query in ids
+        for query in dict.fromkeys(ids)
     ]
 
 
@@ -150,19 +160,6 @@ def judgements_of(
             prefix = f"{test_set}/" if len(sets) > 1 else ""
             tasks.append(replace(task, name=f"{prefix}{task.name}", query_id=f"{prefix}{task.query_id}"))
     return tasks
-
-
-def _shared(answers: Mapping[str, Solution | None]) -> JsonObject:
-    """Query and tools once, and again with an answer that has others."""
-    first = next((answer for answer in answers.values() if answer is not None), None)
-    query, tools = (first.query, list(first.tools)) if first else ("", [])
-    by_model: dict[str, Json] = {}
-    for name, solution in answers.items():
-        whole = solution.as_json() if solution is not None else None
-        if whole is not None and (whole["query"], whole["available_tools"]) == (query, tools):
-            whole = {"answer": whole["answer"]}
-        by_model[name] = whole
-    return {"query": query, "available_tools": tools, "answers": by_model}
 
 
 def require_unique(tasks: Sequence[Judgement], where: str) -> None:

@@ -28,16 +28,10 @@ class _Answer(Foreign):
     answer_details: Many[_Node]
 
 
-class ConvertedAnswer(Foreign):
-    """A query with what is on offer, and an answer to it."""
-
+class _Converted(Foreign):
     query: str
     available_tools: Many[JsonObject]
     answer: _Answer
-
-    def solution(self) -> Solution:
-        """The answer as everything here reads it."""
-        return _solution(self.query, self.available_tools, self.answer)
 
 
 def _solution(query: str, tools: list[JsonObject], answer: _Answer) -> Solution:
@@ -48,7 +42,8 @@ def _solution(query: str, tools: list[JsonObject], answer: _Answer) -> Solution:
 
 def parse(data: Json, where: str) -> Solution:
     """A solution from a file of converted answers. Raises RigError if it is not one."""
-    return parsed(ConvertedAnswer, data, where, "a converted answer").solution()
+    row = parsed(_Converted, data, where, "a converted answer")
+    return _solution(row.query, row.available_tools, row.answer)
 
 
 class _Given(Foreign):
@@ -80,14 +75,5 @@ def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgemen
         query = own.query if own and own.query is not None else row.query
         tools = own.available_tools if own and own.available_tools is not None else row.available_tools
         answers[model] = _solution(query, tools, own.answer) if own else None
-    return Judgement(
-        name=row.name,
-        query_id=row.query_id,
-        answers=answers,
-        votes=row.votes,
-        truths=row.truths,
-        passes=row.passes,
-        statuses=row.statuses,
-        preferred=tuple(row.preferred),
-        suite=suite,
-    )
+    known = row.truths, row.passes, row.statuses, tuple(row.preferred)
+    return Judgement(row.name, row.query_id, answers, row.votes, *known, suite)

@@ -50,10 +50,12 @@ class Node:
         """What is in the message of a tool; None for other roles, and for a text that is none."""
         value = self.message if self.role == "tool" else None
         if isinstance(value, str):
-            value = _literal(value) or _beginning(value)
+            # Upstream's published ones can be cut off; what is whole at their beginning is read.
+            whole = [match.group() for match in _ITEMS.finditer(value[:LONGEST_REPR])]
+            value = _literal(value) or _literal(f"{{{', '.join(whole)}}}")
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return None
-        return Message(*(_text(value.get(name, "")) for name in Message._fields))
+        return Message(*(as_text(value.get(name, "")) for name in Message._fields))
 
     @property
     def text(self) -> str:
@@ -157,6 +159,11 @@ class Solution:
         }
 
 
+def as_text(value: Json) -> str:
+    """A text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes that follow one another as the tree that upstream's files hold: its root, or nothing."""
     below: tuple[Node, ...] = ()
@@ -185,16 +192,6 @@ def tool_node(name: str, arguments: str, response: str, following: tuple[Node, .
 def counted(details: Sequence[Node]) -> int:
     """How many nodes there are in all."""
     return sum(1 for root in details for _ in root.walk())
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _beginning(text: str) -> Json:
-    """What is whole at the beginning of a Python dict that was cut off, as upstream's published ones are."""
-    parts = [match.group() for match in _ITEMS.finditer(text[:LONGEST_REPR])]
-    return _literal("{" + ", ".join(parts) + "}") if parts else None
 
 
 def _literal(text: str) -> Json:

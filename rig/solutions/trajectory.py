@@ -1,11 +1,11 @@
 """A played task as a solution, for any method: what was asked, called and said."""
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from typing import NamedTuple
 
-from rig.calls import Call, ExecutedCall, Json, JsonObject
+from rig.calls import ExecutedCall, JsonObject
 from rig.episodes import PlayedTurn, Step
 from rig.models import ToolDoc
 from rig.solutions.solution import (
@@ -14,6 +14,7 @@ from rig.solutions.solution import (
     GIVE_UP,
     Node,
     Solution,
+    as_text,
     begun,
     chain_of,
     counted,
@@ -97,7 +98,10 @@ def solution_of(
     if path is not None:
         nodes += [_node(step, role) for step in path]
     query = "\n".join(node.text for node in nodes if node.role == "user")
-    nodes, final = _finished(_without_first(nodes), turns, path is not None)
+    # The words that began it all are the query.
+    nodes, final = _finished(
+        list(dropwhile(lambda node: node.role == "user", nodes)), turns, path is not None
+    )
     details = begun(chain_of(nodes))
     functions = [function_of(tool) for tool in tools]
     if not any(tool.name == FINISH for tool in tools):
@@ -123,9 +127,8 @@ def tree_of(turns: Sequence[PlayedTurn], role: str, search: Searched | None = No
 
 def function_of(tool: ToolDoc) -> JsonObject:
     """A tool as upstream's files declare it."""
-    parameters = tool.parameters
-    properties = parameters.get("properties", {})
-    required = list(parameters.get("required", []))
+    properties = tool.parameters.get("properties", {})
+    required = list(tool.parameters.get("required", []))
     return {
         "name": tool.name,
         "description": tool.description,
@@ -140,12 +143,7 @@ def function_of(tool: ToolDoc) -> JsonObject:
 
 def observation(executed: ExecutedCall) -> str:
     """The outcome of a call, as upstream's tools answer."""
-    return _json({"error": executed.exception or "", "response": executed.response})
-
-
-def arguments_text(call: Call) -> str:
-    """The arguments of a call as text."""
-    return call.arguments if isinstance(call.arguments, str) else _json(call.arguments)
+    return as_text({"error": executed.exception or "", "response": executed.response})
 
 
 def _node(step: Step, role: str) -> Node:
@@ -156,13 +154,7 @@ def _node(step: Step, role: str) -> Node:
         return Node("assistant", prediction.reply or prediction.error_detail or str(prediction.error or ""))
     name = prediction.call.name
     response = "" if name == FINISH or step.executed is None else observation(step.executed)
-    return tool_node(name, arguments_text(prediction.call), response)
-
-
-def _without_first(nodes: list[Node]) -> list[Node]:
-    """The nodes without the words that began it all: they are the query."""
-    first = next((number for number, node in enumerate(nodes) if node.role != "user"), len(nodes))
-    return nodes[first:]
+    return tool_node(name, as_text(prediction.call.arguments), response)
 
 
 def _finished(nodes: list[Node], turns: Sequence[PlayedTurn], is_search: bool) -> tuple[list[Node], str]:
@@ -177,10 +169,6 @@ def _finished(nodes: list[Node], turns: Sequence[PlayedTurn], is_search: bool) -
     if last.role == "user" or is_search:
         return nodes, ""
     words = last.text if call is None else f"{call.name}({call.arguments})"
-    final = _json({"return_type": GIVE_ANSWER, "final_answer": words})
+    final = as_text({"return_type": GIVE_ANSWER, "final_answer": words})
     kept = nodes[:-1] if call is None else nodes
     return [*kept, tool_node(FINISH, final, "")], final
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -35,7 +35,7 @@ from rig.judging.questions import (
 )
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.models import StepKey, UserMessage
-from rig.papers.toolbench.tables import (
+from rig.papers.toolbench.results import (
     PASS_HEADER,
     PREFERENCE_HEADER,
     pass_json,

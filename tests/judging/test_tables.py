@@ -9,14 +9,14 @@ from tool_answers import PUBLIC, needs_public_data, solution
 
 from rig.errors import RigError
 from rig.papers.toolbench.answers import load
-from rig.papers.toolbench.results import read_results
-from rig.papers.toolbench.tables import (
+from rig.papers.toolbench.results import (
     pass_json,
     pass_table,
     preference_json,
     preference_table,
     read_passes,
     read_preferences,
+    read_results,
 )
 from rig.solutions.decisions import Judged, Preference, Rules, Vote, tally
 

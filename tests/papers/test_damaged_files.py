@@ -87,20 +87,20 @@ class Kind(NamedTuple):
 
 
 def read_autode(file: Path) -> object:
-    scenarios = {each.id: each for each in checkout.read_rows(file, {"SwitchLamp": LAMP}).scenarios}
+    scenarios = {each.id: each for each in checkout.read_rows(file, {"SwitchLamp": LAMP})}
     rows = records.read(file)
     if rows.faults:
         raise RigError(rows.faults[0])
-    if not rows.records:
+    if not rows:
         raise RigError(f"{file}: is empty")
-    return [played(row, scenarios[row.id], "dynamic") for row in rows.records if row.id in scenarios]
+    return [played(row, scenarios[row.id], "dynamic") for row in rows if row.id in scenarios]
 
 
 def read_rows(file: Path) -> object:
     rows = checkout.read_rows(file, {"SwitchLamp": LAMP})
     if rows.faults:
         raise RigError(rows.faults[0])
-    if not rows.scenarios:
+    if not rows:
         raise RigError(f"{file}: is empty")
     return rows
 

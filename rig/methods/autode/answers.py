@@ -53,13 +53,13 @@ def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
     With `compat` numbers, nulls, lists and objects are dropped as upstream does, otherwise nulls alone: a
     value of another type counts as predicted, and is wrong.
     """
-    return {name: value for name, value in slots.items() if _counts(value, compat)}
-
-
-def _counts(value: Json, compat: bool) -> bool:
-    if isinstance(value, str):
-        return bool(value.strip()) and value.lower() != "null"
-    return isinstance(value, bool) or not (compat or value is None)
+    return {
+        name: value
+        for name, value in slots.items()
+        if (isinstance(value, str) and value.strip() and value.lower() != "null")
+        or isinstance(value, bool)
+        or not (compat or value is None or isinstance(value, str))
+    }
 
 
 def _call(raw: str, text: str, compat: bool) -> Answer:

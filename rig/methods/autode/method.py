@@ -42,9 +42,8 @@ class AutoDE(Method):
         return {name: CONVERSATIONS / name for name in ("dynamic",) if (CONVERSATIONS / name).is_dir()}
 
     def recognises(self, place: Path) -> bool:
-        dataset = checkout.find_dataset(place)
-        if dataset is not None:
-            return checkout.find_workbook(dataset) is not None
+        if checkout.find_dataset(place) is not None:
+            return checkout.holds_data(place)
         first = min(place.glob("*.json"), default=None) if place.is_dir() else None
         return first is not None and scenarios.is_domain(first)
 

@@ -36,8 +36,13 @@ class Talk:
     def add(self, step: Step) -> None:
         """Take in a step: words are added to what was said, anything else ends the conversation."""
         prediction, is_user = step.prediction, step.role == THE_USER
-        if prediction.reply is not None:
-            (self._hear_user if is_user else self._hear_assistant)(prediction.reply)
+        if prediction.reply is not None and is_user:
+            if self.end in (None, "round_limit") and FAILED in prediction.reply:
+                self.end = "user_failed"
+            else:
+                self.said.append(Utterance(USER, prediction.reply.replace(DONE, "").strip()))
+        elif prediction.reply is not None:
+            self._hear_assistant(prediction.reply)
         elif self.end is not None:
             pass  # the user, whom nobody will answer
         elif prediction.error is ErrorKind.CONTEXT:
@@ -55,12 +60,6 @@ class Talk:
             for step in turn.steps:
                 self.add(step)
         return self
-
-    def _hear_user(self, text: str) -> None:
-        if self.end in (None, "round_limit") and FAILED in text:
-            self.end = "user_failed"
-        else:
-            self.said.append(Utterance(USER, text.replace(DONE, "").strip()))
 
     def _hear_assistant(self, text: str) -> None:
         self.said.append(Utterance(ASSISTANT, text.replace(DONE, "")))

@@ -1,18 +1,21 @@
 """The score of a live conversation: how the world ended, and whether everything asked for was said."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn
-from rig.methods.dynamic.ends import Ended, ended, true_end
 from rig.methods.dynamic.prompt import Settings
-from rig.methods.dynamic.said import Fact, unsaid
+from rig.methods.dynamic.said import Fact, asked_for, unsaid
 from rig.methods.dynamic.talk import Talk
 from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.tooltalk.replay import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.models import UserMessage
+from rig.models import CallMessage
 from rig.scoring import Grader
+from rig.toolbox.content import Differences
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
 from rig.verdicts import Fault, FaultKind, Verdict
 
 BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed")
@@ -74,52 +77,87 @@ def judge(
     for turn, call in calls:
         matching.add(turn, call)
     verdicts = matching.verdicts()
-    true = true_end(task, simulator)
-    found = ended(task, [call for _, call in calls], verdicts, true.world, simulator)
-    left = unsaid(true.told, talk.replies)
-    verdicts = [_with_world(verdict, found, number) for number, verdict in enumerate(verdicts)]
-    actions = [
-        verdict
-        for (_, call), verdict in zip(calls, verdicts, strict=True)
-        if grader.toolbox.is_action(call.name)
-    ]
-    is_right = not found.differences
+    world, told = true_end(task, simulator)
+    differences, by_call = ended(task, [call for _, call in calls], verdicts, world, simulator)
+    left = unsaid(told, talk.replies)
+    verdicts = [_with_world(verdict, by_call.get(number)) for number, verdict in enumerate(verdicts)]
+    judged = zip(calls, verdicts, strict=True)
+    actions = [verdict for (_, call), verdict in judged if grader.toolbox.is_action(call.name)]
     answered = talk.end not in ("malformed", "call_limit", "context_full", "assistant_failed")
     counts: Counts = {
-        "successes": int(is_right and not left and answered),
-        "right_world": int(is_right),
-        "world_differences": len(found.differences.missing) + len(found.differences.extra),
+        "successes": int(not differences and not left and answered),
+        "right_world": int(not differences),
+        "world_differences": len(differences.missing) + len(differences.extra),
         "all_said": int(not left),
-        "facts": len(true.told),
-        "facts_said": len(true.told) - len(left),
+        "facts": len(told),
+        "facts_said": len(told) - len(left),
         "facts_unsaid": len(left),
         "predictions": len(calls),
         "ground_truths": task.ground_truth_count,
         "matches": sum(verdict.match for verdict in verdicts),
         "actions": len(actions),
         "bad_actions": sum(verdict.bad_action for verdict in actions),
-        "messages": len(list(talk.replies))
-        + sum(isinstance(message, UserMessage) for message in talk.messages),
+        "messages": sum(not isinstance(message, CallMessage) for message in talk.messages),
         **{end: int(talk.end == end) for end in BROKEN_OFF},
     }
     last = played[-1].turn if played else 0
-    return Score(counts, tuple(verdicts), faults=tuple(_faults(found, left, last)))
+    faults = [Fault(FaultKind.WORLD_DIFFERS, last, line) for line in differences.lines]
+    for fact in left:
+        faults.append(Fault(FaultKind.NOT_SAID, last, f"the user was not told {fact}", expected=str(fact)))
+    return Score(counts, tuple(verdicts), faults=tuple(faults))
 
 
-def _with_world(verdict: Verdict, found: Ended, number: int) -> Verdict:
+def _with_world(verdict: Verdict, changed: Differences | None) -> Verdict:
     """A verdict that also says what the call did to the world, if it was not due."""
-    changed = found.by_call.get(number)
     if changed is None:
         return verdict
     did = [
         *(f"adds {record}" for record in changed.extra),
-        *(f"takes away {each}" for each in changed.missing),
+        *(f"takes away {record}" for record in changed.missing),
     ]
     return replace(verdict, reason="; ".join([verdict.reason, *did]))
 
 
-def _faults(found: Ended, left: Sequence[Fact], turn: int) -> Iterator[Fault]:
-    for line in found.differences.lines:
-        yield Fault(FaultKind.WORLD_DIFFERS, turn, line)
-    for fact in left:
-        yield Fault(FaultKind.NOT_SAID, turn, f"the user was not told {fact}", expected=str(fact))
+def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[Fact, ...]]:
+    """The world after the true conversation, and what the user was told of what tools returned."""
+    turns: list[tuple[list[str], Sequence[ExecutedCall], str]] = []
+    words: list[str] = []
+    world = None
+    for _, turn, before, calls in replay(task.conversation, simulator):
+        # The calls of an assistant's turn are the last that were executed.
+        world = simulator.snapshot() if calls else before
+        if turn.role == "user":
+            words.append(turn.text)
+        else:
+            turns.append((words, calls, turn.text))
+            words = []
+    assert world is not None
+    return world, asked_for(turns, simulator.drawn(world))
+
+
+def ended(
+    task: LiveTask,
+    calls: Sequence[ExecutedCall],
+    verdicts: Sequence[Verdict],
+    expected: Snapshot,
+    simulator: Simulator,
+) -> tuple[Differences, dict[int, Differences]]:
+    """How the world that an assistant acted in differs, and what each of its calls that was not due adds.
+
+    A call that was found to be a true one is executed as that: texts that mean the same are the same then.
+    """
+    truths = dict(task.truths(simulator.toolbox))
+    injected = simulator.toolbox.injected
+    simulator.start(*task.conversation.start, recorded=task.conversation.ground_truth)
+    by_call = {}
+    for number, (call, verdict) in enumerate(zip(calls, verdicts, strict=True)):
+        true = truths[verdict.ground_truth] if verdict.ground_truth is not None else None
+        again = (true or call).call
+        if isinstance(again.arguments, dict):
+            written = {name: value for name, value in again.arguments.items() if name not in injected}
+            again = Call(again.name, written)
+        before = simulator.snapshot()
+        simulator.execute(again)
+        if true is None and (changed := simulator.compare(before, simulator.snapshot())):
+            by_call[number] = changed
+    return simulator.compare(expected, simulator.snapshot()), by_call

@@ -24,32 +24,26 @@ class Heard:
         text = "\n".join(texts).casefold()
         self._words = _WORDS.findall(text)
         self._plain = f" {' '.join(self._words)} "
-        self._numbers = {float(each.replace(",", "")) for each in _NUMBER.findall(text)}
+        self._numbers = {float(number.replace(",", "")) for number in _NUMBER.findall(text)}
         self._numbers |= {
             float(word[:-2]) for word in self._words if re.fullmatch(r"\d+(?:st|nd|rd|th)", word)
         }
-        self._clocks = {clock for found in _CLOCK.finditer(text) for clock in _clocks(found)}
+        self._clocks = {clock for match in _CLOCK.finditer(text) for clock in _clocks(match)}
         self._clocks |= {clock for word, clock in _NOON.items() if word in self._words}
 
     def tells(self, fact: "Fact") -> bool:
         """Whether a fact is among them."""
         value = fact.value
-        if isinstance(value, datetime):
-            return self._tells_clock(value) if fact.is_clock else self._tells_day(value)
         if isinstance(value, str):
             words = " ".join(_WORDS.findall(value.casefold()))
             return bool(words) and f" {words} " in self._plain
-        return {float(value), float(round(value))}.intersection(self._numbers) != set()
-
-    def _tells_clock(self, value: datetime) -> bool:
-        return (value.hour, value.minute) in self._clocks
-
-    def _tells_day(self, value: datetime) -> bool:
-        names = {f"{value:%B}".casefold(), f"{value:%b}".casefold()}
-        if f"{value:%A}".casefold() in self._words:
-            return True
-        numeric = f" {value:%Y %m %d} " in self._plain
-        return numeric or (value.day in self._numbers and not names.isdisjoint(self._words))
+        if not isinstance(value, datetime):
+            return not {float(value), float(round(value))}.isdisjoint(self._numbers)
+        if fact.is_clock:
+            return (value.hour, value.minute) in self._clocks
+        months = {f"{value:%B}".casefold(), f"{value:%b}".casefold()}
+        is_dated = value.day in self._numbers and not months.isdisjoint(self._words)
+        return f"{value:%A}".casefold() in self._words or f" {value:%Y %m %d} " in self._plain or is_dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +59,6 @@ class Fact:
         return str(self.value)
 
 
-def facts(call: ExecutedCall) -> Iterator[Fact]:
-    """Everything that could be told of a call's response. Ids and truth values could not."""
-    yield from _facts(call.response)
-
-
 def asked_for(
     turns: Iterable[tuple[Sequence[str], Sequence[ExecutedCall], str]], drawn: frozenset[str]
 ) -> tuple[Fact, ...]:
@@ -77,27 +66,28 @@ def asked_for(
 
     What the user had said before need not be told, and ids, which are `drawn`, may be others.
     """
-    said: list[str] = []
-    wanted: dict[Fact, None] = {}
+    own: list[str] = []
+    due: dict[Fact, None] = {}
     for words, calls, reply in turns:
-        said += words
-        user, told = Heard(said), Heard([reply])
-        for fact in (fact for call in calls for fact in facts(call)):
+        own += words
+        user, told = Heard(own), Heard([reply])
+        for fact in (fact for call in calls for fact in facts(call.response)):
             if str(fact.value) not in drawn and told.tells(fact) and not user.tells(fact):
-                wanted[fact] = None
-    return tuple(wanted)
+                due[fact] = None
+    return tuple(due)
 
 
-def unsaid(wanted: Iterable[Fact], replies: Iterable[str]) -> tuple[Fact, ...]:
+def unsaid(due: Iterable[Fact], replies: Iterable[str]) -> tuple[Fact, ...]:
     """The facts that no reply tells."""
     heard = Heard(replies)
-    return tuple(fact for fact in wanted if not heard.tells(fact))
+    return tuple(fact for fact in due if not heard.tells(fact))
 
 
-def _facts(value: Json) -> Iterator[Fact]:
+def facts(value: Json) -> Iterator[Fact]:
+    """Everything that could be told of a call's response. Ids and truth values could not."""
     if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _facts(each)
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from facts(inner)
     elif isinstance(value, str):
         yield from _of_text(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -119,11 +109,11 @@ def _of_text(text: str) -> Iterator[Fact]:
         yield Fact(text)
 
 
-def _clocks(found: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """What a time that was said can mean: 3:00 is in the night or in the afternoon."""
-    hour, minute = int(found[1] or found[4]), int(found[2] or found[5] or 0)
-    if found[3]:
-        yield hour % 12 + (12 if found[3] == "p" else 0), minute
+    hour, minute = int(match[1] or match[4]), int(match[2] or match[5] or 0)
+    if match[3]:
+        yield hour % 12 + (12 if match[3] == "p" else 0), minute
     else:
         yield hour, minute
         if 1 <= hour <= 12:

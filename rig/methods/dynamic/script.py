@@ -1,10 +1,10 @@
 """What the user of a true conversation wants: what they said, in order, and what they know."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from rig.calls import ExecutedCall, Json
+from rig.calls import Json
 from rig.methods.autode.data.documents import ApiDocument, Parameter
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.evidence import Seen
@@ -14,16 +14,14 @@ DONE = "[DONE]"
 """What a user ends a conversation with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """Something that the user says. `question` is what they were asked before, empty if they were not."""
 
     text: str
     question: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """A true call: its tool as a document, to read questions against, and the arguments the user knows."""
 
     api: ApiDocument
@@ -32,14 +30,14 @@ class Known:
 
 def lines(conversation: Conversation) -> tuple[Line, ...]:
     """What the user says before each assistant turn, in order. Later words expect no answer."""
-    found: list[Line] = []
-    before = ""
+    script: list[Line] = []
+    question = ""
     for index in conversation.assistant_turns:
         expected = conversation.expected(index)
-        found.append(Line(" ".join(expected.said), before))
+        script.append(Line(" ".join(expected.said), question))
         is_question = not expected.calls and expected.reply.rstrip().endswith("?")
-        before = expected.reply if is_question else ""
-    return tuple(found)
+        question = expected.reply if is_question else ""
+    return tuple(script)
 
 
 def script(conversation: Conversation) -> str:
@@ -66,17 +64,16 @@ def script(conversation: Conversation) -> str:
 def document(toolbox: Toolbox, name: str) -> ApiDocument:
     """A tool as a document, for reading which of its parameters a question asks for."""
     tool = toolbox.tools[name]
-    properties = tool.parameters["properties"].items()
-    parameters = tuple(
+    parameters = (
         Parameter(
-            each,
+            parameter,
             str(schema.get("description", "")),
             "boolean" if schema.get("type") == "boolean" else "string",
             tuple(map(str, schema.get("enum", ()))),
         )
-        for each, schema in properties
+        for parameter, schema in tool.parameters["properties"].items()
     )
-    return ApiDocument(name, tool.description, parameters)
+    return ApiDocument(name, tool.description, tuple(parameters))
 
 
 def knowledge(conversation: Conversation, toolbox: Toolbox) -> Iterator[Known]:
@@ -88,14 +85,10 @@ def knowledge(conversation: Conversation, toolbox: Toolbox) -> Iterator[Known]:
     for line in lines(conversation):
         seen.say(line.text)
     for call in conversation.ground_truth:
-        yield Known(document(toolbox, call.name), _known(call, seen, toolbox))
-
-
-def _known(call: ExecutedCall, seen: Seen, toolbox: Toolbox) -> dict[str, Json]:
-    tool = toolbox.tools[call.name]
-    given = call.arguments if isinstance(call.arguments, dict) else {}
-    return {
-        name: value
-        for name, value in given.items()
-        if name not in tool.injected and value is not None and seen.speaks_for(tool, name, value)
-    }
+        tool = toolbox.tools[call.name]
+        values = {
+            name: value
+            for name, value in (call.arguments if isinstance(call.arguments, dict) else {}).items()
+            if name not in tool.injected and value is not None and seen.speaks_for(tool, name, value)
+        }
+        yield Known(document(toolbox, call.name), values)

@@ -18,7 +18,6 @@ End: TypeAlias = Literal[
 
 _ENDS: dict[ErrorKind, End] = {
     **dict.fromkeys(MACHINE, "assistant_failed"),
-    ErrorKind.CONTEXT: "context_full",
     ErrorKind.CALL_CAP: "call_limit",
 }
 
@@ -34,14 +33,22 @@ class Talk:
     def add(self, step: Step) -> None:
         """Take in a step: words and calls are added to the messages, anything else ends the conversation."""
         prediction, is_user = step.prediction, step.role == THE_USER
-        if prediction.reply is not None:
-            (self._hear_user if is_user else self._hear_assistant)(prediction.reply)
-        elif prediction.error is not None:
-            self.end = _ENDS.get(prediction.error, "malformed")
-            if is_user and self.end != "context_full":
-                self.end = "user_failed"
+        if prediction.reply is not None and is_user:
+            if words := prediction.reply.replace(DONE, "").strip():
+                self.messages.append(UserMessage(words))
+            if DONE in prediction.reply:
+                self.end = "done"
+        elif prediction.reply is not None:
+            self.messages.append(ReplyMessage(prediction.reply))
+            self._left -= 1
+            if not self._left:
+                self.end = "round_limit"
+        elif prediction.error is ErrorKind.CONTEXT:
+            self.end = "context_full"
         elif is_user:
             self.end = "user_failed"
+        elif prediction.error is not None:
+            self.end = _ENDS.get(prediction.error, "malformed")
         elif step.executed is not None:
             self.messages.append(call_message(step.executed, prediction))
 
@@ -56,16 +63,3 @@ class Talk:
     def replies(self) -> Iterator[str]:
         """The assistant's words, in order."""
         return (message.text for message in self.messages if isinstance(message, ReplyMessage))
-
-    def _hear_user(self, text: str) -> None:
-        words = text.replace(DONE, "").strip()
-        if DONE in text:
-            self.end = "done"
-        if words:
-            self.messages.append(UserMessage(words))
-
-    def _hear_assistant(self, text: str) -> None:
-        self.messages.append(ReplyMessage(text))
-        self._left -= 1
-        if not self._left:
-            self.end = "round_limit"

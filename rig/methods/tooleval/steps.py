@@ -8,8 +8,8 @@ from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn, Step
 from rig.methods.tooleval.prompt import Settings
 from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
-from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP
-from rig.solutions.trajectory import arguments_text, observation
+from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text
+from rig.solutions.trajectory import observation
 from rig.toolbox.world import Snapshot
 
 
@@ -83,7 +83,7 @@ def made(step: Step, number: int, state: State) -> Made:
     assert executed is not None
     name = prediction.call.name
     text = "" if name == FINISH and executed.exception is None else observation(executed)
-    arguments = arguments_text(prediction.call)
+    arguments = as_text(prediction.call.arguments)
     return Made(_code(step), prediction.content, name, arguments, text, state, number)
 
 

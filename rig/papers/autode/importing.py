@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.episodes import ASSISTANT as THE_ASSISTANT
@@ -17,7 +18,6 @@ from rig.methods.autode.prompt import THE_USER, Mode, Settings
 from rig.methods.autode.scoring.judgement import verdict_of
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
-from rig.models import Prediction
 from rig.papers.autode.records import Record, read
 from rig.paths import real
 from rig.words import counted
@@ -31,27 +31,26 @@ _NO_NAME = re.compile(
 )
 
 
-def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
+def recorded_run(
+    files: Sequence[Path], place: Path | None, values: Mapping[str, Any] | None = None
+) -> RecordedRun:
     """The results in these files. The dialogues are those of `place`, else of the checkout they lie in.
 
     Raises RigError if there are no dialogues, and where a file cannot be read or has no result.
     """
-    loaded = checkout.load(place or _checkout_of(files[0]))
+    if place is None:
+        above = (folder for folder in real(files[0]).parents[:3] if checkout.holds_data(folder))
+        place = next(above, None)
+    if place is None:
+        raise RigError(f"{files[0]}: lies in no checkout of AutoDE; name one with --suite")
+    loaded = checkout.load(place)
     scenarios = {scenario.id: scenario for scenario in loaded}
     faults, notes = list(loaded.faults), list[str]()
     arms = [_arm(path, scenarios, faults, notes) for path in files]
-    repeated = {arm.name for arm in arms if sum(each.name == arm.name for each in arms) > 1}
-    if repeated:
+    names = [arm.name for arm in arms]
+    if repeated := {name for name in names if names.count(name) > 1}:
         raise RigError(f"two files are called {min(repeated)}; each is an arm, and needs a name of its own")
     return RecordedRun(tuple(scenarios.values()), arms, ("compat=true",), tuple(faults), tuple(notes))
-
-
-def _checkout_of(file: Path) -> Path:
-    for folder in real(file).parents[:3]:
-        dataset = checkout.find_dataset(folder)
-        if dataset is not None and checkout.find_workbook(dataset) is not None:
-            return folder
-    raise RigError(f"{file}: lies in no checkout of AutoDE; name one with --suite")
 
 
 def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes: list[str]) -> RecordedArm:
@@ -59,7 +58,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
     rows = read(path)
     faults += rows.faults
     by_dialogue: dict[str, list[Record]] = {}
-    for record in rows.records:
+    for record in rows:
         if record.id in scenarios:
             by_dialogue.setdefault(record.id, []).append(record)
         else:
@@ -118,45 +117,33 @@ def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
     """A recorded dialogue as turns that fold into the same conversation with the same end."""
     begun = len(scenario.history) if mode == "static" else 1
     steps = [
-        _said(text, THE_ASSISTANT if role == ASSISTANT else THE_USER)
+        Step(replied(text), role=THE_ASSISTANT if role == ASSISTANT else THE_USER)
         for role, text in record.said[begun - record.is_cut :]
     ]
     if record.outcome == "gave_up" and steps:
-        steps[-1] = _said(f"{steps[-1].prediction.reply}{DONE}", THE_ASSISTANT)
+        steps[-1] = Step(replied(f"{steps[-1].prediction.reply}{DONE}"), role=THE_ASSISTANT)
     if record.outcome not in ("gave_up", "round_limit"):
         steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
-    return [PlayedTurn(number, tuple(steps_of_turn)) for number, steps_of_turn in enumerate(_in_turns(steps))]
-
-
-def _in_turns(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps turn by turn: what the user says, and the assistant's answer. Nobody answers the last words."""
-    turn: list[Step] = []
+    # A turn is what the user says, and the assistant's answer. Nobody answers the last words.
+    by_turn: list[list[Step]] = []
     spoken = 0
     for step in steps:
-        if step.role == THE_USER and turn and spoken < MAX_ROUNDS:
-            yield turn
-            turn = []
-        turn.append(step)
+        if not by_turn or (step.role == THE_USER and spoken < MAX_ROUNDS):
+            by_turn.append([])
+        by_turn[-1].append(step)
         spoken += step.role == THE_ASSISTANT
-    if turn:
-        yield turn
+    return [PlayedTurn(number, tuple(of_turn)) for number, of_turn in enumerate(by_turn)]
 
 
-def _said(text: str, role: str) -> Step:
-    return Step(replied(text), role=role)
-
-
-def _last(record: Record, scenario: Scenario, after: str = THE_USER) -> Step:
+def _last(record: Record, scenario: Scenario, after: str) -> Step:
     """How a dialogue ended that did not end with words."""
     if record.success:
         call = Call(scenario.call.name, dict(record.slots))
         prediction = called(call.name, call.arguments)
         return Step(prediction, ExecutedCall(call, Outcome()), verdict_of(scenario, call), THE_ASSISTANT)
     if record.outcome == "user_failed":
-        return _said(FAILED, THE_USER)
-    return Step(_failure(record), role=THE_ASSISTANT if after == THE_USER else THE_USER)
-
-
-def _failure(record: Record) -> Prediction:
+        return Step(replied(FAILED), role=THE_USER)
     kinds = {"context_full": ErrorKind.CONTEXT, "malformed": ErrorKind.INVALID}
-    return failed(kinds.get(record.outcome, ErrorKind.DECODE), record.reason.strip()[:500], record.reason)
+    kind = kinds.get(record.outcome, ErrorKind.DECODE)
+    prediction = failed(kind, record.reason.strip()[:500], record.reason)
+    return Step(prediction, role=THE_ASSISTANT if after == THE_USER else THE_USER)

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from rig.calls import JsonObject
-from rig.errors import RigError
+from rig.calls import Json, JsonObject
 from rig.files import json_text
 from rig.methods.autode.answers import usable
 from rig.methods.autode.data.checkout import RowTurn
 from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.scoring.judgement import arguments
 from rig.methods.autode.talk import Talk
-from rig.parsing import Foreign, Many, json_of, lines_of, parsed
+from rig.methods.base import Loaded
+from rig.parsing import Foreign, Many, parsed, read_lines
 
 _REASONS = {
     "round_limit": "Round limit reached",
@@ -72,13 +71,6 @@ def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
     return Record(scenario.id, *fields, success=talk.end == "called", reason=reason, trial="rig")
 
 
-class Records(NamedTuple):
-    """What a result file holds, in its order, and a line on each row that could not be read."""
-
-    records: tuple[Record, ...]
-    faults: tuple[str, ...] = ()
-
-
 class _ResultRow(Foreign):
     uuid: str
     background: str
@@ -90,20 +82,14 @@ class _ResultRow(Foreign):
     trial_uuid: str = ""
 
 
-def read(path: Path) -> Records:
+def read(path: Path) -> Loaded:
     """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
-    records, faults = [], []
-    for line in lines_of(path):
-        try:
-            records.append(
-                _record(parsed(_ResultRow, json_of(line.text, line.where), line.where, "a result"))
-            )
-        except RigError as error:
-            faults.append(str(error))
-    return Records(tuple(records), tuple(faults))
+    faults: list[str] = []
+    return Loaded(list(read_lines(path, _record, faults)), faults)
 
 
-def _record(row: _ResultRow) -> Record:
+def _record(value: Json, where: str) -> Record:
+    row = parsed(_ResultRow, value, where, "a result")
     is_old = row.state is None
     return Record(
         id=row.uuid,

@@ -6,6 +6,7 @@ from typing import Any
 
 from rig.episodes import PlayedTurn
 from rig.methods.paper import Paper
+from rig.papers.bfcl import results
 
 
 class BFCLPaper(Paper):
@@ -16,9 +17,7 @@ class BFCLPaper(Paper):
     writes = "lines"
 
     def holds(self, place: Path, method: str) -> bool:
-        from rig.papers.bfcl.results import files_of
-
-        return bool(files_of(place, of_turns=method == "bfcl-turns"))
+        return bool(results.files_of(place, of_turns=method == "bfcl-turns"))
 
     def predictions(
         self, setup: Any, place: Path, method: str
@@ -28,11 +27,9 @@ class BFCLPaper(Paper):
         Those of one turn are taken as they are written. Where a name in them has a dot, names were given with
         dots.
         """
-        from rig.papers.bfcl import results, turns
-
         entries = setup.data()
         if method == "bfcl-turns":
-            return turns.read_results(place, entries)
+            return results.read_turns(place, entries)
         answered = results.read_results(place, entries)
         calls = (executed for _, played in answered for turn in played.values() for executed in turn.executed)
         setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
@@ -42,11 +39,9 @@ class BFCLPaper(Paper):
         return f"BFCL_v4_{task.suite}_result.json"
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
-        from rig.papers.bfcl import results
-        from rig.papers.bfcl import turns as of_turns
-
-        has_turns = task.suite.startswith("multi_turn")
-        return of_turns.line_of(task, turns) if has_turns else results.line_of(task, turns, settings)
+        if task.suite.startswith("multi_turn"):
+            return results.line_of_turns(task, turns)
+        return results.line_of(task, turns, settings)
 
 
 PAPER: Paper = BFCLPaper()

@@ -1,9 +1,9 @@
-"""BFCL's result files: a line for each entry, with a model's answer."""
+"""BFCL's result files: a line for each entry, with a model's answer, or its messages turn by turn."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn, Step
@@ -13,29 +13,36 @@ from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
 from rig.methods.bfcl.data import Entry, lines
 from rig.methods.bfcl.prompt import Settings
+from rig.methods.bfcl.turns.data import Talk
 from rig.models import Prediction
 
-
-class _Entry(Protocol):
-    """What has a name that lines of results call it by."""
-
-    @property
-    def name(self) -> str: ...
-
-
-Named = TypeVar("Named", bound=_Entry)
+Named = TypeVar("Named", Entry, Talk)
 
 
 def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dict[int, PlayedTurn]]]:
     """The entries that files of results have an answer to, with what was answered. Raises RigError."""
     return [
-        (entry, {0: PlayedTurn(0, tuple(steps(result, entry.as_truth(underscores=False).language)))})
-        for entry, result in answered(place, entries)
+        (entry, {0: PlayedTurn(0, tuple(_steps(result, entry.as_truth(underscores=False).language)))})
+        for entry, result in _answered(place, entries, of_turns=False)
     ]
 
 
-def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -> list[tuple[Named, Any]]:
-    """The entries that files of results have an answer to, with this. Raises RigError if there is none."""
+def read_turns(place: Path, talks: Sequence[Talk]) -> list[tuple[Talk, dict[int, PlayedTurn]]]:
+    """The same of entries of several turns.
+
+    Answers of more turns or fewer than there are were given up; nothing of them is judged.
+    """
+    read = []
+    for talk, result in _answered(place, talks, of_turns=True):
+        turns = {}
+        for number, messages in enumerate(result if isinstance(result, list) else ()):
+            several = messages if isinstance(messages, list) else [messages]
+            turns[number] = PlayedTurn(number, tuple(step for message in several for step in _steps(message)))
+        read.append((talk, turns if len(turns) == len(talk.turns) else {}))
+    return read
+
+
+def _answered(place: Path, entries: Sequence[Named], *, of_turns: bool) -> list[tuple[Named, Any]]:
     by_name = {entry.name: entry for entry in entries}
     every = (line for path in files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
@@ -44,29 +51,13 @@ def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -
     return answers
 
 
-def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -> str:
-    """A line of such a file: calls with their arguments as texts, or what was said instead."""
-    steps = [step for turn in turns.values() for step in turn.steps]
-    calls = [step.executed.call for step in steps if step.executed is not None]
-    words = next(
-        (step.prediction.reply or step.prediction.raw for step in steps if step.executed is None), ""
-    )
-    output = output_of(calls, entry, settings)
-    return json.dumps({"id": entry.name, "result": as_texts(output) or words}, ensure_ascii=False)
-
-
-def as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Calls with their arguments as texts."""
-    return [{name: json.dumps(value) for name, value in call.items()} for call in calls]
-
-
 def files_of(place: Path, *, of_turns: bool) -> list[Path]:
     """The files of results at a place: those of several turns, or the others."""
     paths = [place] if place.is_file() else files_below(place, "_result.json")
     return [path for path in paths if ("multi_turn" in path.name) is of_turns]
 
 
-def steps(result: Any, language: str = "python") -> Iterator[Step]:
+def _steps(result: Any, language: str = "python") -> Iterator[Step]:
     """What a message of a model says, call by call, or what it said instead."""
     raw = result if isinstance(result, str) else json.dumps(result)
     try:
@@ -79,6 +70,46 @@ def steps(result: Any, language: str = "python") -> Iterator[Step]:
     for part, call in enumerate(output):
         ((name, arguments),) = call.items()
         asked = Call(name, arguments)
-        yield Step(
-            Prediction(raw=raw if not part else "", call=asked, part=part), ExecutedCall(asked, Outcome())
-        )
+        prediction = Prediction(raw=raw if not part else "", call=asked, part=part)
+        yield Step(prediction, ExecutedCall(asked, Outcome()))
+
+
+def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -> str:
+    """A line of such a file: calls with their arguments as texts, or what was said instead."""
+    steps = [step for turn in turns.values() for step in turn.steps]
+    calls = [step.executed.call for step in steps if step.executed is not None]
+    words = next((_words(step) for step in steps if step.executed is None), "")
+    result = _as_texts(output_of(calls, entry, settings)) or words
+    return json.dumps({"id": entry.name, "result": result}, ensure_ascii=False)
+
+
+def line_of_turns(talk: Talk, turns: Mapping[int, PlayedTurn]) -> str:
+    """The same of an entry of several turns: for each the messages, with the calls made in it or with words.
+
+    If the entry was given up in a turn, that turn is left out, so that you can tell.
+    """
+    played = [list(_messages(turns[number].steps)) for number in sorted(turns) if not turns[number].error]
+    return json.dumps({"id": talk.name, "result": played}, ensure_ascii=False)
+
+
+def _messages(steps: Sequence[Step]) -> Iterator[Any]:
+    calls: list[dict[str, Any]] = []
+    for step in steps:
+        if calls and (step.executed is None or step.prediction.part == 0):
+            yield _as_texts(calls)
+            calls = []
+        if step.executed is None:
+            yield _words(step)
+        else:
+            calls.append({step.executed.name: step.executed.arguments})
+    if calls:
+        yield _as_texts(calls)
+
+
+def _words(step: Step) -> str:
+    return step.prediction.reply or step.prediction.raw
+
+
+def _as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Calls with their arguments as texts."""
+    return [{name: json.dumps(value) for name, value in call.items()} for call in calls]

@@ -5,16 +5,19 @@ Raw answers are in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TES
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from rig import files
 from rig.calls import Json
 from rig.errors import RigError
+from rig.files import filling
 from rig.papers.toolbench import converting
-from rig.solutions.judgements import SEED, Answers, Shape
+from rig.papers.toolbench.raw import raw_of
+from rig.solutions.judgements import SEED, Answers, Shape, own_id
 from rig.solutions.reading import parse
 from rig.solutions.solution import Solution
+from rig.solutions.trajectory import Finished
 
 LARGEST = 256 << 20
 """Bytes of a file that is read."""
@@ -41,7 +44,13 @@ def load(
     for path in _files(place):
         try:
             for key, solutions in _read(path, shape, seed):
-                _add(solutions, by_key.setdefault(key, {}), key, path)
+                others = by_key.setdefault(key, {})
+                for name, solution in solutions.items():
+                    if others.setdefault(name, solution) != solution:
+                        raise RigError(
+                            f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file,"
+                            " or a folder for each way of search"
+                        )
         except RigError as error:
             if faults is None:
                 raise
@@ -49,18 +58,6 @@ def load(
     if not by_key:
         raise RigError(next(iter(faults or ()), f"{place}: holds no answers, neither raw nor converted ones"))
     return [Answers(*key, solutions) for key, solutions in by_key.items()]
-
-
-def _add(
-    solutions: Mapping[str, Solution], others: dict[str, Solution], key: tuple[str, str], path: Path
-) -> None:
-    """Add answers to others of the same model. Raises RigError if one is another than was found before."""
-    for name, solution in solutions.items():
-        if others.setdefault(name, solution) != solution:
-            raise RigError(
-                f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file, or a folder"
-                " for each way of search"
-            )
 
 
 def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str], dict[str, Solution]]]:
@@ -98,12 +95,45 @@ def is_converted(data: Json) -> bool:
 
 def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
     """Write a file of converted answers for each model and test set, byte for byte as upstream does."""
-    written = []
-    for answer in answers:
-        path = directory / file_name(answer.model) / f"{file_name(answer.test_set)}.json"
-        files.write(json.dumps(answer.as_json()), path, folders=True)
-        written.append(path)
-    return written
+    return [
+        _written(json.dumps(answer.as_json()), directory, answer.model, f"{file_name(answer.test_set)}.json")
+        for answer in answers
+    ]
+
+
+def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
+    """Write a run of any method: raw answers, converted answers, and the ids of the queries; all or nothing.
+
+    Raises RigError unless the directory is new or empty.
+    """
+    sets: dict[tuple[str, str], dict[str, Finished]] = {}
+    ids: dict[str, dict[str, int]] = {}
+    for row in rows:
+        suite = row.suite or "tasks"
+        name = own_id(row.name, suite)
+        ids.setdefault(suite, {})[name] = 0
+        if row.solution is not None:
+            sets.setdefault((row.model, suite), {})[name] = row
+    with filling(directory) as folder:
+        solutions = ({name: row.solution for name, row in of.items() if row.solution} for of in sets.values())
+        answers = [Answers(*key, of_set) for key, of_set in zip(sets, solutions, strict=True)]
+        written = write(answers, folder / "converted")
+        for answer in answers:
+            for name, solution in answer.solutions.items():
+                row = sets[answer.model, answer.test_set][name]
+                method, raw = raw_of(solution, row.tree, row.search)
+                file = f"{file_name(name).replace('_', '-')}_{method}.json"
+                names = answer.model, file_name(answer.test_set), file
+                written.append(_written(json.dumps(raw, indent=2), folder / "answer", *names))
+        for suite, query_ids in ids.items():
+            written.append(_written(json.dumps(query_ids), folder, "test_ids", f"{file_name(suite)}.json"))
+    return [directory / path.relative_to(folder) for path in written]
+
+
+def _written(text: str, directory: Path, model: str, *names: str) -> Path:
+    path = directory.joinpath(file_name(model), *names)
+    files.write(text, path, folders=True)
+    return path
 
 
 def file_name(name: str) -> str:

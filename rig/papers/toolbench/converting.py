@@ -4,9 +4,8 @@ Source: upstream's `convert_to_answer_format.py`, and StableToolBench's for mess
 What they cannot read is read here: an empty observation, a last call that nobody answered, no messages.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile, zip_longest
 from random import Random
 from typing import cast, get_args
@@ -17,7 +16,7 @@ from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.parsing import Foreign, Many, parsed
 from rig.solutions.judgements import SEED, Shape
-from rig.solutions.solution import FINISH, Node, Solution, begun, chain_of, counted, tool_node
+from rig.solutions.solution import FINISH, Node, Solution, as_text, begun, chain_of, counted, tool_node
 
 _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
 
@@ -105,66 +104,51 @@ def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: 
     raw = parsed(_Raw, data, where, "a raw answer")
     generation, messages = raw.answer_generation, raw.answer_generation.train_messages or []
     is_valid = generation.valid_data and bool(messages)
-    tree = raw.tree.tree.children if raw.tree is not None else []
+    is_whole = checked_shape(shape) == "tree" and raw.tree is not None
     try:
-        if checked_shape(shape) == "tree" and raw.tree is not None:
-            following = tuple(map(_step, tree))
-        elif is_valid:
+        if is_valid and not is_whole:
             following = chain_of(list(_conversation(messages[-1])))
         elif raw.tree is not None:
-            following = _path(tuple(map(_step, tree)), shape, Random(seed))
+            following = tuple(map(_step, raw.tree.tree.children))
+            following = following if is_whole else _path(following, shape, Random(seed))
         else:
-            following = chain_of(_try(raw.trys, shape, Random(seed)))
+            tries = [list(_steps(attempt.chain)) for attempt in raw.trys] or [[]]
+            chosen = max(tries, key=len) if shape == "longest" else Random(seed).choice(tries)
+            following = chain_of(chosen)
     except ValueError as error:
         raise RigError(f"{where}: not a raw answer: {error}") from error
     details = begun(following)
-    final = _text(generation.final_answer or "") if is_valid else ""
+    final = as_text(generation.final_answer or "") if is_valid else ""
     return Solution(generation.query, tuple(generation.function), method, counted(details), final, details)
 
 
 def _conversation(messages: Sequence[_RawMessage]) -> Iterator[Node]:
-    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost."""
+    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost.
+
+    In the newer shape, what came of a call is found by its id, else in order; none counts behind a Finish.
+    """
     answers = {message.tool_call_id: message for message in messages if message.role == "tool"}
     for number, message in enumerate(messages):
         if number < 2 or message.role != "assistant":
             continue
+        behind = messages[number + 1 :]
         if message.function_call:
             call = message.function_call
-            following = messages[number + 1 : number + 2]
-            response = following[0].content if following and call.name != FINISH else ""
-            yield tool_node(call.name, _text(call.arguments), _text(response or ""))
+            response = behind[0].content if behind and call.name != FINISH else ""
+            yield tool_node(call.name, as_text(call.arguments), as_text(response or ""))
         elif message.tool_calls:
-            behind = takewhile(lambda other: other.role in ("tool", "function"), messages[number + 1 :])
-            unnamed = (other for other in behind if other.tool_call_id is None)
-            yield from _calls(message.tool_calls, answers, unnamed)
+            results = takewhile(lambda other: other.role in ("tool", "function"), behind)
+            unnamed = (other for other in results if other.tool_call_id is None)
+            for tool_call in message.tool_calls:
+                call = tool_call.function
+                by_id = answers.get(tool_call.id) if tool_call.id is not None else None
+                answer = None if call.name == FINISH else by_id or next(unnamed, None)
+                response = answer.content if answer else ""
+                yield tool_node(call.name, as_text(call.arguments), as_text(response or ""))
+                if call.name == FINISH:
+                    break
         else:
-            yield Node("assistant", _text(message.content or ""))
-
-
-def _calls(
-    calls: Sequence[_RawToolCall], answers: Mapping[str | None, _RawMessage], unnamed: Iterator[_RawMessage]
-) -> Iterator[Node]:
-    """The calls of one message in the newer shape, with what came of each: by its id, else in order.
-
-    None counts behind a Finish.
-    """
-    for tool_call in calls:
-        call = tool_call.function
-        is_finish = call.name == FINISH
-        by_id = answers.get(tool_call.id) if tool_call.id is not None else None
-        answer = None if is_finish else by_id or next(unnamed, None)
-        yield tool_node(call.name, _text(call.arguments), _text(answer.content or "") if answer else "")
-        if is_finish:
-            return
-
-
-def _try(tries: Sequence[_Try], shape: Shape, random: Random) -> list[Node]:
-    """One of several tries: by chance, or the longest of them."""
-    if not tries:
-        return []
-    if shape == "longest":
-        return max((list(_steps(attempt.chain)) for attempt in tries), key=len)
-    return list(_steps(random.choice(tries).chain))
+            yield Node("assistant", as_text(message.content or ""))
 
 
 def _steps(chain: Sequence[_RawNode]) -> Iterator[Node]:
@@ -188,33 +172,24 @@ def _step(node: _RawNode) -> Node:
 def _called(node: _RawNode, action_input: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
     """A call: its name from one node, its arguments and what was observed from the next, if there is one."""
     arguments, observed = (action_input.description, action_input.observation) if action_input else ("", "")
-    return tool_node(_text(node.description), _text(arguments), _text(observed), following)
+    return tool_node(as_text(node.description), as_text(arguments), as_text(observed), following)
 
 
 def _message(value: Json) -> Json:
-    return value if isinstance(value, dict) else _text(value)
+    return value if isinstance(value, dict) else as_text(value)
 
 
 def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[Node, ...]:
     """One path through a tree: the longest, the first of several, or by chance at every branch."""
+    depths: dict[int, int] = {}
+    if shape == "longest":
+        order = [node for root in following for node in root.walk()]
+        for node in reversed(order):
+            depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
     path: list[Node] = []
-    depths = _depths(following) if shape == "longest" else {}
     random.choice("u")  # upstream's walk begins at the system node, which has one way on
     while following:
         node = max(following, key=lambda child: depths[id(child)]) if depths else random.choice(following)
         path.append(node)
         following = node.next
     return chain_of(path)
-
-
-def _depths(roots: tuple[Node, ...]) -> dict[int, int]:
-    """How many nodes the longest path from a node has, by the node's identity."""
-    order = [node for root in roots for node in root.walk()]
-    depths: dict[int, int] = {}
-    for node in reversed(order):
-        depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
-    return depths
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

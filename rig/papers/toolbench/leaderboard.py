@@ -29,12 +29,12 @@ def text(rows: Sequence[Standing]) -> str:
 
 
 def read(path: Path) -> list[Standing]:
-    """The rows of ToolBench's file, the last of several for one method. Raises RigError if it is not one."""
+    """The rows of a file. Raises RigError if it is not one of ToolBench's."""
     return parsed(read_text(path), str(path))
 
 
 def parsed(text: str, where: str) -> list[Standing]:
-    """The rows of the text of such a file."""
+    """The rows of ToolBench's file, the last of several for one method. Raises RigError if it is not one."""
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     try:
         names = reader.fieldnames or ()

@@ -62,10 +62,10 @@ class Recorded(Judgement):
         """The query. What is right nobody knows."""
         return ExpectedTurn((self.query,))
 
-
-def recorded(task: Judgement) -> Recorded:
-    """A judgement as a task of this method."""
-    return Recorded(**{field.name: getattr(task, field.name) for field in fields(task)})
+    @classmethod
+    def of(cls, task: Judgement) -> "Recorded":
+        """A judgement as a task of this method."""
+        return cls(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,8 @@ class Settings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        return {
-            "protocol": NAME,
-            "answers_of": self.answers,
-            "invalid": self.invalid,
-            "walk_seed": self.walk_seed,
-        }
+        shape = {"invalid": self.invalid, "walk_seed": self.walk_seed}
+        return {"protocol": NAME, "answers_of": self.answers, **shape}
 
 
 class ToolBench(Method):
@@ -101,13 +97,13 @@ class ToolBench(Method):
         raise _not_played(place)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Recorded:
-        return recorded(parse_judgement(source, where, suite))
+        return Recorded.of(parse_judgement(source, where, suite))
 
     def models(self, tasks: Sequence[Recorded]) -> Mapping[str, Callable[[], Model]]:
         return {}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        return _settings(values)
+        return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
 
     def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
         solution = task.answers.get(settings.answers)
@@ -121,22 +117,20 @@ class ToolBench(Method):
         return ToolBenchSetup(self, self.settings(values))
 
 
-def _settings(values: Mapping[str, Any]) -> Settings:
-    return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
-
-
 def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
     """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
-    settings, faults = _settings(values), list[str]()
+    settings, faults = METHOD.settings(values), list[str]()
     by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in files:
         for several in answers.load(path, settings.invalid, settings.walk_seed, faults):
             by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
     sets = [Answers(*key, solutions) for key, solutions in by_key.items()]
     query_ids = answers.query_ids(place) if place is not None else None
-    tasks = [recorded(task) for task in judgements_of(sets, wanted=query_ids)]
-    models = list(dict.fromkeys(model for model, _ in by_key))
-    arms = [_arm(model, tasks, replace(settings, answers=model), query_ids is not None) for model in models]
+    tasks = list(map(Recorded.of, judgements_of(sets, wanted=query_ids)))
+    arms = [
+        _arm(model, tasks, replace(settings, answers=model), query_ids is not None)
+        for model in dict.fromkeys(model for model, _ in by_key)
+    ]
     options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
     return RecordedRun(tasks, arms, options, tuple(faults))
 
@@ -144,13 +138,12 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
 def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bool) -> RecordedArm:
     """The answers of a model. A query that it had to answer and did not is there, without steps."""
     episodes = [
-        (task.name, 0, (PlayedTurn(0, steps_of(solution)),))
+        (task.name, 0, (PlayedTurn(0, steps_of(task.answers.get(model))),))
         for task in tasks
-        for solution in [task.answers.get(model)]
-        if solution is not None or is_whole
+        if is_whole or task.answers.get(model) is not None
     ]
-    settings_fields = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
-    return RecordedArm(model, {"model.engine": "recorded", **settings_fields}, settings, episodes)
+    protocol = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+    return RecordedArm(model, {"model.engine": "recorded", **protocol}, settings, episodes)
 
 
 class ToolBenchSetup(Setup):
@@ -173,15 +166,13 @@ class ToolBenchSetup(Setup):
         solution = self.solution(task, turns, settings)
         calls = calls_of(turns)
         counts = without_judge(solution)
-        return Score(
-            {
-                **counts,
-                "unfinished": 1 - counts["finished"],
-                "gave_up": int(solution is not None and solution.final == "give_up"),
-                "calls": len(calls),
-                "calls_failed": sum(call.exception is not None for call in calls),
-            }
-        )
+        counts |= {
+            "unfinished": 1 - counts["finished"],
+            "gave_up": int(solution is not None and solution.final == "give_up"),
+            "calls": len(calls),
+            "calls_failed": sum(call.exception is not None for call in calls),
+        }
+        return Score(counts)
 
     def solution(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Solution | None:
         """The answer as its file has it."""
@@ -192,7 +183,7 @@ class ToolBenchSetup(Setup):
         return path_of(turns)
 
 
-METHOD: Method = ToolBench()
+METHOD = ToolBench()
 
 
 def _not_played(what: object) -> RigError:

@@ -26,7 +26,9 @@ def raw_of(
     """
     way = solution.method if search is None and _WAY.fullmatch(solution.method) else ""
     is_deep = way.startswith("DFS")
-    roots = _below_user(tree or (solution.details if is_deep else ()))
+    # A tree begins with an empty system and an empty user node.
+    systems = tree or (solution.details if is_deep else ())
+    roots = tuple(step for system in systems for user in system.next for step in user.next)
     is_tree = bool(search.width) if search else bool(roots) or is_deep
     if is_tree and _levels(roots) <= DEEPEST:
         return _searched(solution, roots, search)
@@ -35,16 +37,13 @@ def raw_of(
     chains = [list(_nodes(tuple(followed([root])))) for root in roots] if search and not is_tree else []
     tries = [{"chain": nodes, "win": is_valid and nodes == chain} for nodes in chains or [chain]]
     name = search.name if search and not is_tree else way if way and not is_deep else "CoT@1"
+    attempts = int(name.removeprefix("CoT@"))
     return name, {
         "win": is_valid,
         "try_count": len(tries),
         "trys": tries,
         "compare_candidates": [chain] if is_valid else [],
-        "forward_args": {
-            "single_chain_max_step": DEPTH,
-            "pass_at": int(name.removeprefix("CoT@")),
-            "answer": 1,
-        },
+        "forward_args": {"single_chain_max_step": DEPTH, "pass_at": attempts, "answer": 1},
         "answer_generation": _made(solution, is_valid, search),
     }
 
@@ -54,7 +53,9 @@ def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None
     is_ended = solution.is_finished and solution.final != "none"
     is_valid = is_ended and solution.final == "answer"
     whole = {**_node("Action Input", "", 0), "io_state": {}, "children": list(map(_branch, roots))}
-    nodes = list(_walk(whole))
+    nodes = [whole]
+    for node in nodes:
+        nodes += node["children"]
     steps = sum(node.role in ("tool", "assistant") for root in roots for node in root.walk())
     widest = max(len(node["children"]) for node in nodes)
     is_named = _WAY.fullmatch(solution.method) and solution.method.startswith("DFS")
@@ -86,11 +87,6 @@ def _made(solution: Solution, is_valid: bool, search: Searched | None) -> JsonOb
     }
 
 
-def _below_user(tree: Sequence[Node]) -> tuple[Node, ...]:
-    """A tree without the empty nodes that it begins with."""
-    return tuple(step for system in tree for user in system.next for step in user.next)
-
-
 def _levels(roots: Sequence[Node]) -> int:
     """The nodes of the longest path, as raw answers count them, with the root."""
     most, waiting = 1, [(root, 1) for root in roots]
@@ -112,40 +108,23 @@ def _branch(node: Node, depth: int = 0) -> JsonObject:
     return nodes[0]
 
 
-def _walk(node: JsonObject) -> Iterator[JsonObject]:
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting += current["children"]
-
-
 def _nodes(nodes: Sequence[Node], depth: int = 0) -> Iterator[JsonObject]:
     """The nodes of a chain: a thought is one, a call is two."""
     for node in nodes:
-        call = node.call
-        if call is None:
+        if (call := node.call) is None:
             depth += 1
             yield _node("Thought", node.text, depth)
-            continue
-        depth += 2
-        yield _node("Action", call.name, depth - 1)
-        action_input = _node("Action Input", call.arguments, depth)
-        yield {**action_input, **({"observation": call.response} if call.response else {}), "io_state": {}}
+        else:
+            depth += 2
+            yield _node("Action", call.name, depth - 1)
+            observed = {"observation": call.response} if call.response else {}
+            yield {**_node("Action Input", call.arguments, depth), **observed, "io_state": {}}
 
 
 def _node(kind: str, text: str, depth: int) -> JsonObject:
-    return {
-        "is_terminal": False,
-        "pruned": False,
-        "finished": False,
-        "depth": depth,
-        "node_type": kind,
-        "description": text,
-        "Elo": 1000.0,
-        "child_count": 1,
-        "expand_num": 0,
-    }
+    state = {"is_terminal": False, "pruned": False, "finished": False, "depth": depth}
+    counts = {"Elo": 1000.0, "child_count": 1, "expand_num": 0}
+    return {**state, "node_type": kind, "description": text, **counts}
 
 
 def _messages(solution: Solution) -> list[JsonObject]:

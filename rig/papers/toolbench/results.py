@@ -1,50 +1,71 @@
-"""Files of results that ToolBench or StableToolBench wrote: their votes, and the tables that go with them."""
+"""Upstream's files of results: pass rates and preferences, as JSON and as tables, read and written.
 
+The tables are separated by tabs and end their lines as `csv` does, byte for byte as upstream writes them.
+"""
+
+import csv
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from statistics import fmean
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import BeforeValidator, Field
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.files import filling, write
+from rig.files import filling, inert, write
 from rig.methods.paper import Results
 from rig.papers.toolbench.answers import file_name, read_json
-from rig.papers.toolbench.tables import (
-    dialect_of,
-    pass_json,
-    pass_table,
-    preference_json,
-    preference_table,
-    read_passes,
-    read_preferences,
-)
-from rig.solutions.decisions import Compared, Judged, Preference
+from rig.parsing import Foreign, parsed
+from rig.solutions.decisions import SCORES, AnswerStatus, Compared, Judged, Preference, RecordedPasses
 from rig.solutions.judgements import Answers
 from rig.solutions.solution import Solution
+
+Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
 
 TEST_SETS = (
     *("G1_instruction", "G1_category", "G1_tool", "G2_instruction", "G2_category", "G3_instruction"),
 )
 """Upstream's. Files of results are called TEST_SET_MODEL, or TEST_SET_REFERENCE_CANDIDATE."""
 
+_PASS_COLUMNS = {
+    "query": "query",
+    "solvable": "task_solvable",
+    "available_tools": "tool_names",
+    "model_intermediate_steps": "answer_steps",
+    "model_final_step": "final_step",
+    **{name: name for name in ("model", "query_id", "is_solved")},
+    **{name: name for name in ("pass_rate_label", "reason", "not_hallucinate")},
+}
+"""What stands in each column of a table of pass rates, by its name in the rows."""
+
+_NOT_STABLE = {"solvable", "pass_rate_label", "reason", "not_hallucinate"}
+PASS_HEADER = tuple(_PASS_COLUMNS)
+PREFERENCE_HEADER = (
+    *("query", "available_tools", "ref_model_intermediate_steps", "ref_model_final_step"),
+    *("output_model_intermediate_steps", "output_model_final_step", "preference_label", "query_id"),
+    *("ref_model", "output_model"),
+)
+
 
 def read_results(path: Path) -> Results:
     """A file of pass rates or of preferences. Raises RigError for what is neither."""
     data = read_json(path)
     rows = data if isinstance(data, dict) else {}
+    test_set = next((name for name in TEST_SETS if path.stem.startswith(f"{name}_")), "")
     if dialect_of(rows) is not None:
-        stem, test_set = path.stem, _test_set(path.stem)
-        model = stem.removeprefix(f"{test_set}_") if test_set else path.absolute().parent.name
+        model = path.stem.removeprefix(f"{test_set}_") if test_set else path.absolute().parent.name
         return Results(path, (model,), read_passes(rows, str(path)), partial(_pass_table, path, rows, model))
     first = next(iter(rows.values()), None)
     names = [name for name in first if not name.startswith("round_")] if isinstance(first, dict) else []
     if len(names) != 2:
         raise RigError(f"{path}: no file of results: it has neither pass rates nor votes on two models")
-    votes = read_preferences(rows, names[0], names[1], str(path))
+    votes = read_preferences(rows, *names, str(path))
     models = names[0], names[1]
-    return Results(path, models, votes, partial(_preference_table, path, votes, models))
+    return Results(path, models, votes, partial(_preference_table, test_set, votes, models))
 
 
 def _pass_table(
@@ -62,18 +83,21 @@ def _pass_table(
 
 
 def _preference_table(
-    path: Path,
+    test_set: str,
     votes: Mapping[str, Preference],
     models: tuple[str, str],
     answers: Sequence[Answers],
     raw: bool,
 ) -> str:
     """The same of a file of preferences. Raises RigError if it needs an answer that is not there."""
-    test_set = _test_set(path.stem)
-    by_model = {
-        answer.model: answer.solutions for answer in answers if answer.test_set == test_set or not test_set
-    }
-    pairs = {name: _pair(name, models, by_model) for name in votes}
+    of = {answer.model: answer.solutions for answer in answers if answer.test_set == test_set or not test_set}
+    for name in votes:
+        for model in models:
+            if name not in of.get(model, {}):
+                raise RigError(
+                    f"the table needs the answer of {model} to query {name}; name them with --answers"
+                )
+    pairs = {name: (of[models[0]][name], of[models[1]][name]) for name in votes}
     return preference_table(votes, pairs, *models, raw=raw)
 
 
@@ -102,31 +126,170 @@ def write_results(
 
 def _pass_texts(rows: Sequence[Judged], raw: bool) -> tuple[str, str]:
     text = pass_json({row.query_id: row for row in rows})
-    of_query: dict[str, JsonObject] = json.loads(text)
     passes = {row.query_id: row.tally.passes for row in rows}
-    return text, pass_table(of_query, rows[0].model, passes=passes, raw=raw)
+    return text, pass_table(json.loads(text), rows[0].model, passes=passes, raw=raw)
 
 
 def _win_texts(rows: Sequence[Compared], raw: bool) -> tuple[str, str]:
     models = rows[0].reference, rows[0].model
     votes = {row.query_id: row.votes for row in rows}
     pairs = {
-        row.query_id: (row.pair[0], row.pair[1])
-        for row in rows
-        if row.pair[0] is not None and row.pair[1] is not None
+        row.query_id: (first, second) for row in rows for first, second in [row.pair] if first and second
     }
-    table = {name: vote for name, vote in votes.items() if name in pairs}
+    table = {name: votes[name] for name in pairs}
     return preference_json(votes, *models), preference_table(table, pairs, *models, raw=raw)
 
 
-def _test_set(stem: str) -> str:
-    return next((name for name in TEST_SETS if stem.startswith(f"{name}_")), "")
+def pass_json(judged: Mapping[str, Judged]) -> str:
+    """A file of pass rates."""
+    rows = {}
+    for name, row in judged.items():
+        last = row.votes[-1]
+        answer_reason, task_reason = row.reasons
+        reason = f"Is solved: {answer_reason}\nTask solvable: {task_reason}"
+        rows[name] = {
+            "passed": _number(row.tally.passed),
+            "failed": _number(row.tally.failed),
+            "query": row.solution.query,
+            "task_solvable": f"TaskStatus.{last.task}",
+            "tool_names": list(row.solution.tool_names),
+            "answer_steps": row.solution.step_text,
+            "final_step": row.solution.final_step,
+            "is_solved": f"AnswerStatus.{last.answer}",
+            "reason": answer_reason if last.is_certain else reason,
+            "not_hallucinate": not row.solution.invented,
+        }
+    return json.dumps(rows, indent=4, ensure_ascii=False)
 
 
-def _pair(
-    name: str, models: tuple[str, ...], answers: Mapping[str, Mapping[str, Solution]]
-) -> tuple[Solution, Solution]:
-    missing = next((model for model in models if name not in answers.get(model, {})), None)
-    if missing is not None:
-        raise RigError(f"the table needs the answer of {missing} to query {name}; name them with --answers")
-    return answers[models[0]][name], answers[models[1]][name]
+def pass_table(
+    rows: Mapping[str, JsonObject],
+    model: str,
+    dialect: Dialect = "toolbench",
+    passes: Mapping[str, bool] | None = None,
+    *,
+    raw: bool = False,
+) -> str:
+    """The table that goes with a file of pass rates, from its rows.
+
+    The votes decide who `passes` (a tie passes), unless it is given.
+    """
+    is_stable = dialect == "stabletoolbench"
+    header = [name for name in PASS_HEADER if not (is_stable and name in _NOT_STABLE)]
+    lines = []
+    for name, row in rows.items():
+        line = {**row, "model": model, "query_id": name}
+        if is_stable:
+            line["is_solved"] = {int(number): status for number, status in row["is_solved"].items()}
+        else:
+            is_passed = passes[name] if passes else row["failed"] <= row["passed"]
+            line["pass_rate_label"] = "passed" if is_passed else "failed"
+        lines.append([line[_PASS_COLUMNS[column]] for column in header])
+    return _table(header, lines, raw)
+
+
+def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
+    """Whose file of pass rates these rows are of; None if they are none."""
+    first = next(iter(rows.values()), None)
+    if not isinstance(first, dict) or "answer_steps" not in first or "is_solved" not in first:
+        return None
+    return "stabletoolbench" if isinstance(first["is_solved"], dict) else "toolbench"
+
+
+_Votes = Annotated[float, Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False)]
+"""How many votes: whole or, where some were unsure, halves."""
+
+
+class _Passes(Foreign):
+    passed: _Votes
+    failed: _Votes
+
+
+_Status = Annotated[
+    AnswerStatus,
+    BeforeValidator(lambda value: value.removeprefix("AnswerStatus.") if isinstance(value, str) else value),
+]
+
+
+class _Statuses(Foreign):
+    is_solved: Annotated[dict[str, _Status], Field(min_length=1)]
+
+
+def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
+    """What a file of pass rates says. Raises RigError if it is not one."""
+    what = "a file of pass rates"
+    dialect = dialect_of(rows)
+    if dialect is None:
+        raise RigError(f"{where}: not {what}")
+    if dialect == "toolbench":
+        counts = parsed(dict[str, _Passes], dict(rows), where, what)
+        return RecordedPasses({name: row.failed <= row.passed for name, row in counts.items()}, {})
+    passes: dict[str, bool] = {}
+    rounds: dict[str, dict[str, AnswerStatus]] = {}
+    for name, row in parsed(dict[str, _Statuses], dict(rows), where, what).items():
+        passes[name] = fmean(SCORES[status] for status in row.is_solved.values()) >= 0.5
+        for number, status in row.is_solved.items():
+            rounds.setdefault(number, {})[name] = status
+    return RecordedPasses(passes, dict(sorted(rounds.items())))
+
+
+def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
+    """A file of preferences."""
+    rows = {
+        name: {
+            reference: _number(vote.reference),
+            candidate: _number(vote.candidate),
+            **{f"round_{number}": "complete" for number in range(vote.rounds)},
+        }
+        for name, vote in votes.items()
+    }
+    return json.dumps(rows, indent=4, ensure_ascii=False)
+
+
+def read_preferences(
+    rows: Mapping[str, Json], reference: str, candidate: str, where: str
+) -> dict[str, Preference]:
+    """The votes of a file of preferences. Raises RigError if it is not one of these two."""
+    what = f"votes on {reference} and {candidate}"
+    preferences = {}
+    for name, row in parsed(dict[str, JsonObject], dict(rows), where, what).items():
+        missing = next((model for model in (reference, candidate) if model not in row), None)
+        if missing is not None:
+            raise RigError(f"{where}, {name}: not {what}: {missing} is missing")
+        votes = {model: row[model] for model in (reference, candidate)}
+        counts = parsed(dict[str, _Votes], votes, f"{where}, {name}", what)
+        rounds = sum(key.startswith("round_") for key in row)
+        preferences[name] = Preference(counts[reference], counts[candidate], rounds=rounds)
+    return preferences
+
+
+def preference_table(
+    votes: Mapping[str, Preference],
+    solutions: Mapping[str, tuple[Solution, Solution]],
+    reference: str,
+    candidate: str,
+    *,
+    raw: bool = False,
+) -> str:
+    """The table that belongs to a file of preferences; `solutions` are reference and candidate by query."""
+    rows = []
+    for name, vote in votes.items():
+        ours, theirs = solutions[name]
+        steps = ours.step_text, ours.final_step, theirs.step_text, theirs.final_step
+        names = vote.label, name, reference, candidate
+        rows.append([ours.query, list(ours.tool_names), *steps, *names])
+    return _table(PREFERENCE_HEADER, rows, raw)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], raw: bool) -> str:
+    """The table; unless it is wanted `raw`, without cells that a spreadsheet would execute."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter="\t")
+    writer.writerow(header)
+    writer.writerows(rows if raw else (map(inert, row) for row in rows))
+    return file.getvalue()
+
+
+def _number(value: float) -> int | float:
+    """A whole number without a decimal point, as upstream counts."""
+    return int(value) if float(value).is_integer() else value

@@ -7,7 +7,7 @@ from rig.calls import Call, ExecutedCall, Json, Outcome
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.scripted import replied
 from rig.models import Prediction
-from rig.solutions.solution import FINISH, Message, Node, Solution
+from rig.solutions.solution import FINISH, Node, Solution
 
 
 def steps_of(solution: Solution | None) -> tuple[Step, ...]:
@@ -25,38 +25,29 @@ def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
     number = 0
     while waiting:
         node, above = waiting.pop()
-        if not _is_beginning(node):
+        is_beginning = node.role in ("system", "user") and not node.message
+        if not is_beginning:
             yield node, above
             above, number = number, number + 1
         waiting += [(child, above) for child in reversed(node.next)]
 
 
-def _is_beginning(node: Node) -> bool:
-    return node.role in ("system", "user") and not node.message
-
-
 def _step(node: Node, parent: int | None) -> Step:
+    """A node; an error of a tool is one that it reported as ToolBench's do."""
     call = node.call
     if call is None:
         role = node.role if node.role == "user" else ASSISTANT
         return Step(replied(node.text), role=role, parent=parent)
-    asked = Call(call.name, _arguments(call.arguments))
-    executed = ExecutedCall(asked, Outcome("") if call.name == FINISH else _outcome(call))
-    return Step(Prediction(raw=call.arguments, call=asked), executed, parent=parent)
-
-
-def _arguments(text: str) -> Json:
-    arguments = _json(text)
-    return arguments if isinstance(arguments, dict) else text
-
-
-def _outcome(call: Message) -> Outcome:
-    """The outcome of a call; an error if the tool reported one, as ToolBench's do."""
-    answer = _json(call.response)
-    if not isinstance(answer, dict) or not {"error", "response"} <= answer.keys():
-        return Outcome(call.response)
-    error = answer["error"]
-    return Outcome(answer["response"], (error if isinstance(error, str) else json.dumps(error)) or None)
+    arguments, answer = _json(call.arguments), _json(call.response)
+    asked = Call(call.name, arguments if isinstance(arguments, dict) else call.arguments)
+    outcome = Outcome(call.response)
+    if call.name == FINISH:
+        outcome = Outcome("")
+    elif isinstance(answer, dict) and {"error", "response"} <= answer.keys():
+        error = answer["error"]
+        text = error if isinstance(error, str) else json.dumps(error)
+        outcome = Outcome(answer["response"], text or None)
+    return Step(Prediction(raw=call.arguments, call=asked), ExecutedCall(asked, outcome), parent=parent)
 
 
 def _json(text: str) -> Json:

@@ -1,12 +1,14 @@
 """ToolTalk's paper (Farn and Shin, 2023): its prediction files, and its tables."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rig.episodes import PlayedTurn
-from rig.methods.paper import ArmScore, Paper, Table
+from rig.methods.paper import Paper
+from rig.papers.tooltalk.predictions import load_predictions, with_predictions
+from rig.papers.tooltalk.tables import published_tables
 
 
 class ToolTalkPaper(Paper):
@@ -16,22 +18,15 @@ class ToolTalkPaper(Paper):
     methods = ("tooltalk",)
     writes = "files"
 
-    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
-        from rig.papers.tooltalk.tables import published_tables
-
-        return published_tables(scores)
+    tables = staticmethod(published_tables)
 
     def predictions(
         self, setup: Any, place: Path, method: str
     ) -> Sequence[tuple[Any, dict[int, PlayedTurn]]]:
-        from rig.papers.tooltalk.predictions import load_predictions
-
         setup.hold_to_recorded()
         return load_predictions(place, setup.matcher.toolbox)
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
-        from rig.papers.tooltalk.predictions import with_predictions
-
         return json.dumps(with_predictions(task, turns), indent=4)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import regex
 
@@ -86,9 +86,8 @@ class Chat(NamedTuple):
         return "\n".join(json.dumps(message.model_dump()) for message in self.messages) + "\n"
 
 
-class _Replacement(NamedTuple):
-    pattern: Any
-    by: str
+_Replacement: TypeAlias = tuple[Any, str]
+"""A compiled pattern, and what stands in the place of what it matches."""
 
 
 class OpenAIChat(Paper):
@@ -109,15 +108,15 @@ class OpenAIChat(Paper):
         if not conversations:
             raise RigError(next(iter(faults), f"{files[0]}: holds no chat with a message of a user"))
         tools, target = _tools(chats, notes), directory / "conversations"
+        paths: list[Path] = []
         width = len(str(len(conversations)))
         with filling(target) as folder:
-            paths_of_chats = [
-                _write_conversation(conversation, folder / f"chat-{number:0{width}}.yaml")
-                for number, conversation in enumerate(conversations, 1)
-            ]
-            listed = [_write({"tools": tools}, directory / "tools.json")] if tools else []
-        paths = (*listed, *(target / path.name for path in paths_of_chats))
-        return Converted(paths, len(conversations), tuple(notes), tuple(faults))
+            for number, conversation in enumerate(conversations, 1):
+                path = _write_conversation(conversation, folder / f"chat-{number:0{width}}.yaml")
+                paths.append(target / path.name)
+            if tools:
+                paths.insert(0, _write({"tools": tools}, directory / "tools.json"))
+        return Converted(tuple(paths), len(conversations), tuple(notes), tuple(faults))
 
 
 PAPER: Paper = OpenAIChat()
@@ -185,7 +184,9 @@ def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
             if call is None:
                 notes.append(f"{chat.where}: a result belongs to no call; that is left out")
             else:
-                call["returns"] = _result(text)
+                call["returns"] = text
+                with suppress(RigError):
+                    call["returns"] = from_json(text, "")
     turns = [turn for turn in turns if turn["user"]]
     if not turns:
         return None
@@ -209,13 +210,6 @@ def _add_answer(
         written = {"tool": name, "arguments": arguments}
         turn.setdefault("calls", []).append(written)
         calls[call.id or name] = written
-
-
-def _result(text: str) -> Json:
-    try:
-        return from_json(text, "")
-    except RigError:
-        return text
 
 
 def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
@@ -250,20 +244,18 @@ def _replacements(rules: Path | None) -> list[_Replacement]:
                 pattern.sub(by, "") if "regex" in fields else None
             except regex.error as error:
                 raise part.fault(f"is not a regular expression: {error}") from error
-            replacements.append(_Replacement(pattern, by if "regex" in fields else by.replace("\\", "\\\\")))
+            replacements.append((pattern, by if "regex" in fields else by.replace("\\", "\\\\")))
     return replacements
 
 
 def _replaced(value: Any, replacements: Sequence[_Replacement]) -> Any:
     """A value with every text in it replaced, names of members aside."""
     if isinstance(value, str):
-        for replacement in replacements:
+        for pattern, by in replacements:
             try:
-                value = replacement.pattern.sub(replacement.by, value, timeout=REPLACING_S)
+                value = pattern.sub(by, value, timeout=REPLACING_S)
             except TimeoutError as error:
-                raise RigError(
-                    f"the rule {replacement.pattern.pattern!r} takes too long; write it simpler"
-                ) from error
+                raise RigError(f"the rule {pattern.pattern!r} takes too long; write it simpler") from error
         return value
     if isinstance(value, dict):
         return {name: _replaced(inner, replacements) for name, inner in value.items()}

@@ -50,20 +50,18 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
 
 def with_predictions(conversation: Conversation, turns: Mapping[int, PlayedTurn]) -> JsonObject:
     """The conversation's file with predictions. What an earlier scoring may have left in it is dropped."""
-    source: JsonObject = json.loads(json.dumps(conversation.source))
-    source = {name: value for name, value in source.items() if name not in _MADE_BY_SCORING}
-    entries = []
-    for index, entry in enumerate(source["conversation"]):
-        kept = {name: value for name, value in entry.items() if name not in _MADE_BY_SCORING}
-        if "apis" in kept:
-            kept["apis"] = [
-                {name: value for name, value in call.items() if name not in _MADE_BY_SCORING}
-                for call in kept["apis"]
-            ]
+    source: JsonObject = _unscored(json.loads(json.dumps(conversation.source)))
+    entries = [_unscored(entry) for entry in source["conversation"]]
+    for index, entry in enumerate(entries):
+        if "apis" in entry:
+            entry["apis"] = list(map(_unscored, entry["apis"]))
         if index in turns:
-            kept["predictions"] = [_entry(step) for step in turns[index].steps]
-        entries.append(kept)
+            entry["predictions"] = [_entry(step) for step in turns[index].steps]
     return {**source, "conversation": entries}
+
+
+def _unscored(part: JsonObject) -> JsonObject:
+    return {name: value for name, value in part.items() if name not in _MADE_BY_SCORING}
 
 
 def _turns(conversation: Conversation) -> dict[int, PlayedTurn]:
@@ -74,10 +72,9 @@ def _turns(conversation: Conversation) -> dict[int, PlayedTurn]:
         where = f"{conversation.name}: conversation.{index}.predictions"
         if not isinstance(entry["predictions"], list):
             raise RigError(f"{where}: not a list")
-        steps = (
-            _step(prediction, f"{where}.{number}") for number, prediction in enumerate(entry["predictions"])
-        )
-        played[index] = PlayedTurn(index, tuple(steps))
+        numbered = enumerate(entry["predictions"])
+        steps = tuple(_step(prediction, f"{where}.{number}") for number, prediction in numbered)
+        played[index] = PlayedTurn(index, steps)
     return played
 
 
@@ -103,13 +100,10 @@ def _answer(entry: Mapping[str, Any]) -> Prediction:
     reply = text if isinstance(text, str) else ""
     ours = entry.get("metadata")
     error = ours.get(_OURS) if isinstance(ours, dict) else None
-    try:
-        kind = ErrorKind(error["error"]) if isinstance(error, dict) and "error" in error else None
-    except ValueError:
-        kind = None
-    if kind is None:
-        return Prediction(raw=reply, reply=reply)
-    return Prediction(raw=reply, error=kind, finish_reason="error")
+    kind = error.get("error") if isinstance(error, dict) else None
+    if kind in list(ErrorKind):
+        return Prediction(raw=reply, error=ErrorKind(kind), finish_reason="error")
+    return Prediction(raw=reply, reply=reply)
 
 
 def _entry(step: Step) -> JsonObject:

@@ -11,6 +11,7 @@ from rig.errors import RigError
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import parse
+from rig.methods.base import Loaded
 
 LAMP = ApiDocument.from_row(
     "Home",
@@ -28,7 +29,7 @@ ROW = {
 }
 
 
-def rows(tmp_path: Path, *lines: object) -> checkout.Rows:
+def rows(tmp_path: Path, *lines: object) -> Loaded:
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     return checkout.read_rows(path, {"SwitchLamp": LAMP})
@@ -52,7 +53,7 @@ def test_a_document_is_what_its_json_says() -> None:
 
 
 def test_a_row_is_a_scenario_and_comes_back_from_its_source(tmp_path: Path) -> None:
-    (scenario,) = rows(tmp_path, ROW).scenarios
+    (scenario,) = rows(tmp_path, ROW)
     assert (scenario.name, scenario.query) == ("SwitchLamp-11111111", "Light, please.")
     assert scenario.topic == ROW["background"]
     assert parse(json.loads(json.dumps(scenario.source)), "here") == scenario
@@ -75,7 +76,7 @@ def test_a_row_is_a_scenario_and_comes_back_from_its_source(tmp_path: Path) -> N
 def test_a_bad_row_costs_one_line_and_no_other_row(tmp_path: Path, change: object, fault: str) -> None:
     bad = {**ROW, "uuid": "2", **change} if isinstance(change, dict) else change
     read = rows(tmp_path, ROW, bad, {**ROW, "uuid": "33333333-aaaa"})
-    assert [each.id for each in read.scenarios] == ["11111111-aaaa", "33333333-aaaa"]
+    assert [each.id for each in read] == ["11111111-aaaa", "33333333-aaaa"]
     (line,) = read.faults
     assert fault in line
     assert "\n" not in line

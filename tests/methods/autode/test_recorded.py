@@ -129,7 +129,7 @@ def test_what_is_written_scores_the_same(
 ) -> None:
     before = file(autode, name)
     after = tmp_path / before.name
-    after.write_text("".join(f"{each.line()}\n" for each in recorded.read(before).records))
+    after.write_text("".join(f"{each.line()}\n" for each in recorded.read(before)))
     golds = {each.id: each.slots for each in scenarios.values()}
     *rates, _ = FIGURES[name]
     assert upstream.score(upstream.read(after), golds)[:3] == pytest.approx(rates, abs=6e-5)
@@ -142,7 +142,7 @@ def test_every_recorded_dialogue_folds_into_itself(
     autode: Path, scenarios: dict[str, Scenario], name: str
 ) -> None:
     mode: Mode = "static" if "static" in name else "dynamic"
-    for record in recorded.read(file(autode, name)).records:
+    for record in recorded.read(file(autode, name)):
         scenario = scenarios[record.id]
         talk = Talk(scenario, mode, 8).extend(turns(record, scenario, mode))
         assert talk.end == record.outcome
@@ -171,7 +171,7 @@ def row(**changes: object) -> str:
 )
 def test_reasons_are_outcomes(tmp_path: Path, reason: str, outcome: str) -> None:
     (tmp_path / "r.jsonl").write_text(row(reason=reason))
-    (record,) = recorded.read(tmp_path / "r.jsonl").records
+    (record,) = recorded.read(tmp_path / "r.jsonl")
     assert record.outcome == outcome
 
 
@@ -181,6 +181,6 @@ def test_both_formats_and_bad_rows(tmp_path: Path) -> None:
     legacy = row(content=[{"role": "User", "content": "Hi"}], state="success")
     (tmp_path / "r.jsonl").write_text("\n".join([old, "{", legacy, '{"uuid": "u"}', "[]"]))
     read = recorded.read(tmp_path / "r.jsonl")
-    assert [(each.outcome, each.is_cut) for each in read.records] == [("called", True), ("called", False)]
-    assert read.records[1].said == (Utterance("User", "Hi"),)
+    assert [(each.outcome, each.is_cut) for each in read] == [("called", True), ("called", False)]
+    assert read[1].said == (Utterance("User", "Hi"),)
     assert [fault.split(": not")[0].rpartition(" ")[2] for fault in read.faults] == ["2", "4", "5"]

@@ -160,7 +160,7 @@ def test_an_exported_run_scores_as_it_was_scored(rig: Rig, tmp_path: Path) -> No
         assert (len(rows), len(figures.trials)) == (16, 2)
         assert figures.f1 == pytest.approx(100 * arm["f1"])
         assert 0 < arm["f1"] < 1
-        outcomes = [each.outcome for each in recorded.read(Path(file)).records]
+        outcomes = [each.outcome for each in recorded.read(Path(file))]
         assert outcomes.count("round_limit") / 16 == arm["round_limit_rate"] > 0
     other = rig("export", done["run"], "--format", "tooltalk", "--output", tmp_path / "other")
     assert "is of the method autode, not of tooltalk" in other.err

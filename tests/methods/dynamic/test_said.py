@@ -7,7 +7,7 @@ from rig.methods.dynamic.said import Heard, asked_for, facts, unsaid
 
 
 def told(value: Json, text: str) -> bool:
-    found = list(facts(ExecutedCall(Call("Look"), Outcome({"field": value}))))
+    found = list(facts({"field": value}))
     return bool(found) and all(Heard([text]).tells(fact) for fact in found)
 
 

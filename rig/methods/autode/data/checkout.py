@@ -3,18 +3,18 @@
 Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); paper arXiv 2403.11128.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from pydantic import AliasChoices, Field
 
-from rig.calls import JsonObject
+from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
 from rig.methods.base import Loaded
-from rig.parsing import Foreign, Many, json_of, lines_of, parsed
+from rig.parsing import Foreign, Many, parsed, read_lines
 from rig.paths import real
 
 WORKBOOK = "API_list.xlsx"
@@ -24,13 +24,9 @@ DATASET = "data_v1_2.jsonl"
 _SHEETS = ("API list", "API list_2")
 """The older sheet has one API more, which the older dialogues need. What both have is read from the newer."""
 _COLUMNS = ("domain", "api", "description", "parameters")
-
-
-class Rows(NamedTuple):
-    """What a file of JSON lines holds: the rows that could be read, and a line on each that could not."""
-
-    scenarios: tuple[Scenario, ...]
-    faults: tuple[str, ...] = ()
+_TOPIC = re.compile(
+    r"Character: (?P<character>[^\n]*)\nBackground: (?P<background>[^\n]*)\nPurpose: (?P<purpose>[^\n]*)"
+)
 
 
 def find_dataset(place: Path) -> Path | None:
@@ -47,18 +43,24 @@ def find_workbook(dataset: Path) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
+def holds_data(place: Path) -> bool:
+    """Whether a place is a checkout, or a file of dialogues with a workbook that belongs to it."""
+    dataset = find_dataset(place)
+    return dataset is not None and find_workbook(dataset) is not None
+
+
 def load(place: Path) -> Loaded:
     """The dialogues of a checkout or of one of its files, with a line on each row that cannot be read.
 
     Raises RigError if there are none.
     """
     rows = read(place)
-    if not rows.scenarios:
+    if not rows:
         raise RigError(rows.faults[0] if rows.faults else f"{place}: holds no dialogue")
-    return Loaded(rows.scenarios, rows.faults)
+    return rows
 
 
-def read(place: Path) -> Rows:
+def read(place: Path) -> Loaded:
     """Every dialogue of a checkout or of one of its files. Raises RigError if there is no such data."""
     dataset = find_dataset(place)
     workbook = dataset and find_workbook(dataset)
@@ -68,43 +70,45 @@ def read(place: Path) -> Rows:
 
 
 def read_documents(workbook: Path) -> dict[str, ApiDocument]:
-    """The API documents by name. Raises RigError if the workbook cannot be read."""
+    """The API documents by name; the first row of a sheet names its columns, and the older has no domains.
+
+    Raises RigError if the workbook cannot be read.
+    """
     try:
         from openpyxl import load_workbook
     except ImportError as error:
         raise RigError(f"{workbook}: to read it, rig needs openpyxl: pip install openpyxl") from error
     try:
         book = load_workbook(workbook, read_only=True, data_only=True)
-        return {api.name: api for sheet in _SHEETS for api in _of_sheet(book[sheet])}
+        documents = {}
+        for sheet in _SHEETS:
+            header, *rows = (
+                [str(cell or "") for cell in row] for row in book[sheet].iter_rows(values_only=True)
+            )
+            for row in filter(any, rows):
+                cells = dict(zip(header, row, strict=True))
+                api = ApiDocument.from_row(*(cells.get(name, "") for name in _COLUMNS))
+                documents[api.name] = api
     except Exception as error:  # whatever the library makes of a broken file
         raise RigError(f"{workbook}: not AutoDE's list of APIs: {error}") from error
+    return documents
 
 
-def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
+def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Loaded:
     """Every dialogue of a file. A row that cannot be read costs a line of its own and no other row.
 
     Raises RigError if the file itself cannot be read.
     """
     scenarios: dict[str, Scenario] = {}
-    faults = []
-    for line in lines_of(dataset):
-        try:
-            row = parsed(_DialogueRow, json_of(line.text, line.where), line.where, "a dialogue")
-            scenario = _scenario(row, apis, line.where)
-            if scenario.id in scenarios:
-                raise RigError(f"{line.where}: the uuid {scenario.id} appears twice")
-        except RigError as error:
-            faults.append(str(error))
-        else:
-            scenarios[scenario.id] = scenario
-    return Rows(tuple(scenarios.values()), tuple(faults))
 
+    def read_row(value: Json, where: str) -> Scenario:
+        scenario = _scenario(parsed(_DialogueRow, value, where, "a dialogue"), apis, where)
+        if scenarios.setdefault(scenario.id, scenario) is not scenario:
+            raise RigError(f"{where}: the uuid {scenario.id} appears twice")
+        return scenario
 
-def _of_sheet(sheet: Any) -> list[ApiDocument]:
-    """The documents of a sheet, whose first row names its columns; the older one has no domains."""
-    header, *rows = ([str(cell or "") for cell in row] for row in sheet.iter_rows(values_only=True))
-    named = (dict(zip(header, row, strict=True)) for row in rows if any(row))
-    return [ApiDocument.from_row(*(row.get(name, "") for name in _COLUMNS)) for row in named]
+    faults: list[str] = []
+    return Loaded(list(read_lines(dataset, read_row, faults)), faults)
 
 
 class RowTurn(Foreign):
@@ -129,26 +133,17 @@ class _DialogueRow(Foreign):
 def _scenario(row: _DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
     if row.api not in apis:
         raise RigError(f"{where}: {row.api} is not a documented API")
-    character, background, purpose = _topic(row.background, where)
+    topic = _TOPIC.fullmatch(row.background)
+    if topic is None:
+        raise RigError(
+            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
+        )
     source: JsonObject = {
         "name": f"{row.api}-{row.uuid[:8]}",
         "id": row.uuid,
-        "character": character,
-        "background": background,
-        "purpose": purpose,
+        **topic.groupdict(),
         "history": [turn.utterance() for turn in row.content],
         "call": {"name": row.api, "arguments": row.slots},
         "apis": [apis[row.api].as_json()],
     }
     return parse(source, where, suite="autode")
-
-
-def _topic(text: str, where: str) -> list[str]:
-    """Character, background and purpose. Raises RigError if there are not those three lines."""
-    lines = text.split("\n")
-    heads = ("Character: ", "Background: ", "Purpose: ")
-    if len(lines) != 3 or not all(map(str.startswith, lines, heads)):
-        raise RigError(
-            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
-        )
-    return [line.removeprefix(head) for line, head in zip(lines, heads, strict=True)]

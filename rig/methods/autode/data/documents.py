@@ -61,34 +61,41 @@ class ApiDocument(NamedTuple):
 
     def tool(self, rule: Required) -> ToolDoc:
         """The document as models read it."""
-        schema = {"type": "object", "properties": self._properties(), "required": list(self.required(rule))}
-        return ToolDoc(self.name, self._description(), schema)
+        flat = self.flat(rule)
+        schema = {"type": "object", "properties": flat["parameters"], "required": flat["requiredParameters"]}
+        return ToolDoc(self.name, flat["description"], schema)
 
     def flat(self, rule: Required) -> JsonObject:
-        """The document in the shape that upstream writes into the prompts of open models."""
+        """The document in the shape that upstream writes into the prompts of open models.
+
+        The description says which parameters a call needs at least one of.
+        """
+        description = self.description
+        if names := [parameter.name for parameter in self.parameters if parameter.mark == "optional"]:
+            description = (
+                f"{description.removesuffix('.')}. A call must have at least one of {', '.join(names)}."
+            )
+        parameters = {
+            parameter.name: {"type": parameter.type, "description": parameter.description}
+            | ({"enum": list(parameter.enum)} if parameter.enum else {})
+            for parameter in self.parameters
+        }
+        required = list(self.required(rule))
         return {
             "name": self.name,
-            "description": self._description(),
-            "parameters": self._properties(),
-            "requiredParameters": list(self.required(rule)),
+            "description": description,
+            "parameters": parameters,
+            "requiredParameters": required,
         }
 
     def as_json(self) -> JsonObject:
         """All of it; the inverse of `parse`."""
-        parameters = {}
-        for parameter in self.parameters:
-            document = {"description": parameter.description, "type": parameter.type}
-            parameters[parameter.name] = document | {
-                key: value
-                for key, value in (("enum", list(parameter.enum)), ("mark", parameter.mark))
-                if value
-            }
-        return {
-            "name": self.name,
-            "domain": self.domain,
-            "description": self.description,
-            "parameters": parameters,
-        }
+        parameters: JsonObject = {}
+        for name, description, kind, enum, mark in self.parameters:
+            more = {key: value for key, value in (("enum", list(enum)), ("mark", mark)) if value}
+            parameters[name] = {"description": description, "type": kind, **more}
+        known = {"name": self.name, "domain": self.domain, "description": self.description}
+        return {**known, "parameters": parameters}
 
     @classmethod
     def parse(cls, data: Json, where: str) -> "ApiDocument":
@@ -105,20 +112,6 @@ class ApiDocument(NamedTuple):
         """A document from a row of upstream's workbook. Raises ValueError for a row of another shape."""
         lines = filter(str.strip, parameters.splitlines())
         return cls(name, description, tuple(map(_from_line, lines)), domain)
-
-    def _properties(self) -> JsonObject:
-        return {
-            parameter.name: {"type": parameter.type, "description": parameter.description}
-            | ({"enum": list(parameter.enum)} if parameter.enum else {})
-            for parameter in self.parameters
-        }
-
-    def _description(self) -> str:
-        """The description, and which parameters a call needs at least one of."""
-        names = [parameter.name for parameter in self.parameters if parameter.mark == "optional"]
-        if not names:
-            return self.description
-        return f"{self.description.removesuffix('.')}. A call must have at least one of {', '.join(names)}."
 
 
 def _parameter(name: str, data: JsonObject) -> Parameter:

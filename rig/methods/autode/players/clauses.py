@@ -6,9 +6,10 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
+from rig.methods.autode.players.words import words
 from rig.reading.amounts import quantities
 from rig.reading.facts import Fact, Scan, Sort
-from rig.reading.lexicon import stem, vocabulary
+from rig.reading.lexicon import stem
 from rig.reading.times import clocks, dates, in_part
 from rig.reading.words import words_said
 
@@ -36,24 +37,7 @@ class Token(NamedTuple):
         return self.text not in FUNCTION_WORDS and len(self.text) > 1
 
 
-FUNCTION_WORDS = vocabulary(
-    "a an the of or to and be can is are was were am i you your yours my me we us our it its this that these "
-    "those he she him her his hers they them their there here with for in on at by from up as into "
-    "about do does "
-    "did have has had will would could should shall may might must not no yes if so then than too also "
-    "just only "
-    "please thanks ok okay right correct sure great well now mind how what which who whom whose when "
-    "where why "
-    "being been want need like know tell give get got let make take set go going help able any anything some "
-    "something else more most all each every much many long don doesn didn isn aren wasn won't don't "
-    "i'll i'm "
-    "i've i'd you'd you're you've you'll that's it's what's who's where's when's let's s t ll re ve d m "
-    "one kind "
-    "type sort name exactly possible prefer preferred good best work works suit would've out off over "
-    "down back "
-    "still yet before after again already first new everything thing things way mean wanted"
-)
-"""Words that tell no thing from another."""
+FUNCTION_WORDS = words("function")
 
 _WH = re.compile(
     r"\b(?P<how>how) (?P<adjective>\w+)|\b(?P<word>when|where|who|whom|whose|why|what|which)(?:['’](?:s"
@@ -148,13 +132,13 @@ def asked(text: str) -> str:
 @lru_cache(4096)
 def tokens(text: str) -> tuple[Token, ...]:
     """The words of a text in order; the first word of a sentence is no name."""
-    words = []
+    sequence = []
     for match in re.finditer(r"\w+(?:['’]\w+)?", text):
         before = text[: match.start()].rstrip(" \"'(")
         plain = re.sub(r"['’]s$", "", match[0].casefold()).replace("’", "'")
         is_name = match[0][0].isupper() and bool(before) and before[-1] not in ".?!:"
-        words.append(Token(plain, stem(plain), is_name))
-    return tuple(words)
+        sequence.append(Token(plain, stem(plain), is_name))
+    return tuple(sequence)
 
 
 def content(text: str) -> tuple[str, ...]:

@@ -38,11 +38,12 @@ def _heard(request: Request) -> list[str]:
     return [message.text for message in request.messages if isinstance(message, UserMessage)]
 
 
-def _question(request: Request, missing_slots: Sequence[str]) -> Prediction | None:
+def _question(request: Request, names: Sequence[str]) -> Prediction | None:
     """A question for the first of these slots that were not asked for before."""
     own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
-    names = [spoken(name) for name in missing_slots if not _is_asked(name, own)][:ASKED_AT_ONCE]
-    return replied(f"Could you tell me the {' and the '.join(names)}?") if names else None
+    phrases = (f"the {spoken(name)}" for name in names)
+    new = [name for name in phrases if not any(f"{name}?" in text or f"{name} and" in text for text in own)]
+    return replied(f"Could you tell me {' and '.join(new[:ASKED_AT_ONCE])}?") if new else None
 
 
 def _call(scenario: Scenario, request: Request, slots: JsonObject) -> Prediction:
@@ -50,7 +51,3 @@ def _call(scenario: Scenario, request: Request, slots: JsonObject) -> Prediction
         return called(scenario.call.name, slots)
     call = {"functionName": scenario.call.name, **slots}
     return replied(f"<func>{json.dumps(call, ensure_ascii=False)}</func>")
-
-
-def _is_asked(name: str, own: Sequence[str]) -> bool:
-    return any(f"the {spoken(name)}?" in text or f"the {spoken(name)} and" in text for text in own)

@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.methods.autode.data.documents import ApiDocument, Parameter
-from rig.reading.lexicon import in_order, stem, vocabulary
+from rig.methods.autode.players.words import WORDS, stems_of, words
+from rig.reading.lexicon import stem
 
 Alike: TypeAlias = Callable[[str, str], float]
 """The cosine of two texts' embeddings."""
@@ -38,18 +39,18 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
     asked: set[str] = set()
     unclear = []
     for sentence in _asking(text):
-        found = {name for part in _parts(sentence) for name in _named(part, topics)}
-        found |= {parameter.name for parameter in api.parameters if _offers(sentence, parameter)}
-        asked |= found
-        if not (found or _CHAT.search(sentence) or _BACK.search(sentence)):
+        parts = _JOINTS.split(_LEAD.sub("", _ASIDE.sub("", sentence)))
+        about = {name for part in parts for name in _named(part, topics)}
+        about |= {parameter.name for parameter in api.parameters if _offers(sentence, parameter)}
+        asked |= about
+        if not (about or _CHAT.search(sentence) or _BACK.search(sentence)):
             unclear.append(sentence)
-    closed = [each for each in unclear if _CLOSED.search(each)]
-    rest = [each for each in unclear if each not in closed]
-    general = [each for each in rest if _GENERAL.search(each)]
-    if alike is not None and not asked and not closed and not general:
-        asked = {name for each in rest for name in _nearest(each, topics, alike)}
+    rest = [sentence for sentence in unclear if not _CLOSED.search(sentence)]
+    is_closed, general = len(unclear) > len(rest), list(filter(_GENERAL.search, rest))
+    if alike is not None and not asked and not is_closed and not general:
+        asked = {name for sentence in rest for name in _nearest(sentence, topics, alike)}
     names = tuple(parameter.name for parameter in api.parameters if parameter.name in asked)
-    return Question(names, bool(general), bool(closed), len(rest) > len(general))
+    return Question(names, bool(general), is_closed, len(rest) > len(general))
 
 
 def asks(text: str) -> bool:
@@ -57,12 +58,12 @@ def asks(text: str) -> bool:
     return any(_CHAT.search(sentence) is None for sentence in _asking(text))
 
 
-def mentions(text: str, value: Json, parameter: Parameter) -> bool:
+def mentions(text: str, value: Json, parameter: Parameter | None) -> bool:
     """Whether a text says a value: in these words, or for a choice such as "mobile phone" with its last word.
 
     Of truth values nobody can tell.
     """
-    if not isinstance(value, str):
+    if parameter is None or not isinstance(value, str):
         return False
     if value in parameter.enum:
         return _says(text, value, parameter)
@@ -72,10 +73,6 @@ def mentions(text: str, value: Json, parameter: Parameter) -> bool:
 def spoken(name: str) -> str:
     """A parameter's name as people would say it."""
     return " ".join(_words(name))
-
-
-def _stemmed(words: str) -> frozenset[str]:
-    return frozenset(map(stem, in_order(words)))
 
 
 def _pattern(*alternatives: str) -> re.Pattern[str]:
@@ -134,69 +131,20 @@ _SUFFIXES = frozenset({"name", "type", "number", "id", "value", "address", "code
 """What a name can end with that says less than the words before it."""
 
 _SAME_SUFFIX = {
-    "title": "name",
-    "called": "name",
-    "kind": "type",
-    "sort": "type",
-    "genre": "type",
+    **dict.fromkeys(("title", "called"), "name"),
+    **dict.fromkeys(("kind", "sort", "genre"), "type"),
     "id": "number",
 }
 
-_BEFORE = _stemmed("original current old existing now present initial previous")
-_AFTER = _stemmed("target new desired modified change updated into want to")
+_BEFORE, _AFTER, _COMMON = map(stems_of, ("before", "after", "common"))
 _SIDES = {
-    "original": _BEFORE,
-    "new": _AFTER,
-    "old": _BEFORE,
-    "target": _AFTER,
-    "source": _BEFORE | _stemmed("source from"),
+    **dict.fromkeys(("original", "old"), _BEFORE),
+    **dict.fromkeys(("new", "target"), _AFTER),
+    "source": _BEFORE | {stem("source"), stem("from")},
 }
 """Words that tell what there is from what it shall become."""
-
-_ALIASES = {
-    "time": "time date day schedule period duration start end | when long hour",
-    "date": "date day | when",
-    "app": "app application platform website",
-    "content": "content message text body subject | say about include describe details write details",
-    "location": "location place city address area region | where",
-    "departure": "departure depart leave origin starting | from",
-    "destination": "destination arrive arrival going heading",
-    "city": "city town location area | where",
-    "price": "price cost budget fare | pay much",
-    "star": "star rating",
-    "category": "category genre section topic | type kind",
-    "cate": "dish food recipe cuisine category",
-    "nearby": "nearby near close landmark",
-    "company": "company carrier airline operator provider",
-    "cabin": "cabin class seat",
-    "traffic": "traffic transport transportation mode travel vehicle",
-    "movie": "movie film",
-    "media": "media song video show episode music playlist audiobook track",
-    "artist": "artist singer actor band musician",
-    "email": "email recipient mail | whom who",
-    "route": "route line",
-    "post": "post postal postcode zip",
-    "reason": "reason | why",
-    "type": "| type kind sort",
-    "number": "number code tracking",
-    "id": "id identifier number",
-    "value": "value level amount percentage | much",
-    "department": "department specialty clinic ward",
-    "doctor": "doctor physician",
-    "quantity": "quantity amount | many",
-    "person": "person | who whom",
-    "name": "| name called",
-}
-"""Words that stand for a word of a slot's name; those behind the bar where no other word is one."""
-
-_COMMON = _stemmed(
-    "a an the of or to and be can is are i you your my name query which that this with any for in on at by "
-    "from type kind particular specific usually also etc value supported whether information it its as like"
-)
-"""Words of a description that are of no slot in particular."""
-
-_BREAKS = vocabulary("of the a an for to your my in on at is are you with from by do would that")
-"""Words that end a compound."""
+_ALIASES: dict[str, str] = WORDS["aliases"]
+_BREAKS = words("breaks")
 
 
 class _Topic(NamedTuple):
@@ -216,14 +164,11 @@ class _Topic(NamedTuple):
 @cache
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
-    taken = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described = {
-        parameter.name: set(_stems(_ASIDE.sub("", parameter.description))) - taken
-        for parameter in api.parameters
-    }
-    named = {
-        parameter.name: set(_stems(" ".join(_naming_words(parameter.name)))) for parameter in api.parameters
-    }
+    general = set(_stems(f"{api.name} {api.description}")) | _COMMON
+    described, named = {}, {}
+    for parameter in api.parameters:
+        described[parameter.name] = set(_stems(_ASIDE.sub("", parameter.description))) - general
+        named[parameter.name] = set(_stems(" ".join(_naming_words(parameter.name))))
     return tuple(
         _topic(
             parameter,
@@ -236,19 +181,19 @@ def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
 
 def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Topic:
     """`described` are words of this slot's description alone, `foreign` those of other slots' names."""
-    words, telling = _words(parameter.name), _naming_words(parameter.name)
-    aliases = [_ALIASES.get(word, word).partition("|") for word in telling or words]
+    every, telling = _words(parameter.name), _naming_words(parameter.name)
+    aliases = [_ALIASES.get(word, word).partition("|") for word in telling or every]
     heads, vague = ({stem(word) for alias in aliases for word in alias[part].split()} for part in (0, 2))
     if not telling or telling == ["content"]:
         heads |= described
-    suffix = words[-1] if words[-1] in _SUFFIXES and telling else ""
+    suffix = every[-1] if every[-1] in _SUFFIXES and telling else ""
     return _Topic(
         parameter,
         frozenset(heads - foreign),
         frozenset(vague - foreign),
         _SAME_SUFFIX.get(suffix, suffix),
-        frozenset(side for word in words for side in _SIDES.get(word, ())),
-        f"{' '.join(words)}: {parameter.description}",
+        frozenset(side for word in every for side in _SIDES.get(word, ())),
+        f"{' '.join(every)}: {parameter.description}",
     )
 
 
@@ -261,8 +206,8 @@ def _naming_words(name: str) -> list[str]:
     return [word for word in _words(name) if word not in _SIDES and word not in _SUFFIXES]
 
 
-def _but(name: str, found: Mapping[str, set[str]]) -> list[set[str]]:
-    return [words for other, words in found.items() if other != name]
+def _but(name: str, by_name: Mapping[str, set[str]]) -> list[set[str]]:
+    return [stems for other, stems in by_name.items() if other != name]
 
 
 def _asking(text: str) -> Iterator[str]:
@@ -276,74 +221,64 @@ def _asking(text: str) -> Iterator[str]:
             continue
         if not line.strip():
             continue
-        sentences = [_GREETS.sub("", each.strip()) for each in _ENDS.split(line)]
+        sentences = [_GREETS.sub("", sentence.strip()) for sentence in _ENDS.split(line)]
         asking = [sentence for sentence in sentences if _ASKS.search(sentence) and not _TELLS.match(sentence)]
-        yield from (_PURPOSE.sub("", each) for each in asking)
+        yield from (_PURPOSE.sub("", sentence) for sentence in asking)
         in_list = bool(asking) or (in_list and not line.rstrip().endswith((".", "!")))
-
-
-def _parts(sentence: str) -> Iterator[str]:
-    """The things that a sentence asks for one by one."""
-    return iter(_JOINTS.split(_LEAD.sub("", _ASIDE.sub("", sentence))))
 
 
 def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
     """The slots that a part of a question names, first without what it says about them."""
     for text in (_LATER.sub("", part), part):
-        words = _stems(text)
+        stems = _stems(text)
         for vague in (False, True):
-            if found := _first(words, topics, vague):
-                return [topic.parameter.name for topic in _distinct(found, words)]
+            heads = [
+                [topic for topic in topics if word in (topic.vague if vague else topic.heads)]
+                for word in stems
+            ]
+            start = next((place for place, candidates in enumerate(heads) if candidates), None)
+            if start is not None:
+                # Of a compound such as "email content" the last noun counts.
+                end = next((n for n in range(start + 1, len(stems)) if stems[n] in _BREAKS), len(stems))
+                candidates = next(head for head in reversed(heads[start:end]) if head)
+                return [topic.parameter.name for topic in _distinct(candidates, stems)]
     return []
 
 
-def _first(words: Sequence[str], topics: Sequence[_Topic], vague: bool) -> list[_Topic]:
-    """The topics of the first noun that is a head. Of a compound such as "email content" it is the last."""
-    heads = [[topic for topic in topics if word in (topic.vague if vague else topic.heads)] for word in words]
-    start = next((place for place, found in enumerate(heads) if found), None)
-    if start is None:
-        return []
-    end = next((n for n in range(start + 1, len(words)) if words[n] in _BREAKS), len(words))
-    return next(head for head in reversed(heads[start:end]) if head)
-
-
-def _distinct(found: list[_Topic], words: Sequence[str]) -> list[_Topic]:
+def _distinct(candidates: list[_Topic], stems: Sequence[str]) -> list[_Topic]:
     """Of topics with the same heads those that the words tell from the others, by suffix and by side."""
-    said = {_SAME_SUFFIX.get(word, word) for word in words}
-    fitting = [each for each in found if each.suffix in said] or [
-        each for each in found if each.suffix in ("", "name")
+    suffixes = {_SAME_SUFFIX.get(word, word) for word in stems}
+    fitting = [topic for topic in candidates if topic.suffix in suffixes] or [
+        topic for topic in candidates if topic.suffix in ("", "name")
     ]
-    sided = [each for each in fitting or found if each.sides & set(words)]
-    return sided or fitting or found
+    sided = [topic for topic in fitting or candidates if not topic.sides.isdisjoint(stems)]
+    return sided or fitting or candidates
 
 
 def _offers(sentence: str, parameter: Parameter) -> bool:
     """Whether a sentence offers choices of the parameter, or asks what type one of them is."""
-    said = [choice for choice in parameter.enum if _says(sentence, choice, parameter)]
-    words = "|".join(re.escape(_short(choice, parameter)) for choice in said)
-    of_type = rf"\b(?:type|kind|sort) of (?:\w+ )?(?:smart)?(?:{words})"
-    return len(said) > 1 or (bool(said) and re.search(of_type, sentence, re.IGNORECASE) is not None)
+    offered = [choice for choice in parameter.enum if _says(sentence, choice, parameter)]
+    either = "|".join(re.escape(_short(choice, parameter)) for choice in offered)
+    of_type = rf"\b(?:type|kind|sort) of (?:\w+ )?(?:smart)?(?:{either})"
+    return len(offered) > 1 or (bool(offered) and re.search(of_type, sentence, re.IGNORECASE) is not None)
 
 
 def _says(text: str, choice: str, parameter: Parameter) -> bool:
-    return (
-        re.search(rf"\b(?:smart)?{re.escape(_short(choice, parameter))}s?\b", text, re.IGNORECASE) is not None
-    )
+    named = rf"\b(?:smart)?{re.escape(_short(choice, parameter))}s?\b"
+    return re.search(named, text, re.IGNORECASE) is not None
 
 
 def _short(choice: str, parameter: Parameter) -> str:
     """A choice by its last word, if no other choice ends with it: "phone" for "mobile phone"."""
     last = choice.split()[-1]
-    return last if sum(each.endswith(last) for each in parameter.enum) == 1 else choice
+    return last if sum(other.endswith(last) for other in parameter.enum) == 1 else choice
 
 
 def _nearest(sentence: str, topics: Sequence[_Topic], alike: Alike) -> list[str]:
     """The slot that a question is most about, if it is about any."""
-    degrees = [(round(alike(sentence, topic.phrase), 3), topic.parameter.name) for topic in topics]
-    if not degrees:
-        return []
-    best, name = max(degrees, key=lambda each: each[0])
-    return [name] if best >= NEAR else []
+    degrees = {topic.parameter.name: round(alike(sentence, topic.phrase), 3) for topic in topics}
+    nearest = max(degrees, key=degrees.__getitem__, default="")
+    return [nearest] if nearest and degrees[nearest] >= NEAR else []
 
 
 def _plain(text: str) -> str:

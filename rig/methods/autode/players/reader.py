@@ -13,8 +13,9 @@ from rig.methods.autode.players import asking, questions
 from rig.methods.autode.players.clauses import Clause, clauses, content, facts, family, tokens
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.slots import Knowledge, Slot
+from rig.methods.autode.players.words import stems_of, words
 from rig.reading.facts import Sort
-from rig.reading.lexicon import stem, vocabulary
+from rig.reading.lexicon import stem
 
 
 @dataclass
@@ -43,19 +44,17 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_FLAGS = (
-    (
-        vocabulary("first new"),
-        vocabulary("before already again existing regular returning earlier previously"),
-    ),
-    (vocabulary("outside outdoors terrace patio garden"), vocabulary("inside indoors indoor")),
-    (vocabulary("loan courtesy replacement rental substitute spare"), vocabulary("")),
-    (vocabulary("screen projector display monitor"), vocabulary("")),
+_FLAGS = tuple(
+    (frozenset(says.split()), frozenset(denies.split()))
+    for says, denies in (
+        ("first new", "before already again existing regular returning earlier previously"),
+        ("outside outdoors terrace patio garden", "inside indoors indoor"),
+        ("loan courtesy replacement rental substitute spare", ""),
+        ("screen projector display monitor", ""),
+    )
 )
 """Words for what is true or false of a slot, and for the opposite."""
-_FLAG_STOPS = frozenset(
-    map(stem, vocabulary("whether is a an the to be it you need needed meanwhile for of in at"))
-)
+_FLAG_STOPS, _IDENTIFIERS, _PLAIN_NOUNS = stems_of("flag_stops"), words("identifiers"), words("plain")
 _NEGATED = _pattern(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b")
 _QUESTION_TAG = _pattern(r",? \w+n['’]t (?:you|it|we)\W*$")
 _NOW = _pattern(r"\b(?:right (?:now|away)|now|immediately|straight away|at once)\b")
@@ -85,20 +84,6 @@ _RESTATES = _pattern(
     r"^(?:(?:so|you|i will|let me|your)\b|i['’]ll\b|i(?:['’]m| am) \w+ing\b|ok(?:ay)?,|that['’]s\b)"
 )
 _ELSEWHERE = _pattern(r"\bsince when\b|\bhow long (?:has|have)\b")
-_IDENTIFIERS = vocabulary(
-    "number name address email phone birth age password pin code id isbn brand model make account "
-    "digits iban colour"
-)
-"""Nouns that ask for one thing: where no slot has it, nobody should tell another value in its place."""
-_PLAIN_NOUNS = vocabulary(
-    "booking order request reservation transfer payment statement appointment call ticket message note "
-    "reminder "
-    "search details information app account everything money name plan choice option time date day yes ahead "
-    "proceed confirm confirmed ready do done start book send set place add make create submit continue "
-    "look check "
-    "find now that sound"
-)
-"""What an assistant speaks of in any conversation."""
 _EXAMPLE = _pattern(r"^(?:for (?:example|instance)|such as|e\.?g\.?|like|the (?:available|supported))\b")
 _EXAMPLES = _pattern(
     r",? ?\([^)]*\)|,? (?:such as|e\.g\.,?|for example,|for instance,) (?![^?]*\bto\b)[^?.]*(?=[?.])"
@@ -122,32 +107,32 @@ def understand(known: Knowledge, own: Sequence[str], heard: str, alike: Alike | 
 class _Reader:
     """Reads the clauses of an assistant's words one by one into a result."""
 
-    def __init__(self, known: Knowledge, said: str, alike: Alike | None) -> None:
+    def __init__(self, knowledge: Knowledge, own: str, alike: Alike | None) -> None:
         self.result = Understanding()
-        self._known = known
-        self._slots = known.slots
-        self._said = said
+        self._knowledge = knowledge
+        self._slots = knowledge.slots
+        self._own = own
         self._alike = alike
 
     def read(self, heard: str) -> None:
         parts = [clause for clause in clauses(_EXAMPLES.sub(".", heard)) if not _EXAMPLE.match(clause.text)]
-        if _LIST.search(heard) and (names := questions.read(heard, self._known.api).slots):
+        if _LIST.search(heard) and (names := questions.read(heard, self._knowledge.api).slots):
             self._tell(slot for slot in self._slots if slot.name in names)
             return
         kinds = {clause.kind for clause in parts}
         for clause in parts:
-            if clause.kind != "statement" and (slot := self._spelling_of(clause)):
+            is_choice = "wh" in kinds and re.search(r"\bor\b", clause.text)
+            is_told = "closed" in kinds or _RESTATES.match(clause.text)
+            if clause.kind != "statement" and (slot := self._worded(clause)):
                 self._tell([slot])
             elif clause.kind in ("wh", "tell"):
                 self._read_question(clause)
             elif clause.kind in ("closed", "fragment"):
                 self._read_closed(clause)
-            elif "wh" in kinds and re.search(r"\bor\b", clause.text):
-                pass  # what there is to choose from
-            elif clause.kind == "statement" and ("closed" in kinds or _RESTATES.match(clause.text)):
+            elif clause.kind == "statement" and is_told and not is_choice:
                 self._compare(clause)
 
-    def _spelling_of(self, clause: Clause) -> Slot | None:
+    def _worded(self, clause: Clause) -> Slot | None:
         """The slot that a question asks for in the very words of the document."""
         plain = clause.text.casefold().strip(" ?!.")
         for slot in self._slots:
@@ -155,11 +140,9 @@ class _Reader:
             if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
                 return slot
         is_one = clause.kind in ("wh", "tell") and not re.search(r",|\band\b", plain)
-        for slot in self._slots if is_one else ():
-            named = rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$"
-            if re.search(named, plain):
-                return slot
-        return None
+        named = (rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$" for slot in self._slots)
+        slots = zip(self._slots, named, strict=True)
+        return next((slot for slot, pattern in slots if is_one and re.search(pattern, plain)), None)
 
     # Questions for a value.
 
@@ -169,7 +152,7 @@ class _Reader:
         elif clause.kind != "tell" and (slot := self._offered(clause.text)):
             self._tell([slot])
         elif clause.asks == "when" and re.search(r"\bto when\b", clause.text, re.IGNORECASE):
-            self._tell(slot for slot in self._slots if slot.families & {"day", "clock"})
+            self._tell(slot for slot in self._slots if slot.is_time)
         elif self._is_elsewhere(clause):
             self.result.is_open = True
         elif slots := self._asked(clause):
@@ -180,7 +163,7 @@ class _Reader:
             self._tell([slot])
         elif slots := self._named(clause) or self._named(clause, self._alike):
             self._tell(slots)
-        elif questions.read(_as_question(clause), self._known.api).is_general:
+        elif questions.read(_as_question(clause), self._knowledge.api).is_general:
             self.result.is_general = True
         elif not _BACK.search(clause.text):
             self.result.is_open = True
@@ -190,27 +173,26 @@ class _Reader:
         best, degree = self._best(clause)
         is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
         is_by_name = not is_typed and (degree < asking.STRONG or clause.kind == "tell")
-        if is_by_name and (slots := self._named(clause)):
-            head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
-            noun = stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
-            is_other = (
-                best is not None and noun in best.stems and not any(noun in slot.stems for slot in slots)
-            )
-            return [best] if best is not None and is_other else slots
-        return [best] if best is not None and degree >= asking.CLEAR else []
+        slots = self._named(clause) if is_by_name else []
+        if best is None or not slots:
+            return [best] if best is not None and degree >= asking.CLEAR else slots
+        head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
+        noun = stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
+        is_other = noun in best.stems and not any(noun in slot.stems for slot in slots)
+        return [best] if is_other else slots
 
     def _named(self, clause: Clause, alike: Alike | None = None) -> list[Slot]:
         """The slots that the words of a question name, or with `alike` the one that it is nearest to."""
-        if alike is not None and _IDENTIFIERS.intersection(token.text for token in tokens(clause.text)):
+        if alike is not None and _identifiers(clause):
             return []
-        names = questions.read(_as_question(clause), self._known.api, alike).slots
+        names = questions.read(_as_question(clause), self._knowledge.api, alike).slots
         slots = [slot for slot in self._slots if slot.name in names and asking.kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
     def _best(self, clause: Clause) -> tuple[Slot | None, float]:
         """The slot that a question is most about, and how much."""
         slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
-        degrees = [asking.degree(slot, clause, self._said) for slot in slots]
+        degrees = [asking.degree(slot, clause, self._own) for slot in slots]
         highest = max(degrees, default=0.0)
         return (slots[degrees.index(highest)] if degrees else None), highest
 
@@ -218,21 +200,19 @@ class _Reader:
         """Whether a question is about something that no slot is: since when, the make of a car."""
         if _ELSEWHERE.search(clause.text):
             return True
-        nouns = _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
+        nouns = _identifiers(clause)
         if clause.asks.startswith("wh") and len(nouns) > 1:
             nouns -= {"name", "number"}
         if "name" in nouns and any(asking.is_named(slot, clause) for slot in self._slots):
             return False
-        strange = [
-            noun for noun in nouns if not any(asking.synonyms(noun) & slot.stems for slot in self._slots)
-        ]
-        return bool(strange) and not self._named(clause)
+        stems = frozenset().union(*(slot.stems for slot in self._slots))
+        return any(asking.synonyms(noun).isdisjoint(stems) for noun in nouns) and not self._named(clause)
 
     def _main(self) -> Slot | None:
         """What the call is about: the first required text that is no fact and no choice, and was not said."""
         for slot in self._slots:
             is_thing = bool(slot.text) and not slot.families and not slot.parameter.enum
-            if is_thing and slot.parameter.mark == "required" and not slot.is_said(self._said):
+            if is_thing and slot.parameter.mark == "required" and not slot.is_said(self._own):
                 return slot
         return None
 
@@ -246,22 +226,22 @@ class _Reader:
         if slot := self._offered(clause.text):
             self._tell([slot])
             return
-        if self._answer_flag(clause):
+        if self._answer_flag(clause) or (is_true := self._compare(clause)) is False:
             return
-        is_true = self._compare(clause)
-        if is_true is False:
-            return
-        is_strange = any(self._is_strange_noun(token.text) for token in tokens(clause.text))
-        if is_true or (_PERMISSION.search(clause.text) and not is_strange):
+        strange = [token.text for token in tokens(clause.text) if self._is_strange_noun(token.text)]
+        if is_true or (_PERMISSION.search(clause.text) and not strange):
             self.result.is_closed = True
             return
         slot, degree = self._best(Clause(clause.text, "closed"))
-        if slot is not None and degree >= (1.0 if _EXISTS.match(clause.text) else asking.CLEAR):
-            is_other = clause.kind == "closed" and slot.text and self._says_more(slot, clause)
+        exists = _EXISTS.match(clause.text) is not None
+        if slot is not None and degree >= (1.0 if exists else asking.CLEAR):
+            # What it says of the slot is not the value.
+            says_more = not exists and any(len(asking.synonyms(word)) == 1 for word in strange)
+            is_other = clause.kind == "closed" and slot.text and says_more
             self.result.false.append(slot.name) if is_other else self._tell([slot])
         elif clause.kind == "fragment":
             self._read_question(clause)
-        elif is_strange or _FACTUAL.match(clause.text):
+        elif strange or _FACTUAL.match(clause.text):
             is_wish = _WISH.search(clause.text) is not None
             self.result.is_declined |= is_wish
             self.result.is_open |= not is_wish
@@ -270,17 +250,14 @@ class _Reader:
 
     def _answer_flag(self, clause: Clause) -> bool:
         """Answer a question about a truth value; False if it is about none."""
-        words = {token.text for token in tokens(clause.text)}
-        for slot in self._slots:
-            if not slot.is_flag:
-                continue
-            own = {
-                token.text for token in tokens(f"{questions.spoken(slot.name)} {slot.parameter.description}")
-            }
-            same = not (frozenset(map(stem, words)) & slot.stems).issubset(_FLAG_STOPS)
+        asked = {token.text for token in tokens(clause.text)}
+        for slot in filter(lambda slot: slot.is_flag, self._slots):
+            name = f"{questions.spoken(slot.name)} {slot.parameter.description}"
+            own = {token.text for token in tokens(name)}
             sides = [(says, denies) for says, denies in _FLAGS if says & own]
-            positive = any(says & words for says, _ in sides)
-            negative = any(denies & words for _, denies in sides)
+            positive = any(says & asked for says, _ in sides)
+            negative = any(denies & asked for _, denies in sides)
+            same = not (frozenset(map(stem, asked)) & slot.stems).issubset(_FLAG_STOPS)
             if same or positive or negative:
                 rest = _QUESTION_TAG.sub("", clause.text)
                 is_negated = bool(_NEGATED.search(rest)) and not re.match(r"\W*\w+n['’]t\b", rest)
@@ -292,10 +269,10 @@ class _Reader:
     def _offered(self, text: str) -> Slot | None:
         """The slot of which a text offers several values to choose from."""
         beside = re.findall(r"(\w+),? or (?:an? |the )?(\w+)", text)
-        words = {stem(word.casefold()) for pair in beside for word in pair}
+        stems = {stem(word.casefold()) for pair in beside for word in pair}
         for slot in self._slots if beside else ():
             several = [fact for fact in facts(text) if family(fact) in slot.families]
-            is_named = bool(words.intersection(slot.words)) and not slot.families and not slot.parameter.enum
+            is_named = bool(stems.intersection(slot.words)) and not slot.families and not slot.parameter.enum
             if len(slot.chosen(text)) > 1 or (len(several) > 1 and len(slot.families) == 1) or is_named:
                 return slot
         return None
@@ -308,7 +285,7 @@ class _Reader:
         true, false = self._compare_facts(text)
         for slot in self._slots:
             if slot.text and slot.name not in true | false:
-                verdict = slot.compared(text, self._known)
+                verdict = slot.compared(text, self._knowledge)
                 true |= {slot.name} if verdict else set()
                 false |= {slot.name} if verdict is False else set()
         replaced = [self._replaced_name(text, true | false)]
@@ -326,56 +303,48 @@ class _Reader:
         for fact in facts(text):
             same = {slot.name for slot in slots if any(fact.agrees(own) for own in slot.facts)}
             true |= same
-            if same or any(fact.sort is own.sort and fact.agrees(own) for own in facts(self._known.story)):
+            story = facts(self._knowledge.story)
+            if same or any(fact.sort is own.sort and fact.agrees(own) for own in story):
                 continue
             rivals = [slot for slot in slots if family(fact) in slot.families]
             if fact.sort is Sort.NUMBER:
                 rivals = [slot for slot in rivals if slot.counts(fact.said.shown, text)]
-            if rivals:
-                false.add(max(rivals, key=lambda slot: len(slot.described.intersection(content(text)))).name)
+            false |= {slot.name for slot in [_most_about(text, rivals)] if slot is not None}
         if _NOW.search(text):
             false |= {slot.name for slot in slots if "clock" in slot.families and slot.name not in true}
         return true - false, false
 
     def _replaced_name(self, text: str, settled: set[str]) -> Slot | None:
         """The slot with a name in it, where a text has a name that the user never heard."""
-        if not any(
-            token.capital and self._known.is_strange(token) and not facts(token.text)
-            for token in tokens(text)
-        ):
-            return None
+        strange = [token for token in tokens(text) if token.capital and self._knowledge.is_strange(token)]
         named = [
             slot
             for slot in self._slots
             if slot.text[:1].isupper() and slot.name not in settled
             if not (slot.parameter.enum or slot.is_code or slot.families)
         ]
-        return max(named, key=lambda slot: len(slot.described.intersection(content(text))), default=None)
+        return _most_about(text, named) if any(not facts(token.text) for token in strange) else None
 
     def _replaced_thing(self, text: str, true: set[str]) -> Slot | None:
         """The slot whose value a text that repeats others replaces: I'll water the lawn for 25 minutes."""
-        sequence = tokens(text)
-        for before, token in pairwise(sequence):
-            if (
-                before.text in ("the", "a", "your")
-                and not token.capital
-                and self._is_strange_noun(token.text)
-            ):
-                main = self._main()
-                return main if main is not None and main.name not in true else None
-        return None
+        is_replaced = any(
+            before.text in ("the", "a", "your") and not token.capital and self._is_strange_noun(token.text)
+            for before, token in pairwise(tokens(text))
+        )
+        main = self._main() if is_replaced else None
+        return main if main is not None and main.name not in true else None
 
     def _is_strange_noun(self, word: str) -> bool:
-        return word not in _PLAIN_NOUNS and self._known.is_strange(tokens(word)[0])
+        return word not in _PLAIN_NOUNS and self._knowledge.is_strange(tokens(word)[0])
 
-    def _says_more(self, slot: Slot, clause: Clause) -> bool:
-        """Whether a question of yes or no says of a slot what is not its value."""
-        if _EXISTS.match(clause.text):
-            return False
-        return any(
-            self._is_strange_noun(token.text) and len(asking.synonyms(token.text)) == 1
-            for token in tokens(clause.text)
-        )
+
+def _identifiers(clause: Clause) -> frozenset[str]:
+    return _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
+
+
+def _most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
+    about = content(text)
+    return max(slots, key=lambda slot: len(slot.described.intersection(about)), default=None)
 
 
 def _as_question(clause: Clause) -> str:

@@ -8,6 +8,7 @@ the assistant to do it itself.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from rig.calls import Json
 from rig.methods.autode.data.scenarios import Scenario
@@ -28,28 +29,41 @@ FAILED = "[fail]"
 AT_ONCE = 2
 """How many values the user gives when asked in general for what is missing."""
 
+SHORT = 6
+"""Up to how many words a value is not a sentence of its own."""
+
 UNKNOWN = "Sorry, I don't know that."
 _PUSH = "Can you do that for me, please?"
 
 
 class ScriptedUser(OneByOne):
-    """Plays the user of scenarios, looked up by the request's key."""
+    """Plays the user of tasks, looked up by the request's key."""
 
     name = "scripted"
+    rules = RULES
 
-    def __init__(self, scenarios: Iterable[Scenario]) -> None:
+    def __init__(self, tasks: Iterable[Any]) -> None:
         super().__init__()
-        self._scenarios = {scenario.name: scenario for scenario in scenarios}
+        self._tasks = {task.name: task for task in tasks}
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        return {"engine": "scripted user", "rules": RULES, "near": questions.NEAR, **similarity().fingerprint}
+        return {
+            "engine": "scripted user",
+            "rules": self.rules,
+            "near": questions.NEAR,
+            **similarity().fingerprint,
+        }
+
+    def answer(self, task: Any, own: Sequence[str], heard: str, alike: Alike) -> str:
+        """What the user of a task says to an assistant's words, having said `own` before."""
+        return answer(task, own, heard, alike)
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
         heard = [message.text for message in request.messages if isinstance(message, UserMessage)]
-        scenario = self._scenarios[request.key.conversation]
-        prediction = replied(answer(scenario, own, heard[-1], similarity()))
+        task = self._tasks[request.key.conversation]
+        prediction = replied(self.answer(task, own, heard[-1], similarity()))
         on_piece(Piece(prediction.raw, tokens=0))
         return prediction
 
@@ -102,17 +116,14 @@ def _yes_or_no(value: bool) -> str:
     return "Yes, please." if value else "No, thanks."
 
 
-_VERBS = {"has": "have", "is": "am", "does": "do", "goes": "go", "was": "was"}
-
-
 def first_person(text: str, name: str) -> str:
     """A sentence about somebody as they would say it of themselves."""
 
     def conjugated(match: re.Match[str]) -> str:
         verb = match[2]
-        return (
-            f"{match[1]} {_VERBS.get(verb) or (verb[:-1] if verb.endswith('s') and len(verb) > 3 else verb)}"
-        )
+        regular = verb[:-1] if verb.endswith("s") and len(verb) > 3 else verb
+        irregular = {"has": "have", "is": "am", "does": "do", "goes": "go"}
+        return f"{match[1]} {irregular.get(verb, regular)}"
 
     text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text)
     text = re.sub(rf"\b(?:{re.escape(name)}|[Ss]?[Hh]e)\b", "I", text)
@@ -122,41 +133,31 @@ def first_person(text: str, name: str) -> str:
     return re.sub(r"\b(?:his|her)\b", "my", text)
 
 
-def missing(scenario: Scenario, said: Iterable[str]) -> list[str]:
+def missing(scenario: Scenario, texts: Iterable[str]) -> list[str]:
     """The slots whose values nothing of what was said mentions, in the order of the call."""
-    text = "\n".join(said)
-    return [name for name, value in scenario.slots.items() if not _is_said(scenario, name, value, text)]
-
-
-def _is_said(scenario: Scenario, name: str, value: Json, text: str) -> bool:
-    parameter = scenario.api.parameter(name)
-    return parameter is not None and mentions(text, value, parameter)
+    text, parameter = "\n".join(texts), scenario.api.parameter
+    return [name for name, value in scenario.slots.items() if not mentions(text, value, parameter(name))]
 
 
 def sentence(values: Mapping[str, Json]) -> str:
     """A sentence with these values, in the words of the script."""
     if len(values) > 1:
-        told = listed(f"the {spoken(name)} is {_value(value)}" for name, value in values.items())
-        return f"{told[0].upper()}{told[1:]}{_end(told)}"
-    (value,) = values.values()
-    if isinstance(value, bool):
-        return _yes_or_no(value)
-    text = _value(value)
-    return f"It's {text}{_end(text)}" if len(text.split()) <= _SHORT else f"{text}{_end(text)}"
+        text = listed(f"the {spoken(name)} is {as_text(value)}" for name, value in values.items())
+        text = f"{text[0].upper()}{text[1:]}"
+    else:
+        (value,) = values.values()
+        if isinstance(value, bool):
+            return _yes_or_no(value)
+        text = as_text(value)
+        text = f"It's {text}" if len(text.split()) <= SHORT else text
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-_SHORT = 6
-"""Up to how many words a value is not a sentence of its own."""
-
-
-def _value(value: Json) -> str:
+def as_text(value: Json) -> str:
+    """A value in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
-
-
-def _end(text: str) -> str:
-    return "" if text.endswith((".", "!", "?")) else "."
+    return ", ".join(map(as_text, value)) if isinstance(value, list) else str(value)
 
 
 def listed(parts: Iterable[str]) -> str:

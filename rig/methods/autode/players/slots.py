@@ -1,22 +1,21 @@
 """A slot as a user knows it: how it is spoken of, and what a text says of its value."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from rig.calls import Json
 from rig.methods.autode.data.documents import ApiDocument, Parameter
 from rig.methods.autode.players import questions
 from rig.methods.autode.players.clauses import FUNCTION_WORDS, Token, content, facts, family, stems, tokens
+from rig.methods.autode.players.words import WORDS, words
 from rig.reading.facts import Fact
-from rig.reading.lexicon import stem, vocabulary
+from rig.reading.lexicon import stem
 
-_COLOURS = vocabulary(
-    "black white red green blue yellow brown grey gray orange purple pink violet silver golden beige"
-)
-_ALSO = {"collect": "pick", "fetch": "pick", "halfway": "half", "mail": "post", "shut": "close"}
-"""Words that stand for a choice's."""
+_COLOURS = words("colours")
+_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,11 @@ class Slot:
         """Which families of facts its value states."""
         return frozenset(map(family, self.facts))
 
+    @property
+    def is_time(self) -> bool:
+        """Whether its value states a day or a time of day."""
+        return not self.families.isdisjoint(("day", "clock"))
+
     @cached_property
     def choices(self) -> tuple[str, ...]:
         """The values that it can have: those of the document, or those that its description names."""
@@ -112,23 +116,23 @@ class Slot:
         """Whether the value is a code, such as a plate or the number of a ticket."""
         return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
 
-    def is_said(self, said: str) -> bool:
+    def is_said(self, text: str) -> bool:
         """Whether a text mentions the value."""
-        return questions.mentions(said, self.value, self.parameter)
+        return questions.mentions(text, self.value, self.parameter)
 
     def chosen(self, text: str) -> list[str]:
         """The choices that a text names."""
         return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
 
-    def counts(self, shown: str, text: str) -> bool:
+    def counts(self, number: str, text: str) -> bool:
         """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
-        after = re.search(rf"{re.escape(shown.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
+        after = re.search(rf"{re.escape(number.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
         noun = tokens(after[1])[0] if after else None
         if noun is None or not noun.is_content:
             return True
         return noun.stem in self.stems.union(self.words) or (not self.is_code and noun.stem in _COUNTED)
 
-    def compared(self, text: str, known: Knowledge) -> bool | None:
+    def compared(self, text: str, knowledge: Knowledge) -> bool | None:
         """Whether a text says the value (True), another in its place (False), or nothing of it (None).
 
         Days, times and amounts are compared as facts, and not here.
@@ -144,14 +148,14 @@ class Slot:
         colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
         if colours:
             return not colours.isdisjoint(_plain(self.text))
-        return False if self._is_other_kind(text, known) else None
+        return False if self._is_other_kind(text, knowledge) else None
 
     def _is_like(self, code: str) -> bool:
         """Whether a code could stand in the place of the value: letters where letters are, and as long."""
-        shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", each)) for each in (code, self.text)}
+        shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text)) for text in (code, self.text)}
         return len(code) > 1 and (code.casefold() in self.text.casefold().split() or len(shapes) == 1)
 
-    def _is_other_kind(self, text: str, known: Knowledge) -> bool:
+    def _is_other_kind(self, text: str, knowledge: Knowledge) -> bool:
         """Whether a text has the same noun with another attribute: savings account, business account."""
         if self.families or not self.text:
             return False
@@ -159,24 +163,17 @@ class Slot:
         topics = (self.named | frozenset(content(self.parameter.description)[-1:])) - head
         sequence = tokens(text)
         for place, token in enumerate(sequence):
-            before = list(_attributes(sequence[:place]))
-            strange = {other.stem for other in before if known.is_strange(other)}
-            if strange and token.stem in head:
-                return True
-            if strange and token.stem in topics and not any(other.text.endswith("ing") for other in before):
+            before = list(
+                takewhile(
+                    lambda other: other.is_content and not other.text.isdigit(), reversed(sequence[:place])
+                )
+            )
+            if any(map(knowledge.is_strange, before)) and (
+                token.stem in head
+                or (token.stem in topics and not any(other.text.endswith("ing") for other in before))
+            ):
                 return True
         return False
-
-
-_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
-
-
-def _attributes(before: Sequence[Token]) -> Iterable[Token]:
-    """The words directly before a noun that say of which kind it is."""
-    for token in reversed(before):
-        if not token.is_content or token.text.isdigit():
-            return
-        yield token
 
 
 def _plain(text: str) -> tuple[str, ...]:
@@ -185,15 +182,15 @@ def _plain(text: str) -> tuple[str, ...]:
 
 def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
     """Whether a text names a choice, if only by words that no other choice has."""
-    here = _plain(text)
-    inside = [_ALSO.get(token.text) or _ALSO.get(token.stem) or token.stem for token in tokens(text)]
-    words = _plain(choice)
-    if all(word in FUNCTION_WORDS for word in words):
+    here, wording = _plain(text), _plain(choice)
+    if all(word in FUNCTION_WORDS for word in wording):
         # On and off are prepositions elsewhere.
         turned = re.search(r"\b(?:turn|switch)\w*\b", text, re.IGNORECASE) is not None
-        return words[0] in here and (turned or words[0] == here[-1])
-    own = [stem(word) for word in words]
-    if any(word.isdigit() for word in words):
+        return wording[0] in here and (turned or wording[0] == here[-1])
+    also = WORDS["also"]
+    inside = [also.get(token.text) or also.get(token.stem) or token.stem for token in tokens(text)]
+    own = [stem(word) for word in wording]
+    if any(word.isdigit() for word in wording):
         return any(own == inside[start : start + len(own)] for start in range(len(inside)))
     others = {stem(word) for other in choices if other != choice for word in _plain(other)}
     telling = next((word for word in own if word not in others and len(word) > 1), own[0])

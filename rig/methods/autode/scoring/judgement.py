@@ -4,11 +4,9 @@ Precision, recall and F1 are means over conversations, as in upstream, and so ar
 that ended in some way. Micro F1 is over all slots of all conversations.
 """
 
-from collections.abc import Iterator, Sequence
-
 from rig.calls import Call, JsonObject
 from rig.methods.autode.answers import usable
-from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
 from rig.methods.autode.players import questions
 from rig.methods.autode.scoring import slots
 from rig.methods.autode.talk import Talk
@@ -68,7 +66,15 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
     predicted = usable(arguments(call), compat=compat) if call else {}
     exact = slots.count(scenario.slots, predicted)
     is_right = call is not None and call.name == scenario.call.name
-    asked = list(_asked(scenario, talk.said))
+    # For each message that asks for slots: whether it asks for a value that the user had said.
+    asked: list[bool] = []
+    heard = ""
+    for role, text in talk.said:
+        if role != ASSISTANT:
+            heard += f"{text}\n"
+        elif names := questions.read(text, scenario.api).slots:
+            values = ((scenario.slots.get(name), scenario.api.parameter(name)) for name in names)
+            asked.append(any(questions.mentions(heard, *value) for value in values))
     counts: Counts = {
         "successes": int(exact.f1 == 1 and (is_right or compat)),
         "f1": exact.f1,
@@ -114,18 +120,3 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
 def arguments(call: Call) -> JsonObject:
     """A call's arguments by name; none if they are not an object."""
     return call.arguments if isinstance(call.arguments, dict) else {}
-
-
-def _asked(scenario: Scenario, said: Sequence[Utterance]) -> Iterator[bool]:
-    """For each message that asks for slots: whether it asks for a value that the user had said."""
-    heard: list[str] = []
-    for role, text in said:
-        if role != ASSISTANT:
-            heard.append(text)
-        elif names := questions.read(text, scenario.api).slots:
-            yield any(_is_known(scenario, name, "\n".join(heard)) for name in names)
-
-
-def _is_known(scenario: Scenario, name: str, text: str) -> bool:
-    parameter = scenario.api.parameter(name)
-    return parameter is not None and questions.mentions(text, scenario.slots.get(name), parameter)

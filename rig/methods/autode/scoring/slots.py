@@ -25,12 +25,12 @@ class SlotCounts(NamedTuple):
     @property
     def precision(self) -> float:
         """The share of the predicted slots that is right; 1 if there should be none and is none."""
-        return _share(self.correct, self.predicted, self._is_empty)
+        return self._share(self.predicted)
 
     @property
     def recall(self) -> float:
         """The share of the true slots that was found."""
-        return _share(self.correct, self.true, self._is_empty)
+        return self._share(self.true)
 
     @property
     def f1(self) -> float:
@@ -38,9 +38,8 @@ class SlotCounts(NamedTuple):
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
-    @property
-    def _is_empty(self) -> bool:
-        return not self.true and not self.predicted
+    def _share(self, whole: int) -> float:
+        return self.correct / whole if whole else float(not self.true and not self.predicted)
 
 
 def equal(true: Json, predicted: Json) -> bool:
@@ -63,7 +62,3 @@ def _plain(value: Json) -> Json:
     if isinstance(value, bool):
         return str(value).lower()
     return " ".join(_NO_LETTER.sub(" ", value).casefold().split()) if isinstance(value, str) else value
-
-
-def _share(part: int, whole: int, of_nothing: bool) -> float:
-    return part / whole if whole else float(of_nothing)
