@@ -4,7 +4,6 @@ Source: upstream's `eval.py`. A turn of the episode is one message of the assist
 before it; the first words of the user are the scenario's.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from rig.events import Rejudged
 from rig.methods.autode import answers
 from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.players.scripted_user import FAILED
-from rig.methods.autode.prompt import THE_USER, Settings, messages, submitted
+from rig.methods.autode.prompt import THE_USER, Settings, messages
 from rig.methods.autode.scoring.judgement import judge, verdict_of
 from rig.methods.autode.talk import Talk
 from rig.methods.episode import Asking, Episode
@@ -44,21 +43,15 @@ class Dialogue(Episode):
 
     def speak(self) -> Asking:
         """The user's words, unless they are the scenario's, and the assistant's."""
-        for role in self._roles():
-            yield from self.ask(role)
-
-    def _roles(self) -> Iterator[str]:
-        """Who speaks in a turn, one after another, for as long as the conversation goes on."""
         if self.turn:
-            yield THE_USER
+            yield from self.ask(THE_USER)
         if self.talk.end is None:
-            yield THE_ASSISTANT
+            yield from self.ask(THE_ASSISTANT)
         if self.talk.end == "round_limit" and self.settings.compat and self.settings.mode == "dynamic":
-            yield THE_USER  # as upstream has it, though nobody will answer
+            yield from self.ask(THE_USER)  # as upstream has it, though nobody will answer
 
     def messages(self, role: str) -> tuple[Message, ...]:
-        is_static = self.settings.mode == "static"
-        return messages(submitted(self.talk.said) if is_static else self.talk.said, role)
+        return messages(self.talk.said, role, self.settings.mode)
 
     def phrases(self, role: str) -> tuple[str, ...]:
         return (FAILED,) if role == THE_USER else ()

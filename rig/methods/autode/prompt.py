@@ -105,19 +105,17 @@ def script(scenario: Scenario) -> str:
     return f"{scenario.topic}\nAPI: {scenario.call.name}\nParameters: {slots}"
 
 
-def messages(said: Sequence[Utterance], role: str) -> tuple[Message, ...]:
-    """The conversation as a role reads it: its own words as replies, those of the other as a user's."""
-    if role == THE_ASSISTANT:
-        return tuple(_message(text, speaker == ASSISTANT) for speaker, text in said)
-    inverted = (_message(text, speaker != ASSISTANT) for speaker, text in said)
-    return (UserMessage(GREETING), *inverted)
+def messages(said: Sequence[Utterance], role: str, mode: Mode) -> tuple[Message, ...]:
+    """The conversation as a role reads it: its own words as replies, those of the other as a user's.
 
-
-def submitted(said: Sequence[Utterance]) -> tuple[Utterance, ...]:
-    """A recorded conversation whose last words ask for the call."""
-    *before, last = said
-    return (*before, last._replace(text=f"{last.text}\n\n{SUBMIT}"))
-
-
-def _message(text: str, is_own: bool) -> Message:
-    return ReplyMessage(text) if is_own else UserMessage(text)
+    A recorded one asks with its last words for the call.
+    """
+    is_assistant = role == THE_ASSISTANT
+    texts = [text for _, text in said]
+    if mode == "static":
+        texts[-1] = f"{texts[-1]}\n\n{SUBMIT}"
+    heard = (
+        ReplyMessage(text) if (speaker == ASSISTANT) is is_assistant else UserMessage(text)
+        for (speaker, _), text in zip(said, texts, strict=True)
+    )
+    return tuple(heard) if is_assistant else (UserMessage(GREETING), *heard)

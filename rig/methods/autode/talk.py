@@ -42,7 +42,12 @@ class Talk:
             else:
                 self.said.append(Utterance(USER, prediction.reply.replace(DONE, "").strip()))
         elif prediction.reply is not None:
-            self._hear_assistant(prediction.reply)
+            self.said.append(Utterance(ASSISTANT, prediction.reply.replace(DONE, "")))
+            self._left -= 1
+            if DONE in prediction.reply:
+                self.end = "gave_up"
+            elif not self._left:
+                self.end = "user_failed" if self._is_user_stuck and not self._compat else "round_limit"
         elif self.end is not None:
             pass  # the user, whom nobody will answer
         elif prediction.error is ErrorKind.CONTEXT:
@@ -60,14 +65,6 @@ class Talk:
             for step in turn.steps:
                 self.add(step)
         return self
-
-    def _hear_assistant(self, text: str) -> None:
-        self.said.append(Utterance(ASSISTANT, text.replace(DONE, "")))
-        self._left -= 1
-        if DONE in text:
-            self.end = "gave_up"
-        elif not self._left:
-            self.end = "user_failed" if self._is_user_stuck and not self._compat else "round_limit"
 
     @property
     def _is_user_stuck(self) -> bool:

@@ -65,10 +65,9 @@ class Record:
 
 def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
     """A finished conversation as upstream records one."""
-    call = usable(arguments(talk.call), compat=compat) if talk.call else {}
-    reason = _REASONS.get(talk.end or "", "")
-    fields = scenario.topic, scenario.call.name, tuple(talk.said), call
-    return Record(scenario.id, *fields, success=talk.end == "called", reason=reason, trial="rig")
+    slots = usable(arguments(talk.call), compat=compat) if talk.call else {}
+    known = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
+    return Record(*known, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
 
 
 class _ResultRow(Foreign):
@@ -91,14 +90,7 @@ def read(path: Path) -> Loaded:
 def _record(value: Json, where: str) -> Record:
     row = parsed(_ResultRow, value, where, "a result")
     is_old = row.state is None
-    return Record(
-        id=row.uuid,
-        background=row.background,
-        api=row.api,
-        said=tuple(turn.utterance() for turn in row.content),
-        slots=row.slots,
-        success=is_old or row.state == "success",
-        reason=row.reason,
-        trial=row.trial_uuid,
-        is_cut=is_old and (not row.content or row.content[0].role == "Assistant"),
-    )
+    is_cut = is_old and (not row.content or row.content[0].role == "Assistant")
+    said = tuple(turn.utterance() for turn in row.content)
+    known = row.uuid, row.background, row.api, said, row.slots
+    return Record(*known, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)

@@ -43,7 +43,7 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
         about = {name for part in parts for name in _named(part, topics)}
         about |= {parameter.name for parameter in api.parameters if _offers(sentence, parameter)}
         asked |= about
-        if not (about or _CHAT.search(sentence) or _BACK.search(sentence)):
+        if not (about or _CHAT.search(sentence) or BACK.search(sentence)):
             unclear.append(sentence)
     rest = [sentence for sentence in unclear if not _CLOSED.search(sentence)]
     is_closed, general = len(unclear) > len(rest), list(filter(_GENERAL.search, rest))
@@ -109,7 +109,7 @@ _LEAD = _pattern(
 )
 _THINGS = r"(?:details?|information|info|parameters?"
 _GENERAL = _pattern(rf"\b{_THINGS}|specifics|be more specific|clarify|requirements?)\b")
-_BACK = _pattern(rf"\b(?:this|that|these|those|the above|the following) (?:\w+ )?{_THINGS}|things?)\b")
+BACK = _pattern(rf"\b(?:this|that|these|those|the above|the following) (?:\w+ )?{_THINGS}|things?)\b")
 _CLOSED = _pattern(
     r"^(?:\w+, )?(?:is (?:that|this|it|everything)|(?:would|do) you (?:like|want) me to|shall|should i)",
     r"^(?:\w+, )?(?:may i|can i (?!help|assist)|does (?:that|this)|right|correct|ready)",

@@ -89,9 +89,6 @@ _EXAMPLES = _pattern(
     r",? ?\([^)]*\)|,? (?:such as|e\.g\.,?|for example,|for instance,) (?![^?]*\bto\b)[^?.]*(?=[?.])"
 )
 _LIST = re.compile(r"\n\s*(?:[-*•]|\d+[.)])\s")
-_BACK = _pattern(
-    r"\b(?:this|that|these|those|the above|the following) (?:\w+ )?(?:details?|information|info|things?)\b"
-)
 
 
 def understand(known: Knowledge, own: Sequence[str], heard: str, alike: Alike | None) -> Understanding:
@@ -165,7 +162,7 @@ class _Reader:
             self._tell(slots)
         elif questions.read(_as_question(clause), self._knowledge.api).is_general:
             self.result.is_general = True
-        elif not _BACK.search(clause.text):
+        elif not questions.BACK.search(clause.text):
             self.result.is_open = True
 
     def _asked(self, clause: Clause) -> list[Slot]:
