@@ -37,7 +37,7 @@ def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, li
     suites = {row.name: row.suite for row in rows}
     known = truths if run.declaration.success else {}
     return run, [
-        task for name in answered for task in joined(answers, votes, suites[name], known, wanted=[name])
+        task for name in answered for task in joined(answers, votes, suites[name], known, ids=[name])
     ]
 
 

@@ -49,10 +49,10 @@ def with_suite(name: str) -> Method | None:
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
-def load_suite(name: str, wanted: str | None = None) -> tuple[Method, Loaded]:
+def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:
     """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name.
 
-    The method `wanted` plays them, else the one that they come with.
+    The method `named` plays them, else the one that they come with.
     """
     owner = with_suite(name)
     if owner is None:
@@ -61,15 +61,15 @@ def load_suite(name: str, wanted: str | None = None) -> tuple[Method, Loaded]:
             f"unknown suite {name!r}{did_you_mean(name, suites())}; choose from: {there_are}"
             " (your own files: --suite PATH)"
         )
-    method = owner if wanted is None else get(wanted)
+    method = owner if named is None else get(named)
     places = owner.suites().values() if name == ALL else [owner.suites()[name]]
     return method, Loaded.of(method.load(place) for place in places)
 
 
-def of_place(place: Path, wanted: str | None = None) -> Method:
+def of_place(place: Path, named: str | None = None) -> Method:
     """The method of this name, else the one that recognises the tasks of a folder or file, else the first."""
-    if wanted is not None:
-        return get(wanted)
+    if named is not None:
+        return get(named)
     recognised = [method for method in known().values() if method.recognises(place)]
     if len(recognised) > 1:
         names = ", ".join(method.name for method in recognised)
@@ -78,22 +78,22 @@ def of_place(place: Path, wanted: str | None = None) -> Method:
     return recognised[0] if recognised else first()
 
 
-def of_results(place: Path, wanted: str | None = None) -> list[Method]:
+def of_results(place: Path, named: str | None = None) -> list[Method]:
     """The methods that the predictions in a folder or file are of: of one, but where methods share files."""
     papers = plugins.registered().papers
-    paper = papers[wanted] if wanted is not None and wanted in papers else None
+    paper = papers[named] if named is not None and named in papers else None
     sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
-    return [get(name) for name in sharing] or [of_place(place, wanted)]
+    return [get(name) for name in sharing] or [of_place(place, named)]
 
 
-def load_place(place: Path, wanted: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a folder or file, by the method `wanted`, else by the one that recognises them."""
-    method = of_place(place, wanted)
+def load_place(place: Path, named: str | None = None) -> tuple[Method, Loaded]:
+    """The tasks of a folder or file, by the method `named`, else by the one that recognises them."""
+    method = of_place(place, named)
     return method, Loaded.of([method.load(place)])
 
 
-def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, Loaded]:
+def find_tasks(suite: str, place: Path | None = None, named: str | None = None) -> tuple[Method, Loaded]:
     """The tasks of a place, or of a suite by its name or its path. Raises RigError if there are none."""
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
-    return load_suite(suite, wanted) if place is None else load_place(place, wanted)
+    return load_suite(suite, named) if place is None else load_place(place, named)

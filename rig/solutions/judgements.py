@@ -118,11 +118,12 @@ def joined(
     votes: int,
     suite: str,
     truths: Mapping[str, Mapping[str, bool]] | None = None,
-    wanted: Iterable[str] | None = None,
+    ids: Iterable[str] | None = None,
 ) -> list[Judgement]:
-    """The judgements of answers by model and query id: of the `wanted` ids, else of all that anybody has."""
+    """The judgements of answers by model and query id: of these ids, else of all that anybody has."""
     of_models = truths or {}
-    ids = (name for answer in answers.values() for name in answer) if wanted is None else wanted
+    if ids is None:
+        ids = (name for answer in answers.values() for name in answer)
     return [
         Judgement(
             name=query,
@@ -139,9 +140,9 @@ def joined(
 def judgements_of(
     answers: Sequence[Answers],
     votes: int = 1,
-    wanted: Mapping[str, Iterable[str]] | None = None,
+    ids: Mapping[str, Iterable[str]] | None = None,
 ) -> list[Judgement]:
-    """The judgements of several models' answers to test sets; `wanted` are the ids of each set.
+    """The judgements of several models' answers to test sets; `ids` are those of each set.
 
     Raises RigError if one model has two answers to a query.
     """
@@ -155,8 +156,7 @@ def judgements_of(
     tasks = []
     for test_set, models in sets.items():
         every = {name: models.get(name, {}) for name in names}
-        ids = wanted[test_set] if wanted and test_set in wanted else None
-        for task in joined(every, votes, test_set, wanted=ids):
+        for task in joined(every, votes, test_set, ids=(ids or {}).get(test_set)):
             prefix = f"{test_set}/" if len(sets) > 1 else ""
             tasks.append(replace(task, name=f"{prefix}{task.name}", query_id=f"{prefix}{task.query_id}"))
     return tasks

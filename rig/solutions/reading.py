@@ -75,5 +75,5 @@ def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgemen
         query = own.query if own and own.query is not None else row.query
         tools = own.available_tools if own and own.available_tools is not None else row.available_tools
         answers[model] = _solution(query, tools, own.answer) if own else None
-    known = row.truths, row.passes, row.statuses, tuple(row.preferred)
-    return Judgement(row.name, row.query_id, answers, row.votes, *known, suite)
+    verdicts = row.truths, row.passes, row.statuses, tuple(row.preferred)
+    return Judgement(row.name, row.query_id, answers, row.votes, *verdicts, suite)

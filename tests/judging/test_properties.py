@@ -471,7 +471,7 @@ def test_answers_are_joined_by_query_and_the_missing_ones_are_named() -> None:
         [True, False],
     ]
     assert [dict(task.truths) for task in tasks] == [{"a": True}, {}, {"b": False}]
-    assert [task.name for task in joined(answers, 2, "s", wanted=["9", "1"])] == ["9", "1"]
+    assert [task.name for task in joined(answers, 2, "s", ids=["9", "1"])] == ["9", "1"]
 
 
 def test_test_sets_are_told_apart_and_models_too() -> None:
@@ -485,7 +485,7 @@ def test_test_sets_are_told_apart_and_models_too() -> None:
     assert tasks[1].answers["b"] is None
     with pytest.raises(RigError, match="two sets of answers by a"):
         judgements_of([one, one])
-    [only] = judgements_of([one], wanted={"G1_tool": ["7"]})
+    [only] = judgements_of([one], ids={"G1_tool": ["7"]})
     assert (only.name, only.answers) == ("7", {"a": None})
 
 

@@ -105,17 +105,17 @@ def script(scenario: Scenario) -> str:
     return f"{scenario.topic}\nAPI: {scenario.call.name}\nParameters: {slots}"
 
 
-def messages(said: Sequence[Utterance], role: str, mode: Mode) -> tuple[Message, ...]:
+def messages(utterances: Sequence[Utterance], role: str, mode: Mode) -> tuple[Message, ...]:
     """The conversation as a role reads it: its own words as replies, those of the other as a user's.
 
     A recorded one asks with its last words for the call.
     """
     is_assistant = role == THE_ASSISTANT
-    texts = [text for _, text in said]
+    texts = [text for _, text in utterances]
     if mode == "static":
         texts[-1] = f"{texts[-1]}\n\n{SUBMIT}"
     heard = (
         ReplyMessage(text) if (speaker == ASSISTANT) is is_assistant else UserMessage(text)
-        for (speaker, _), text in zip(said, texts, strict=True)
+        for (speaker, _), text in zip(utterances, texts, strict=True)
     )
     return tuple(heard) if is_assistant else (UserMessage(GREETING), *heard)

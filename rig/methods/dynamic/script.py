@@ -53,11 +53,11 @@ def script(conversation: Conversation) -> str:
         "Time": metadata.timestamp,
     }
     told = [f"{name}: {value}" for name, value in facts.items() if value]
-    said = [
+    numbered = [
         f"{number}. {line.text}" + (f"  (the answer to: {line.question})" if line.question else "")
         for number, line in enumerate(lines(conversation), start=1)
     ]
-    return "\n".join([*told, "What you say, in this order:", *said])
+    return "\n".join([*told, "What you say, in this order:", *numbered])
 
 
 @cache

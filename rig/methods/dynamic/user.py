@@ -32,12 +32,12 @@ class ScriptedUser(scripted_user.ScriptedUser):
         """The tools that the assistant has; a run's setup says which."""
 
     def answer(self, task: LiveTask, own: Sequence[str], heard: str, alike: Alike) -> str:
-        known = list(knowledge(task.conversation, self.toolbox))
-        return answer(lines(task.conversation), known, own, heard, alike)
+        true_calls = list(knowledge(task.conversation, self.toolbox))
+        return answer(lines(task.conversation), true_calls, own, heard, alike)
 
 
 def answer(
-    script: Sequence[Line], known: Sequence[Known], own: Sequence[str], heard: str, alike: Alike
+    script: Sequence[Line], true_calls: Sequence[Known], own: Sequence[str], heard: str, alike: Alike
 ) -> str:
     """What the user says to an assistant's words, having said `own` before."""
     spoken = 0
@@ -47,23 +47,23 @@ def answer(
     if following is not None and following.question:
         return following.text
     if questions.asks(heard):
-        reply = _told(known, heard, alike) or GO_ON
+        reply = _told(true_calls, heard, alike) or GO_ON
         if reply not in own:
             return reply
     return following.text if following is not None else DONE
 
 
-def _told(known: Sequence[Known], heard: str, alike: Alike) -> str:
+def _told(true_calls: Sequence[Known], heard: str, alike: Alike) -> str:
     """The values that were asked for, of the first calls that need them, else yes to a question of yes or no.
 
     Empty if it asks for something else.
     """
     told: dict[str, Json] = {}
-    for api, values in known:
+    for api, values in true_calls:
         for name in questions.read(heard, api, alike).slots:
             if name in values:
                 told.setdefault(name, values[name])
     parts = [f"the {questions.spoken(name)} is {as_text(value)}" for name, value in told.items()]
     if text := ", and ".join(parts):
         return f"{text[0].upper()}{text[1:]}."
-    return "Yes, please." if any(questions.read(heard, api).is_closed for api, _ in known) else ""
+    return "Yes, please." if any(questions.read(heard, api).is_closed for api, _ in true_calls) else ""

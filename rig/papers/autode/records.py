@@ -66,8 +66,8 @@ class Record:
 def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
     """A finished conversation as upstream records one."""
     slots = usable(arguments(talk.call), compat=compat) if talk.call else {}
-    known = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
-    return Record(*known, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
+    head = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
+    return Record(*head, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
 
 
 class _ResultRow(Foreign):
@@ -91,6 +91,6 @@ def _record(value: Json, where: str) -> Record:
     row = parsed(_ResultRow, value, where, "a result")
     is_old = row.state is None
     is_cut = is_old and (not row.content or row.content[0].role == "Assistant")
-    said = tuple(turn.utterance() for turn in row.content)
-    known = row.uuid, row.background, row.api, said, row.slots
-    return Record(*known, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)
+    utterances = tuple(turn.utterance() for turn in row.content)
+    head = row.uuid, row.background, row.api, utterances, row.slots
+    return Record(*head, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)

@@ -126,7 +126,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
             by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
     sets = [Answers(*key, solutions) for key, solutions in by_key.items()]
     query_ids = answers.query_ids(place) if place is not None else None
-    tasks = list(map(Recorded.of, judgements_of(sets, wanted=query_ids)))
+    tasks = list(map(Recorded.of, judgements_of(sets, ids=query_ids)))
     arms = [
         _arm(model, tasks, replace(settings, answers=model), query_ids is not None)
         for model in dict.fromkeys(model for model, _ in by_key)

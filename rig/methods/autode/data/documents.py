@@ -94,8 +94,8 @@ class ApiDocument(NamedTuple):
         for name, description, kind, enum, mark in self.parameters:
             more = {key: value for key, value in (("enum", list(enum)), ("mark", mark)) if value}
             parameters[name] = {"description": description, "type": kind, **more}
-        known = {"name": self.name, "domain": self.domain, "description": self.description}
-        return {**known, "parameters": parameters}
+        head = {"name": self.name, "domain": self.domain, "description": self.description}
+        return {**head, "parameters": parameters}
 
     @classmethod
     def parse(cls, data: Json, where: str) -> "ApiDocument":

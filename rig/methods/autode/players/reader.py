@@ -91,9 +91,9 @@ _EXAMPLES = _pattern(
 _LIST = re.compile(r"\n\s*(?:[-*•]|\d+[.)])\s")
 
 
-def understand(known: Knowledge, own: Sequence[str], heard: str, alike: Alike | None) -> Understanding:
+def understand(knowledge: Knowledge, own: Sequence[str], heard: str, alike: Alike | None) -> Understanding:
     """What an assistant's words ask, and what is false in them; the user has said `own` before."""
-    reader = _Reader(known, "\n".join(own), alike)
+    reader = _Reader(knowledge, "\n".join(own), alike)
     reader.read(heard)
     result = reader.result
     result.false = list(dict.fromkeys(result.false))

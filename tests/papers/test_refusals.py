@@ -1,0 +1,32 @@
+"""What a paper does not have is refused in a line that says so."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rig.errors import RigError
+from rig.methods.paper import Paper, of_method
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda paper: paper.recorded([], None, {}),
+        lambda paper: paper.convert([], Path(), None),
+        lambda paper: paper.tables([]),
+        lambda paper: paper.predictions(None, Path("place"), "toy"),
+        lambda paper: paper.record(None, {}, None),
+        lambda paper: paper.export([], Path()),
+        lambda paper: paper.answers(Path("place")),
+        lambda paper: paper.query_ids(Path("place")),
+        lambda paper: paper.results(Path("place")),
+        lambda paper: paper.write_results([], Path()),
+        lambda paper: paper.leaderboard(Path("place")),
+        lambda paper: paper.leaderboard_text([]),
+    ],
+)
+def test_what_a_paper_has_not_is_refused_in_a_line(ask: Callable[[Paper], object]) -> None:
+    with pytest.raises(RigError, match=r"toy|place") as refused:
+        ask(of_method("toy"))
+    assert "\n" not in str(refused.value)
