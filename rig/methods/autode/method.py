@@ -7,6 +7,7 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT as THE_ASSISTANT
+from rig.files import beginning
 from rig.methods.autode.check import check
 from rig.methods.autode.data import checkout, scenarios
 from rig.methods.autode.data.scenarios import Scenario
@@ -45,7 +46,7 @@ class AutoDE(Method):
         if checkout.find_dataset(place) is not None:
             return checkout.holds_data(place)
         first = min(place.glob("*.json"), default=None) if place.is_dir() else None
-        return first is not None and scenarios.is_domain(first)
+        return first is not None and '"scenarios"' in beginning(first, 400)
 
     def load(self, place: Path) -> Sequence[Scenario]:
         is_public = checkout.find_dataset(place) is not None

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import AliasChoices, Field
 
-from rig.calls import Json, JsonObject
+from rig.calls import Call, Json, JsonObject
 from rig.errors import RigError
 from rig.methods.autode.data.documents import ApiDocument
-from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
+from rig.methods.autode.data.scenarios import Scenario, Utterance, checked
 from rig.methods.base import Loaded
 from rig.parsing import Foreign, Many, parsed, read_lines
 from rig.paths import real
@@ -138,12 +138,13 @@ def _scenario(row: _DialogueRow, apis: Mapping[str, ApiDocument], where: str) ->
         raise RigError(
             f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
         )
-    source: JsonObject = {
-        "name": f"{row.api}-{row.uuid[:8]}",
-        "id": row.uuid,
+    scenario = Scenario(
+        name=f"{row.api}-{row.uuid[:8]}",
+        id=row.uuid,
         **topic.groupdict(),
-        "history": [turn.utterance() for turn in row.content],
-        "call": {"name": row.api, "arguments": row.slots},
-        "apis": [apis[row.api].as_json()],
-    }
-    return parse(source, where, suite="autode")
+        history=tuple(turn.utterance() for turn in row.content),
+        call=Call(row.api, row.slots),
+        apis=(apis[row.api],),
+        suite="autode",
+    )
+    return checked(scenario, where)

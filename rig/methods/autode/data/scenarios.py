@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
-from rig.files import PLAIN, beginning, read_json
+from rig.files import PLAIN, read_json
 from rig.methods.autode.data.documents import ApiDocument
 from rig.paths import real
 from rig.tasks import ExpectedTurn, Task
@@ -103,8 +103,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
     except (KeyError, TypeError, ValueError) as error:
         fault = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
         raise RigError(f"{where}: not a scenario: {fault}") from error
-    _check(where, call, apis, history)
-    return Scenario(**texts, history=history, call=call, apis=apis, suite=suite)
+    return checked(Scenario(**texts, history=history, call=call, apis=apis, suite=suite), where)
 
 
 def load_directory(directory: Path) -> list[Scenario]:
@@ -118,11 +117,6 @@ def load_directory(directory: Path) -> list[Scenario]:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
     require_unique(directory, (scenario.name for scenario in scenarios))
     return scenarios
-
-
-def is_domain(path: Path) -> bool:
-    """Whether a file is one of scenarios, told from its first bytes."""
-    return '"scenarios"' in beginning(path, 400)
 
 
 def require_unique(place: Path, names: Iterable[str]) -> None:
@@ -160,19 +154,21 @@ def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
     return scenarios
 
 
-def _check(where: str, call: Call, apis: tuple[ApiDocument, ...], history: tuple[Utterance, ...]) -> None:
-    """Raise RigError where the parts of a scenario do not fit one another."""
-    api = next((api_document for api_document in apis if api_document.name == call.name), None)
+def checked(scenario: Scenario, where: str) -> Scenario:
+    """The scenario. Raises RigError where its parts do not fit one another."""
+    call, history = scenario.call, scenario.history
+    api = next((document for document in scenario.apis if document.name == call.name), None)
     if api is None:
         raise RigError(f"{where}: {call.name} is none of the APIs on offer")
-    for name, value in call.arguments.items():
+    for name, value in scenario.slots.items():
         parameter = api.parameter(name)
         if parameter is None:
             raise RigError(f"{where}: {call.name} has no parameter {name}")
         if not parameter.allows(value):
             raise RigError(f"{where}: {value!r} cannot be {name} of {call.name}")
-    if not call.arguments:
+    if not scenario.slots:
         raise RigError(f"{where}: the call has no arguments")
     turns = [(USER, ASSISTANT)[number % 2] for number in range(len(history))]
     if len(history) % 2 == 0 or [utterance.role for utterance in history] != turns:
         raise RigError(f"{where}: the two must speak in turns, the user first and last")
+    return scenario
