@@ -227,6 +227,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "forcing",
     ),
     "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
+    "rig.methods.autode": ("data", "players", "."),
     "rig.methods.bfcl": (".", "turns"),
     "rig.papers": (".", "autode bfcl toolbench tooltalk"),
 }
@@ -239,8 +240,6 @@ UNSORTED = {
     "rig.bundle",
     "rig.compare",
     "rig.displays",
-    "rig.methods.autode",
-    "rig.methods.dynamic",
     "rig.methods.tooleval",
     "rig.methods.tooltalk",
     "rig.scoring",

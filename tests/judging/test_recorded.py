@@ -12,7 +12,7 @@ from tool_answers import BEGINNING, PUBLIC, finish, given_up, needs_public_data,
 from rig.episodes import PlayedTurn
 from rig.papers.toolbench.answers import load, write
 from rig.papers.toolbench.converting import convert
-from rig.papers.toolbench.steps import path_of, steps_of
+from rig.papers.toolbench.method import path_of, steps_of
 from rig.solutions.judgements import Answers
 from rig.solutions.solution import Solution
 

@@ -9,10 +9,10 @@ from rig.events import Where
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import USER, Scenario, load_directory
 from rig.methods.autode.episode import Dialogue
+from rig.methods.autode.judgement import arguments
 from rig.methods.autode.players.oracle import obedient_step, true_step
 from rig.methods.autode.players.scripted_user import ScriptedUser, missing
 from rig.methods.autode.prompt import THE_USER
-from rig.methods.autode.scoring.judgement import arguments
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Setup
 from rig.methods.checking import Checked

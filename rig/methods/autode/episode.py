@@ -14,9 +14,9 @@ from rig.errors import ErrorKind
 from rig.events import Rejudged
 from rig.methods.autode import answers
 from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode.judgement import judge, verdict_of
 from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Settings, messages
-from rig.methods.autode.scoring.judgement import judge, verdict_of
 from rig.methods.autode.talk import Talk
 from rig.methods.episode import Asking, Episode
 from rig.metrics import Score

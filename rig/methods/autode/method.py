@@ -12,10 +12,10 @@ from rig.methods.autode.check import check
 from rig.methods.autode.data import checkout, scenarios
 from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.episode import Dialogue
+from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION
 from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
-from rig.methods.autode.scoring.judgement import DECLARATION, UPSTREAM_VERSION, VERSION
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import Oracle

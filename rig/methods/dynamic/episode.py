@@ -9,9 +9,8 @@ from typing import Any
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.dynamic.judgement import judge
 from rig.methods.dynamic.prompt import THE_USER, Settings, as_heard
-from rig.methods.dynamic.script import DONE
+from rig.methods.dynamic.script import DONE, LiveTask
 from rig.methods.dynamic.talk import Talk
-from rig.methods.dynamic.tasks import LiveTask
 from rig.methods.episode import Asking
 from rig.methods.tooltalk.episode import MatchedEpisode
 from rig.metrics import Score

@@ -7,8 +7,8 @@ from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn
 from rig.methods.dynamic.prompt import Settings
 from rig.methods.dynamic.said import Fact, asked_for, unsaid
+from rig.methods.dynamic.script import LiveTask
 from rig.methods.dynamic.talk import Talk
-from rig.methods.dynamic.tasks import LiveTask
 from rig.methods.tooltalk.replay import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage

@@ -13,7 +13,7 @@ from rig.methods.base import Grading, Method, Option
 from rig.methods.dynamic.episode import Dialogue
 from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
 from rig.methods.dynamic.prompt import THE_USER, Settings, opening
-from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.dynamic.script import LiveTask
 from rig.methods.dynamic.user import ScriptedUser
 from rig.methods.scripted import Oracle, called, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation

@@ -6,8 +6,7 @@ from typing import Literal, TypeAlias
 from rig.episodes import PlayedTurn, Step
 from rig.errors import MACHINE, ErrorKind
 from rig.methods.dynamic.prompt import THE_USER
-from rig.methods.dynamic.script import DONE, lines
-from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.dynamic.script import DONE, LiveTask, lines
 from rig.methods.tooltalk.prompt import call_message
 from rig.models import Message, ReplyMessage, UserMessage
 

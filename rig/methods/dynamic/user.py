@@ -11,8 +11,7 @@ from rig.calls import Json
 from rig.methods.autode.players import questions, scripted_user
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.scripted_user import as_text
-from rig.methods.dynamic.script import DONE, Known, Line, knowledge, lines
-from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.dynamic.script import DONE, Known, Line, LiveTask, knowledge, lines
 from rig.tooltalk import TOOLTALK
 
 RULES = "1"

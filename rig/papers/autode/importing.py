@@ -13,9 +13,9 @@ from rig.errors import ErrorKind, RigError
 from rig.methods.autode.answers import DONE
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
+from rig.methods.autode.judgement import verdict_of
 from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode, Settings
-from rig.methods.autode.scoring.judgement import verdict_of
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.papers.autode.records import Record, read

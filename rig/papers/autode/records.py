@@ -8,7 +8,7 @@ from rig.files import json_text
 from rig.methods.autode.answers import usable
 from rig.methods.autode.data.checkout import RowTurn
 from rig.methods.autode.data.scenarios import Scenario, Utterance
-from rig.methods.autode.scoring.judgement import arguments
+from rig.methods.autode.judgement import arguments
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Loaded
 from rig.parsing import Foreign, Many, parsed, read_lines

@@ -4,26 +4,27 @@ Nobody plays this method. Its tasks are queries, a turn has the steps of an answ
 judge. Every model with answers is an arm.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rig.calls import JsonObject
-from rig.episodes import PlayedTurn, Step
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
+from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
-from rig.models import Model, Request, StepKey, ToolDoc
+from rig.models import Model, Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench import answers
 from rig.papers.toolbench.converting import checked_shape
-from rig.papers.toolbench.steps import calls_of, path_of, steps_of
 from rig.solutions.baselines import without_judge
 from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of
 from rig.solutions.reading import parse_judgement
-from rig.solutions.solution import Solution
+from rig.solutions.solution import FINISH, Node, Solution
 from rig.tasks import ExpectedTurn
 
 NAME = "toolbench"
@@ -146,6 +147,65 @@ def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bo
     return RecordedArm(model, {"model.engine": "recorded", **protocol}, settings, episodes)
 
 
+def steps_of(solution: Solution | None) -> tuple[Step, ...]:
+    """The nodes below the beginning. Of a tree each says which one it follows, of a chain none does."""
+    if solution is None:
+        return ()
+    numbered = list(_numbered(solution.details))
+    is_tree = any(parent != number - 1 for number, (_, parent) in enumerate(numbered))
+    return tuple(_step(node, parent if is_tree else None) for node, parent in numbered)
+
+
+def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
+    """The nodes that are steps, each before those below it, with the number of the one above it."""
+    waiting = [(root, -1) for root in reversed(roots)]
+    number = 0
+    while waiting:
+        node, above = waiting.pop()
+        is_beginning = node.role in ("system", "user") and not node.message
+        if not is_beginning:
+            yield node, above
+            above, number = number, number + 1
+        waiting += [(child, above) for child in reversed(node.next)]
+
+
+def _step(node: Node, parent: int | None) -> Step:
+    """A node; an error of a tool is one that it reported as ToolBench's do."""
+    call = node.call
+    if call is None:
+        role = node.role if node.role == "user" else ASSISTANT
+        return Step(replied(node.text), role=role, parent=parent)
+    arguments, answer = _json(call.arguments), _json(call.response)
+    asked = Call(call.name, arguments if isinstance(arguments, dict) else call.arguments)
+    outcome = Outcome(call.response)
+    if call.name == FINISH:
+        outcome = Outcome("")
+    elif isinstance(answer, dict) and {"error", "response"} <= answer.keys():
+        error = answer["error"]
+        text = error if isinstance(error, str) else json.dumps(error)
+        outcome = Outcome(answer["response"], text or None)
+    return Step(Prediction(raw=call.arguments, call=asked), ExecutedCall(asked, outcome), parent=parent)
+
+
+def _json(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
+    """The first step, and of every step the first that follows: what metrics read of a tree."""
+    steps = [step for turn in turns for step in turn.steps]
+    path: list[Step] = []
+    last = -1
+    for number, step in enumerate(steps):
+        if (number - 1 if step.parent is None else step.parent) == last:
+            path.append(step)
+            last = number
+    return path
+
+
 class ToolBenchSetup(Setup):
     """Nothing has to be got ready: answers are as they are."""
 
@@ -164,7 +224,7 @@ class ToolBenchSetup(Setup):
     def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
         """What can be counted of an answer without a judge."""
         solution = self.solution(task, turns, settings)
-        calls = calls_of(turns)
+        calls = [call for turn in turns for call in turn.executed if call.name != FINISH]
         counts = without_judge(solution)
         counts |= {
             "unfinished": 1 - counts["finished"],

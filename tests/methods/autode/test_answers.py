@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from rig.methods.autode import answers
-from rig.methods.autode.scoring import slots
+from rig.methods.autode import judgement as slots
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 NAMED = {"functionName": "Navigate"}

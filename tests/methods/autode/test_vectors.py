@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 from small_scenarios import Heard, scenario
 
+from rig.methods.autode import judgement as slots
 from rig.methods.autode.data.scenarios import Utterance
 from rig.methods.autode.prompt import Settings
-from rig.methods.autode.scoring import slots
 from rig.methods.scripted import replied
 from rig.papers.autode.records import record_of
 

@@ -6,8 +6,7 @@ import pytest
 
 from rig.methods.dynamic.method import Dynamic
 from rig.methods.dynamic.prompt import as_heard
-from rig.methods.dynamic.script import DONE, Line, knowledge, lines, script
-from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.dynamic.script import DONE, Line, LiveTask, knowledge, lines, script
 from rig.methods.dynamic.user import GO_ON, ScriptedUser, answer
 from rig.models import ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import CONVERSATIONS

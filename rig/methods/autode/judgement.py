@@ -1,17 +1,23 @@
 """The score of a finished conversation: AutoDE's slot scores, and what its paper leaves out.
 
 Precision, recall and F1 are means over conversations, as in upstream, and so are the shares of conversations
-that ended in some way. Micro F1 is over all slots of all conversations.
+that ended in some way. Micro F1 is over all slots of all conversations. Source: upstream's `calc_metrics`. A
+value is right if Python says that it is equal, and not otherwise.
 """
 
-from rig.calls import Call, JsonObject
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from rig.calls import Call, Json, JsonObject
 from rig.methods.autode.answers import usable
-from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Slots
 from rig.methods.autode.players import questions
-from rig.methods.autode.scoring import slots
 from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.verdicts import CallPlace, Difference, Verdict
+
+Equal: TypeAlias = Callable[[Json, Json], bool]
 
 VERSION = "3"
 """Of the scores; to be raised with any change that can change one."""
@@ -64,7 +70,7 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
     """The score of a finished conversation. With `compat` what upstream drops of a call is dropped."""
     call = talk.call
     predicted = usable(arguments(call), compat=compat) if call else {}
-    exact = slots.count(scenario.slots, predicted)
+    exact = count(scenario.slots, predicted)
     is_right = call is not None and call.name == scenario.call.name
     # For each message that asks for slots: whether it asks for a value that the user had said.
     asked: list[bool] = []
@@ -80,7 +86,7 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
         "f1": exact.f1,
         "precision": exact.precision,
         "recall": exact.recall,
-        "tolerant_f1": slots.count(scenario.slots, predicted, slots.tolerant).f1,
+        "tolerant_f1": count(scenario.slots, predicted, tolerant).f1,
         "slots_right": exact.correct,
         "slots_true": exact.true,
         "slots_predicted": exact.predicted,
@@ -105,7 +111,7 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
     differences = tuple(
         Difference(name, true.get(name), got.get(name))
         for name in names
-        if not (name in true and name in got and slots.equal(true[name], got[name]))
+        if not (name in true and name in got and equal(true[name], got[name]))
     )
     if call.name != scenario.call.name:
         return Verdict(
@@ -120,3 +126,52 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
 def arguments(call: Call) -> JsonObject:
     """A call's arguments by name; none if they are not an object."""
     return call.arguments if isinstance(call.arguments, dict) else {}
+
+
+class SlotCounts(NamedTuple):
+    """Of one dialogue: how many slots are right, how many there should be, and how many there are."""
+
+    correct: int
+    true: int
+    predicted: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the predicted slots that is right; 1 if there should be none and is none."""
+        return self._share(self.predicted)
+
+    @property
+    def recall(self) -> float:
+        """The share of the true slots that was found."""
+        return self._share(self.true)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall, 0 if both are."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+    def _share(self, whole: int) -> float:
+        return self.correct / whole if whole else float(not self.true and not self.predicted)
+
+
+def equal(true: Json, predicted: Json) -> bool:
+    """Upstream's equality: `True` and `"True"` differ, `True` and `1` do not."""
+    return bool(true == predicted)
+
+
+def tolerant(true: Json, predicted: Json) -> bool:
+    """Equality but for case, white space and punctuation, and for truth values written as words."""
+    return equal(_plain(true), _plain(predicted))
+
+
+def count(true: Slots, predicted: Slots, same: Equal = equal) -> SlotCounts:
+    """How the predicted slots agree with the true ones, name by name."""
+    correct = sum(name in true and same(true[name], value) for name, value in predicted.items())
+    return SlotCounts(correct, len(true), len(predicted))
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(re.sub(r"[^\w\s]|_", " ", value).casefold().split()) if isinstance(value, str) else value
