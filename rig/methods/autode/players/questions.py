@@ -4,7 +4,7 @@ Nothing here is random, so the same words are always read in the same way.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -165,18 +165,16 @@ class _Topic(NamedTuple):
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     general = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described, named = {}, {}
+    described, named, topics = {}, {}, []
     for parameter in api.parameters:
         described[parameter.name] = set(_stems(_ASIDE.sub("", parameter.description))) - general
         named[parameter.name] = set(_stems(" ".join(_naming_words(parameter.name))))
-    return tuple(
-        _topic(
-            parameter,
-            described[parameter.name].difference(*_but(parameter.name, described)),
-            set().union(*_but(parameter.name, named)) - named[parameter.name],
-        )
-        for parameter in api.parameters
-    )
+    for parameter in api.parameters:
+        others = named.keys() - {parameter.name}
+        own = described[parameter.name].difference(*map(described.__getitem__, others))
+        foreign = set().union(*map(named.__getitem__, others)) - named[parameter.name]
+        topics.append(_topic(parameter, own, foreign))
+    return tuple(topics)
 
 
 def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Topic:
@@ -204,10 +202,6 @@ def _words(name: str) -> list[str]:
 def _naming_words(name: str) -> list[str]:
     """The words of a slot's name that say what it is about."""
     return [word for word in _words(name) if word not in _SIDES and word not in _SUFFIXES]
-
-
-def _but(name: str, by_name: Mapping[str, set[str]]) -> list[set[str]]:
-    return [stems for other, stems in by_name.items() if other != name]
 
 
 def _asking(text: str) -> Iterator[str]:
