@@ -89,8 +89,10 @@ class Scripted(OneByOne):
     ) -> None:
         super().__init__(slots)
         self.name = name
-        by_key = {} if callable(script) else script
-        self._script = script if callable(script) else lambda request: by_key.get(request.key, replied(""))
+        by_key: Mapping[StepKey, Prediction] = {} if callable(script) else script
+        self._script: Callable[[Request], Prediction] = (
+            script if callable(script) else lambda request: by_key.get(request.key, replied(""))
+        )
         self._chunk = chunk
         self._delay_s = delay_s
         self._fingerprint = {"engine": "scripted", **(fingerprint or {})}

@@ -177,9 +177,8 @@ def _agreements(cells: Sequence[Cell]) -> Iterator[Row]:
             sides = [human[name] for name in both], [ours[name] for name in both]
             common = set[str].intersection(*(set(cell.by_task) for side in sides for cell in side))
             tasks = [task for task in sides[0][0].by_task if task in common]
-            measured = agreement.over_groups(
-                *([cell.over_trials("f1", tasks) for cell in side] for side in sides)
-            )
+            people, players = ([cell.over_trials("f1", tasks) for cell in side] for side in sides)
+            measured = agreement.over_groups(people, players)
             arms = [[cell.arm for cell in side] for side in sides]
             sources = {"method": method, "source": "run", "assistants": both, "arms": arms}
             yield (title, str(len(both)), *_texts(measured)), sources | _as_json(measured)

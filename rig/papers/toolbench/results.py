@@ -63,8 +63,8 @@ def read_results(path: Path) -> Results:
     names = [name for name in first if not name.startswith("round_")] if isinstance(first, dict) else []
     if len(names) != 2:
         raise RigError(f"{path}: no file of results: it has neither pass rates nor votes on two models")
-    votes = read_preferences(rows, *names, str(path))
     models = names[0], names[1]
+    votes = read_preferences(rows, *models, where=str(path))
     return Results(path, models, votes, partial(_preference_table, test_set, votes, models))
 
 

@@ -165,7 +165,9 @@ class _Topic(NamedTuple):
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     general = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described, named, topics = {}, {}, []
+    described: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
+    topics: list[_Topic] = []
     for parameter in api.parameters:
         described[parameter.name] = set(_stems(_ASIDE.sub("", parameter.description))) - general
         named[parameter.name] = set(_stems(" ".join(_naming_words(parameter.name))))
