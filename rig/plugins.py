@@ -23,7 +23,7 @@ from rig.paths import expanded, real
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging", "rig.papers"),
-    "rig.engine",
+    *("rig.engine", "rig.displays"),
 )
 
 

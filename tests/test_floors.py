@@ -89,6 +89,7 @@ FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rgl
 
 BY_NAME = {
     "rig.plugins": {
+        "rig.displays",
         "rig.engine",
         "rig.tooltalk",
         "rig.judging",
@@ -217,6 +218,7 @@ def test_modules_are_imported_by_constant_names() -> None:
 
 FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.cli": (".", "compare judge models"),
+    "rig.displays": (".", "pages"),
     "rig.engine": (
         "core gguf",
         "files templates",
@@ -230,6 +232,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.methods.autode": ("data", "players", "."),
     "rig.methods.bfcl": (".", "turns"),
     "rig.papers": (".", "autode bfcl toolbench tooltalk"),
+    "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
 
@@ -239,7 +242,6 @@ A file may import from lower folders and its own. A room's `__init__.py` may imp
 UNSORTED = {
     "rig.bundle",
     "rig.compare",
-    "rig.displays",
     "rig.methods.tooleval",
     "rig.methods.tooltalk",
     "rig.scoring",
@@ -247,7 +249,6 @@ UNSORTED = {
     "rig.store",
     "rig.toolbox",
     "rig.tooltalk",
-    "tui",
 }
 """Rooms whose folders have no ranks yet."""
 

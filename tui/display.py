@@ -4,24 +4,15 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TextIO, TypeVar
 
+from rig import events
 from rig.displays.base import Display
 from rig.displays.plain import PlainDisplay
-from rig.events import (
-    CallJudged,
-    Emit,
-    Event,
-    Notice,
-    PieceGenerated,
-    PredictionMade,
-    RunStarted,
-    TurnStarted,
-    WentBack,
-    Where,
-)
+from rig.events import Emit, Event, Where
 from rig.running.control import Control
 from rig.store import Runs
 from tui.app import RigApp
@@ -34,7 +25,10 @@ from tui.terminal import guarded, has_terminal
 
 T = TypeVar("T")
 
-_DETAILS = (TurnStarted, WentBack, PieceGenerated, PredictionMade, CallJudged)
+_DETAILS = (
+    *(events.TurnStarted, events.WentBack, events.PieceGenerated),
+    *(events.PredictionMade, events.CallJudged),
+)
 _LOOK_S = 0.5
 
 
@@ -69,6 +63,11 @@ class TuiDisplay:
         return self._fallback.run(lambda emit: worker.follow(emit, notice), control)
 
 
+def on_terminal(stream: TextIO) -> TuiDisplay:
+    """The live view; what takes over from it writes to stderr, wherever `stream` leads."""
+    return TuiDisplay()
+
+
 class _Worker(Generic[T]):
     """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
 
@@ -80,9 +79,7 @@ class _Worker(Generic[T]):
         self._error: BaseException | None = None
         # A daemon: when the main thread is made to die, nothing waits for the run, which loses one turn.
         self._thread = threading.Thread(target=self._work, name="run", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
+        self.start = self._thread.start
 
     def result(self) -> T:
         """Wait for the job; what it returned. Raises what it raised."""
@@ -101,7 +98,7 @@ class _Worker(Generic[T]):
                 emit(self._milestones[told])
                 told += 1
             if not announced:
-                emit(Notice(notice))
+                emit(events.Notice(notice))
                 announced = True
             if over:
                 return self.result()
@@ -112,17 +109,11 @@ class _Worker(Generic[T]):
         if not isinstance(event, _DETAILS):
             self._milestones.append(event)
         self.feed.emit(event)
-        if isinstance(event, RunStarted) and event.finished_turns:
-            self._send_stored(event)
-
-    def _send_stored(self, event: RunStarted) -> None:
-        # Here, in the run's own thread, because the store then holds what was played before and nothing else.
-        try:
-            played = _played_before(Path(event.store), event.run)
-        except Exception:
+        if isinstance(event, events.RunStarted) and event.finished_turns:
+            # Here, in the run's own thread, as the store then holds what was played before and nothing else.
             # What the view would like to know is not a reason for a run to fail.
-            return
-        self.feed.emit(played)
+            with suppress(Exception):
+                self.feed.emit(_played_before(Path(event.store), event.run))
 
     def _work(self) -> None:
         try:
@@ -148,6 +139,13 @@ def _played_before(store: Path, run: str) -> StoredBefore:
     return StoredBefore(tuple(cells), tuple(begun), stored.arms)
 
 
+def _stop(control: Control) -> bool:
+    """Ask the run to stop; whether it was asked before."""
+    asked = control.is_stopped
+    control.stop()
+    return asked
+
+
 def _watch(feed: Feed, control: Control) -> BaseException | None:
     """Show the run until the view ends; the fault that ended it, if one did."""
     try:
@@ -156,10 +154,3 @@ def _watch(feed: Feed, control: Control) -> BaseException | None:
     except Exception as error:
         return error
     return app.fault
-
-
-def _stop(control: Control) -> bool:
-    """Ask the run to stop; whether it was asked before."""
-    asked = control.is_stopped
-    control.stop()
-    return asked

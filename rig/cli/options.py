@@ -126,12 +126,23 @@ def name_option(command: Decorated) -> Decorated:
     return click.option("--name", cls=GroupedOption, help="Give the run a name.", metavar="NAME")(command)
 
 
+class _DisplayName(click.Choice[str]):
+    """Asks for the registered displays, those of plugins among them, when the option is read."""
+
+    def __init__(self) -> None:
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return displays.names()
+
+
 def display_option(command: Decorated) -> Decorated:
     """Adds `--display`."""
     return click.option(
         "--display",
         cls=GroupedOption,
-        type=click.Choice(displays.NAMES),
+        type=_DisplayName(),
         default="auto",
         show_default=True,
         help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",

@@ -179,9 +179,9 @@ def command(
                 }
             )
         )
-    elif display in ("auto", "plain", "tui"):
+    elif displays.is_watched(display):
         click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full)}"))
-    if control.is_stopped and (as_json or display in ("log", "none")):
+    if control.is_stopped and (as_json or not displays.is_watched(display)):
         click.echo(printable(whereabouts(stored, str(store))), err=True)
     sys.exit(exit_code(stored, control))
 
@@ -219,7 +219,7 @@ def carry_out(
     control = Control()
     notifier = notifier or Notifier(bell=False)
     view = displays.choose(display, sys.stderr if as_json else sys.stdout)
-    with notifier.titles(is_wanted=display in ("auto", "plain", "tui")):
+    with notifier.titles(is_wanted=displays.is_watched(display)):
         view.run(partial(_job, todo, control, notifier), control)
     stored = _read(todo)
     if stored is None:

@@ -111,7 +111,7 @@ def tell(
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
-    elif view in ("plain", "tui"):
+    elif displays.is_watched(view):
         click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}"))
     if player.is_stopped and not live:
         return INTERRUPTED

@@ -2,27 +2,31 @@
 
 import os
 import sys
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
+
+from rig import plugins
 
 if TYPE_CHECKING:
     from rig.displays.base import Display
 
-_DISPLAYS: "dict[str, Callable[[TextIO], Display]]" = {
-    "tui": lambda stream: import_module("tui.display").TuiDisplay(),
-    "plain": lambda stream: import_module("rig.displays.plain").PlainDisplay(stream),
-    "log": lambda stream: import_module("rig.displays.log").LogDisplay(stream),
-    "none": lambda stream: import_module("rig.displays.none").NoDisplay(),
-}
-"""What makes each of them, for the stream that lines go to. One is imported when it is chosen."""
 
-NAMES = ("auto", *_DISPLAYS)
+def register(registry: plugins.Registry) -> None:
+    """Offer rig's own displays. One is imported when it is chosen."""
+    registry.displays.later("tui", "tui.display:on_terminal")
+    registry.displays.later("plain", "rig.displays.plain:PlainDisplay")
+    registry.displays.later("log", "rig.displays.log:LogDisplay")
+    registry.displays.later("none", "rig.displays.none:NoDisplay")
+
+
+def names() -> tuple[str, ...]:
+    """What a display can be chosen by. Raises RigError if a plugin fails."""
+    return ("auto", *plugins.registered().displays)
 
 
 def choose(name: str, stream: TextIO) -> "Display":
     """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
-    return _DISPLAYS[resolve(name, stream)](stream)
+    display: Display = plugins.registered().displays[resolve(name, stream)](stream)
+    return display
 
 
 def resolve(name: str, stream: TextIO) -> str:
@@ -30,6 +34,11 @@ def resolve(name: str, stream: TextIO) -> str:
     if name == "auto":
         return "tui" if is_interactive(stream) else "plain"
     return name
+
+
+def is_watched(name: str) -> bool:
+    """Whether somebody watches, who then also reads how the run ended."""
+    return name not in ("log", "none")
 
 
 def is_interactive(stream: TextIO) -> bool:

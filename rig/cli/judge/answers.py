@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import click
 
+from rig import displays
 from rig.cli import completion, run
 from rig.cli.options import (
     Grouped,
@@ -147,10 +148,10 @@ def finish(todo: Plan, options: dict[str, Any], store: Path) -> None:
         files = write_results(store, stored, options["output"], raw=options["raw"])
     if as_json:
         click.echo(json_text(_as_json(stored, store, files)))
-    elif display in ("auto", "plain", "tui"):
+    elif displays.is_watched(display):
         text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
         click.echo(printable(text))
-    if control.is_stopped and (as_json or display in ("log", "none")):
+    if control.is_stopped and (as_json or not displays.is_watched(display)):
         click.echo(printable(whereabouts(stored, str(store))), err=True)
     sys.exit(code)
 
