@@ -353,11 +353,11 @@ def test_a_preset_is_the_form_of_the_templates_it_is_for(
 
 @pytest.mark.slow
 def test_a_display_listens_to_a_run_and_to_what_is_stored_of_it(call: Call, secrets: Path) -> None:
-    asked = ("run", "bisecting", "--suite", secrets, "--role", "user=honest", "--display", "dots")
+    asked = ("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--display", "dots")
     ran = call(*asked, plugins=("guessing.py", "dots.py"))
-    assert ran.startswith("...... 6 conversations\n")
+    assert ran.startswith(f"{12 * '.'} 12 conversations\n")
     assert "is stored in" in ran
-    assert call("watch", "latest", "--display", "dots", plugins=("dots.py",)).startswith("...... 6 conv")
+    assert call("watch", "latest", "--display", "dots", plugins=("dots.py",)).startswith(f"{12 * '.'} 12")
     assert "[auto|tui|plain|log|none|dots]" in call("run", "--help", plugins=("dots.py",))
     fault = call(*asked, plugins=("guessing.py",), code=2)
     assert "'dots' is not one of 'auto', 'tui', 'plain', 'log', 'none'" in fault

@@ -12,12 +12,11 @@ from rig.config import own_keys
 from rig.displays.signs import is_ascii
 from tui.commands import KeyCommands
 from tui.screens.base import Leave, Resume, RigScreen
-from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
 from tui.screens.runs import RunsScreen
 from tui.themes import THEMES, default_theme, next_theme
 from tui.widgets.keys import Section, bindings_of, remapped
-from tui.widgets.messages import ConversationOpened, RunsOpened
+from tui.widgets.messages import RunsOpened
 
 
 class RigApp(App[Leave | Resume]):
@@ -47,12 +46,7 @@ class RigApp(App[Leave | Resume]):
                 Binding("t", "next_theme", "theme", tooltip="change the theme (dark, light, terminal)"),
                 Binding("ctrl+p", "command_palette", "commands", show=False, tooltip="find a command"),
                 Binding(
-                    "ctrl+c,ctrl+q",
-                    "quit_all",
-                    "quit",
-                    show=False,
-                    priority=True,
-                    tooltip="end the application",
+                    "ctrl+c,ctrl+q", "quit_all", "quit", False, priority=True, tooltip="end the application"
                 ),
             ),
         ),
@@ -90,12 +84,7 @@ class RigApp(App[Leave | Resume]):
         self._exit_renderables.clear()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("help", "next_theme"):
-            return isinstance(self.screen, RigScreen)
-        return True
-
-    def on_conversation_opened(self, message: ConversationOpened) -> None:
-        self.push_screen(ConversationScreen(message.store, message.run, message.where))
+        return action not in ("help", "next_theme") or isinstance(self.screen, RigScreen)
 
     def on_runs_opened(self, message: RunsOpened) -> None:
         self.push_screen(RunsScreen(message.store, may_resume=message.may_resume))

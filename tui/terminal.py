@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
+from rig.displays.signals import handled
 from tui.terminal_guard import terminal_guard
 
 _LOOK_S = 0.5
@@ -35,8 +36,7 @@ def guarded(stop: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def signals_stop(stop: Callable[[], bool]) -> Iterator[None]:
+def signals_stop(stop: Callable[[], bool]) -> AbstractContextManager[None]:
     """While this lasts, a signal to end calls `stop`; once that was asked for, it ends the view as well.
 
     The application notices by itself what stopped, and leaves the terminal in order.
@@ -46,13 +46,7 @@ def signals_stop(stop: Callable[[], bool]) -> Iterator[None]:
         if stop():
             raise KeyboardInterrupt
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, handle) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled(handle, signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -74,10 +68,9 @@ def hangup_kills() -> Iterator[None]:
                     os.kill(os.getpid(), signal.SIGHUP)
                 return
 
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    threading.Thread(target=watch, name="terminal", daemon=True).start()
-    try:
-        yield
-    finally:
-        left.set()
-        signal.signal(signal.SIGHUP, before)
+    with handled(signal.SIG_DFL, signal.SIGHUP):
+        threading.Thread(target=watch, name="terminal", daemon=True).start()
+        try:
+            yield
+        finally:
+            left.set()

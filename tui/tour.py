@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from textual import events
-from textual.app import ComposeResult
 
 from rig.displays.signs import OPEN, RUNNING, SUCCESS
 from tui.live.replay import Replay
@@ -43,15 +42,13 @@ class TourScreen(WatchScreen, inherit_bindings=False):
     """The run screen with a guide above the numbers. Every key works; the guide waits for its own."""
 
     SUBJECT = "A tour of the live view"
-    BINDINGS = WatchScreen.BINDINGS
+    KEYS = WatchScreen.KEYS
 
     def __init__(self, replay: Replay) -> None:
         super().__init__(replay)
         self.is_kept = False
         self.step = 0
-
-    def compose_above_meters(self) -> ComposeResult:
-        yield Lines(id="guide")
+        self.above_meters = [Lines(id="guide")]
 
     def show_state(self) -> None:
         super().show_state()
@@ -71,11 +68,8 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)
         rest = len(STEPS) - self.step
         left: Span = (RUNNING.sign * bool(rest) + OPEN.sign * (rest - 1), Tint.MUTED)
-        before: Span = (
-            STEPS[self.step - 1].then if self.step else "Thirteen keys, about a minute.",
-            Tint.MUTED,
-        )
-        yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), before)
+        before = STEPS[self.step - 1].then if self.step else "Thirteen keys, about a minute."
+        yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), (before, Tint.MUTED))
         if not rest:
             end = "That is all. q quits; rig run MODEL shows your own run like this."
             yield ((" ", Tint.PLAIN), (end, Tint.STRONG))

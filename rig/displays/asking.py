@@ -2,11 +2,10 @@
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TextIO
 
 from rig.displays.printable import printable
+from rig.displays.signals import handled
 from rig.events import PersonAsked, Where
 from rig.models import CallMessage, Message, ReplyMessage
 from rig.running.control import Control
@@ -27,22 +26,21 @@ class Asking:
         if self._control.question != question:
             return
         if question.where != self._where:
-            self._where, self._read = question.where, _beginning(question.messages)
-            self._begin(question)
+            # It is worth reading from the role's own first words on, if it said any.
+            own = (n for n, message in enumerate(question.messages) if isinstance(message, ReplyMessage))
+            self._where, self._read = question.where, next(own, 0)
+            words = f"; {' or '.join(question.phrases)} ends it" if question.phrases else ""
+            self._print(f"\n{question.where.conversation}: you are the {question.role}{words}\n")
+            self._print(f"{question.script}\n")
         for message in question.messages[self._read :]:
             self._print(_said(message, question.role))
         self._read = len(question.messages) + 1
-        with _interruptible():
+        with handled(signal.default_int_handler, signal.SIGINT):
             try:
                 self._control.answer(self._line())
             except (EOFError, KeyboardInterrupt):
                 self._print(f"\n{self._control.STOPPING}")
                 self._control.stop()
-
-    def _begin(self, question: PersonAsked) -> None:
-        words = f"; {' or '.join(question.phrases)} ends it" if question.phrases else ""
-        self._print(f"\n{question.where.conversation}: you are the {question.role}{words}\n")
-        self._print(f"{question.script}\n")
 
     def _line(self) -> str:
         """What is typed next that is not blank."""
@@ -58,23 +56,7 @@ class Asking:
         print(printable(text), file=self._stream, flush=True)
 
 
-def _beginning(messages: tuple[Message, ...]) -> int:
-    """From where on the conversation is worth reading: from the role's own first words, if it said any."""
-    own = (place for place, message in enumerate(messages) if isinstance(message, ReplyMessage))
-    return next(own, 0)
-
-
 def _said(message: Message, role: str) -> str:
     if isinstance(message, CallMessage):
         return f"(a call of {message.call.name})"
     return f"{'you' if isinstance(message, ReplyMessage) else 'they'}> {message.text}"
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """While a person is asked, Ctrl-C ends the asking."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -23,6 +23,11 @@ class Clip:
         """What is said about the characters left out; empty if there are none."""
         return more(self.omitted)
 
+    @property
+    def line(self) -> str:
+        """All that is shown of it on one line, even of a text of several."""
+        return str(self).replace("\n", "\\n")
+
     def __str__(self) -> str:
         return f"{self.text}{self.rest}"
 

@@ -44,7 +44,7 @@ class LogDisplay:
             # ASCII: text of a model cannot steer a terminal, whoever reads the log.
             line = event_json(event, self._declaration)
             if counted := self._counted.get(str(line.get("conversation"))):
-                line = _counted(line, counted)
+                _count(line, counted)
             print(json_text(line), file=self._stream, flush=True)
 
 
@@ -61,22 +61,20 @@ def event_json(event: Event, declaration: Declaration) -> JsonObject:
     return line
 
 
-def _counted(line: JsonObject, counted: Counted) -> JsonObject:
-    """A line with its turns as people count them, from 1: `position` is what the task calls a turn."""
-    result = dict(line)
+def _count(line: JsonObject, counted: Counted) -> None:
+    """Number the turns of a line as people do, from 1: `position` is what the task calls a turn."""
+    if "turn" in line:
+        line["position"] = line["turn"]
     for name in ("turn", "first_turn"):
         if name in line:
-            result[name] = turn_number(counted, line[name])
-    if "turn" in line:
-        result["position"] = line["turn"]
+            line[name] = turn_number(counted, line[name])
     if line.get("verdict"):
-        result["verdict"] = numbered(line["verdict"], counted)
+        line["verdict"] = numbered(line["verdict"], counted)
     if "rejudged" in line:
-        result["rejudged"] = [
-            {**numbered(entry, counted), "verdict": numbered(entry["verdict"], counted)}
-            for entry in line["rejudged"]
+        line["rejudged"] = [
+            {**numbered(moved, counted), "verdict": numbered(moved["verdict"], counted)}
+            for moved in line["rejudged"]
         ]
-    return result
 
 
 def _json(value: Any) -> Json:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TextIO
 
+from rig import events
 from rig.displays.asking import Asking
 from rig.displays.base import T
 from rig.displays.numbers import clock_time, measured, rate, unclear_texts
@@ -10,19 +11,7 @@ from rig.displays.printable import printable
 from rig.displays.progress import NOT_EVALUATED, Answered, Progress
 from rig.displays.signals import stopping
 from rig.displays.steps import ended
-from rig.events import (
-    ArmFinished,
-    ArmReady,
-    ArmStarted,
-    ConversationFinished,
-    Emit,
-    Event,
-    EvidenceMoved,
-    Notice,
-    PersonAsked,
-    RunStarted,
-)
-from rig.metrics import Counts
+from rig.events import Emit, Event
 from rig.running.control import Control
 from rig.words import counted
 
@@ -37,7 +26,7 @@ class PlainDisplay:
         self._stream = stream
         self._progress = Progress()
         self._answered = Answered()
-        self._started = RunStarted("", "", (), ())
+        self._started = events.RunStarted("", "", (), ())
         self._asking: Asking | None = None
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
@@ -49,26 +38,26 @@ class PlainDisplay:
         self._progress.tell(event)
         self._answered.tell(event)
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self._start(event)
-            case ArmStarted():
+            case events.ArmStarted():
                 self._line(f"loading {self._arm(event.arm)}")
-            case ArmReady():
+            case events.ArmReady():
                 self._line(f"{self._arm(event.arm)} is ready after {event.seconds:.1f} s")
-            case ConversationFinished():
+            case events.ConversationFinished():
                 self._line(self._conversation(event))
-            case EvidenceMoved():
+            case events.EvidenceMoved():
                 self._line(f"{self._arm(event.arm)}: {event.text}")
-            case ArmFinished(failure=str() as failure):
+            case events.ArmFinished(failure=str() as failure):
                 self._line(f"{self._arm(event.arm)} failed: {failure}")
-            case PersonAsked() if self._asking:
+            case events.PersonAsked() if self._asking:
                 self._asking.ask(event)
-            case Notice():
+            case events.Notice():
                 self._line(event.text)
             case _:
                 pass
 
-    def _start(self, event: RunStarted) -> None:
+    def _start(self, event: events.RunStarted) -> None:
         self._started = event
         arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
         progress = self._progress
@@ -79,36 +68,27 @@ class PlainDisplay:
             f" stored in {event.store}"
         )
 
-    def _conversation(self, event: ConversationFinished) -> str:
-        sign = ended(self._started.declaration, event.counts, event.errors).sign
-        total = self._progress.total
-        progress = f"{self._progress.done:{len(str(total))}}/{total}"
+    def _conversation(self, event: events.ConversationFinished) -> str:
+        declaration, total = self._started.declaration, self._progress.total
+        sign = ended(declaration, event.counts, event.errors).sign
         who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
-        return (
-            f"{progress} {sign.label:<{_SIGN}}{who} {event.where.conversation}"
-            f"{self._parts(event.counts)} | {self._rates(event)}"
-            f" | {rate(event.speed.decode_rate)} tok/s, {self._remaining()} left"
-        )
-
-    def _parts(self, counts: Counts) -> str:
-        """How far a conversation got, as in `3/4 calls`."""
-        parts = (part for part in self._started.declaration.outcome if part.whole)
-        return "".join(f"  {part.brief(counts)} {part.short or part.noun}" for part in parts)
-
-    def _rates(self, event: ConversationFinished) -> str:
+        # How far it got, as in `3/4 calls`.
+        parts = (part for part in declaration.outcome if part.whole)
+        got = "".join(f"  {part.brief(event.counts)} {part.short or part.noun}" for part in parts)
         counts = event.arm_counts
+        rates = [f"{metric.title} {measured(metric, counts)}" for metric in declaration.shown("lines")]
+        told = ", ".join(filter(None, [*rates, unclear_texts(counts)]))
         if not self._answered.evaluated(event.where.arm):
-            return NOT_EVALUATED
-        metrics = self._started.declaration.shown("lines")
-        rates = [f"{metric.title} {measured(metric, counts)}" for metric in metrics]
-        return ", ".join(filter(None, [*rates, unclear_texts(counts)]))
-
-    def _remaining(self) -> str:
-        remaining = self._progress.remaining
-        if remaining is None:
-            return "?"
-        low, high = clock_time(remaining.low), clock_time(remaining.high)
-        return clock_time(remaining.seconds) + (f" ({low} to {high})" if low != high else "")
+            told = NOT_EVALUATED
+        remaining, left = self._progress.remaining, "?"
+        if remaining is not None:
+            low, high = clock_time(remaining.low), clock_time(remaining.high)
+            left = clock_time(remaining.seconds) + (f" ({low} to {high})" if low != high else "")
+        return (
+            f"{self._progress.done:{len(str(total))}}/{total} {sign.label:<{_SIGN}}{who}"
+            f" {event.where.conversation}{got} | {told}"
+            f" | {rate(event.speed.decode_rate)} tok/s, {left} left"
+        )
 
     def _arm(self, position: int) -> str:
         return self._started.arms[position].name

@@ -6,20 +6,9 @@ from statistics import fmean, stdev
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
+from rig import events
 from rig.errors import MACHINE
-from rig.events import (
-    ArmStarted,
-    ConversationFinished,
-    ConversationSkipped,
-    Event,
-    EvidenceMoved,
-    PredictionMade,
-    RunStarted,
-    Speed,
-    TurnFinished,
-    TurnStarted,
-    Where,
-)
+from rig.events import Event, Speed, Where
 
 NOT_EVALUATED = "not evaluated"
 
@@ -69,43 +58,40 @@ class Progress:
     def tell(self, event: Event) -> None:
         """Take one event in."""
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self._start(event)
-            case ArmStarted():
+            case events.ArmStarted():
                 self._last = None  # loading a model is not a measure of turns
-            case TurnStarted() if self._last is None:
+            case events.TurnStarted() if self._last is None:
                 self._last = self._now()
-            case TurnFinished():
+            case events.TurnFinished():
                 self._count_tokens(event)
                 if self.unit == "turns":
                     self._finish(event.where, event.turn)
-            case ConversationFinished() if self.unit == "conversations":
+            case events.ConversationFinished() if self.unit == "conversations":
                 self._finish(event.where, -1)
-            case ConversationSkipped():
+            case events.ConversationSkipped():
                 self._skipped += event.turns_left if self.unit == "turns" else 1
-            case EvidenceMoved():
+            case events.EvidenceMoved():
                 self._skipped += event.turns_left if self.unit == "turns" else event.conversations_left
             case _:
                 pass
 
-    def _start(self, event: RunStarted) -> None:
+    def _start(self, event: events.RunStarted) -> None:
         turns = [conversation.turns for conversation in event.conversations]
         if not all(turns):
             self.unit, turns = "conversations", [1] * len(turns)
         self.total = sum(turns) * len(event.arms) * event.repeats
         self.done = event.finished_turns if self.unit == "turns" else event.finished_conversations
 
-    def _count_tokens(self, event: TurnFinished) -> None:
+    def _count_tokens(self, event: events.TurnFinished) -> None:
         """Tokens of a turn, those of its prompt by the time they take beside those that are generated."""
         before, now = self._speed.get(event.where.arm, Speed()), event.speed
         self._speed[event.where.arm] = now
         read = now.prompt_tokens - now.cached_tokens - before.prompt_tokens + before.cached_tokens
         prefill, decode = now.prefill_rate, now.decode_rate
-        tokens = (
-            now.completion_tokens
-            - before.completion_tokens
-            + (read * decode / prefill if prefill and decode else 0)
-        )
+        read_time = read * decode / prefill if prefill and decode else 0
+        tokens = now.completion_tokens - before.completion_tokens + read_time
         self._tokens[event.where] = self._tokens.get(event.where, 0) + tokens
 
     def _finish(self, where: Where, turn: int) -> None:
@@ -162,10 +148,10 @@ class Answered:
     def tell(self, event: Event) -> None:
         """Take one event in."""
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 # Of what an earlier start left, its predictions are not told.
                 self._before, self._roles, self._sure = event.finished_turns > 0, {}, frozenset()
-            case PredictionMade():
+            case events.PredictionMade():
                 role = event.where.arm, event.role
                 answered = event.prediction.error not in MACHINE
                 self._roles[role] = answered or self._roles.get(role, False)

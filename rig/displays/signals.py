@@ -2,16 +2,28 @@
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from rig.running.control import Control
 
+Handler: TypeAlias = Callable[[int, FrameType | None], Any] | signal.Handlers
+
 
 @contextmanager
-def stopping(control: Control) -> Iterator[None]:
+def handled(handler: Handler, *signals: int) -> Iterator[None]:
+    """While this lasts, these signals have another handler."""
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+def stopping(control: Control) -> AbstractContextManager[None]:
     """While this lasts, SIGINT asks the run to stop; once asked, SIGINT is deadly again.
 
     A kill is harmless to the store: it loses the turn in progress, as stopping does.
@@ -22,23 +34,13 @@ def stopping(control: Control) -> Iterator[None]:
         control.stop()
         print(f"\n{control.STOPPING}", file=sys.stderr, flush=True)
 
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return handled(stop, signal.SIGINT)
 
 
-@contextmanager
-def endings_as_exceptions() -> Iterator[None]:
+def endings_as_exceptions() -> AbstractContextManager[None]:
     """Let a process that has to end clean up what it began."""
 
-    def leave(number: int, _: object) -> NoReturn:
+    def leave(number: int, frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
 
-    before = {ending: signal.signal(ending, leave) for ending in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
+    return handled(leave, signal.SIGTERM, signal.SIGHUP)

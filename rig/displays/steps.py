@@ -6,17 +6,19 @@ The live transcript, the stored conversation, `rig show` and the report all show
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from rig.calls import ExecutedCall, Json, Outcome, without_token
 from rig.displays import signs
 from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.signs import Sign
+from rig.displays.trees import Back, back
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
+from rig.store import Transcript
 from rig.toolbox.rules import is_optional
-from rig.verdicts import CallPlace, Difference, StepPlace, Verdict
+from rig.verdicts import CallPlace, StepPlace, Verdict
 from rig.words import counted
 
 
@@ -50,6 +52,7 @@ class TurnHeading:
 class Said:
     """Words of the user, or anything else that was said before the turn."""
 
+    sign: ClassVar[Sign] = signs.USER
     text: Clip
 
 
@@ -57,6 +60,7 @@ class Said:
 class Called:
     """A complete call. `pairs` are its arguments one by one, where they were asked for and have names."""
 
+    sign: ClassVar[Sign] = signs.CALL
     turn: int
     step: int
     name: Clip
@@ -67,23 +71,16 @@ class Called:
     def place(self) -> StepPlace:
         return StepPlace(self.turn, self.step)
 
-    @property
-    def sign(self) -> Sign:
-        return signs.CALL
-
 
 @dataclass(frozen=True, slots=True)
 class Thought:
     """What a model thought before its answer, and how many tokens that took."""
 
+    sign: ClassVar[Sign] = signs.THOUGHT
     turn: int
     step: int
     text: Clip
     tokens: int
-
-    @property
-    def sign(self) -> Sign:
-        return signs.THOUGHT
 
     @property
     def words(self) -> str:
@@ -177,13 +174,10 @@ class Replied:
 class Failed:
     """A step that gave no usable prediction, with what had been generated."""
 
+    sign: ClassVar[Sign] = signs.ERROR
     kind: str
     detail: Clip
     raw: Clip
-
-    @property
-    def sign(self) -> Sign:
-        return signs.ERROR
 
     @property
     def why(self) -> str:
@@ -210,9 +204,26 @@ def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -
     return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
 
 
+def end_of(transcript: Transcript) -> Ended | None:
+    """How a stored conversation ended, None while it has not."""
+    if transcript.counts is None:
+        return None
+    return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
+
+
 def errors_of(turns: Iterable[PlayedTurn]) -> Counter[str]:
     """How many turns ended in an error, by its kind."""
     return Counter(str(turn.error) for turn in turns if turn.error)
+
+
+def matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
+    """For each ground-truth call that was matched, the step that did."""
+    return {
+        step.verdict.ground_truth: StepPlace(turn, number)
+        for turn, played in transcript.turns.items()
+        for number, step in enumerate(played.steps)
+        if step.verdict and step.verdict.ground_truth
+    }
 
 
 Made: TypeAlias = Called | Replied | Failed
@@ -223,7 +234,7 @@ class StepView:
     """One step: what was made, and of a call what came back and how it was judged.
 
     `salvage` names the form that an answer was read from that no grammar held to rig's; `raw` is all that was
-    generated.
+    generated. `back` says where a search went back to before it.
     """
 
     turn: int
@@ -234,6 +245,7 @@ class StepView:
     salvage: str
     raw: Clip
     thought: Thought | None = None
+    back: Back | None = None
 
     @property
     def sign(self) -> Sign:
@@ -270,10 +282,10 @@ def is_alike(part: object, other: object) -> bool:
     return all(getattr(part, name) == getattr(other, name) for name in names)
 
 
-def repeats(before: "StepView", view: "StepView") -> bool:
+def repeats(before: StepView, view: StepView) -> bool:
     """Whether a step is the same call as the one before, answered and judged alike."""
     pairs = ((before.made, view.made), (before.returned, view.returned), (before.judged, view.judged))
-    plain = not (view.thought or view.salvage or before.salvage)
+    plain = not (view.thought or view.back or view.salvage or before.salvage)
     return isinstance(view.made, Called) and plain and all(is_alike(*pair) for pair in pairs)
 
 
@@ -290,6 +302,7 @@ def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
         step.prediction.salvage,
         clip(step.prediction.raw, longest),
         thought(turn, number, step.prediction, lengths),
+        back(turn, number, step),
     )
 
 
@@ -312,7 +325,7 @@ def made(
     """What a prediction of this role is."""
     if prediction.call is not None:
         call = prediction.call
-        pairs = pairs_of(call.arguments, lengths) if by_argument else ()
+        pairs = _pairs_of(call.arguments, lengths) if by_argument else ()
         arguments = clip_json(without_token(call.arguments), lengths.text)
         return Called(turn, step, clip(call.name, lengths.name), arguments, pairs)
     if prediction.reply is not None:
@@ -322,28 +335,31 @@ def made(
     return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value))
 
 
-def may_be_left_out(call: ExecutedCall) -> bool:
-    """Whether an expected call need not be made."""
-    return is_optional(call)
+class Due(NamedTuple):
+    """A call of the ground truth, what it gives, and whether it need not be made."""
+
+    call: Called
+    returned: Returned
+    is_optional: bool
+
+    @property
+    def place(self) -> CallPlace:
+        return CallPlace(self.call.turn, self.call.step)
 
 
-def expected(turn: int, number: int, executed: ExecutedCall, longest: int) -> tuple[Called, Returned]:
-    """A ground-truth call, with what it gives."""
-    lengths = Lengths.of(longest)
-    arguments = clip_json(without_token(executed.arguments), longest)
-    pairs = pairs_of(executed.arguments, lengths)
-    call = Called(turn, number, clip(executed.name, longest), arguments, pairs)
-    return call, returned(turn, number, executed.outcome, lengths)
+def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -> Due:
+    """The ground-truth call of this number in a turn."""
+    arguments = clip_json(without_token(executed.arguments), lengths.text)
+    pairs = _pairs_of(executed.arguments, lengths)
+    call = Called(turn, number, clip(executed.name, lengths.name), arguments, pairs)
+    return Due(call, returned(turn, number, executed.outcome, lengths), is_optional(executed))
 
 
-def pairs_of(arguments: Json, lengths: Lengths) -> tuple[tuple[Clip, Clip], ...]:
+def _pairs_of(arguments: Json, lengths: Lengths) -> tuple[tuple[Clip, Clip], ...]:
     """Names with values as JSON, without the session token that the simulator injects; of no object, none."""
     own = without_token(arguments)
-    if not isinstance(own, dict):
-        return ()
-    return tuple(
-        (clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in own.items()
-    )
+    pairs = own.items() if isinstance(own, dict) else ()
+    return tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
 
 
 def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Returned:
@@ -356,6 +372,17 @@ def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Return
 def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
     """How a call was judged."""
     unexplained = not verdict.match and not verdict.differences
+    differences = (
+        Differing(
+            clip(difference.what, lengths.name),
+            clip_json(difference.expected, lengths.value),
+            clip_json(difference.got, lengths.value),
+            difference.similarity,
+            difference.threshold,
+            None if difference.note is None else clip(difference.note, lengths.value),
+        )
+        for difference in verdict.differences[: lengths.differences]
+    )
     return Judged(
         turn,
         step,
@@ -363,16 +390,9 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
         verdict.ground_truth,
         verdict.bad_action,
         clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value),
-        tuple(_differing(difference, lengths) for difference in verdict.differences[: lengths.differences]),
+        tuple(differences),
     )
 
 
-def _differing(difference: Difference, lengths: Lengths) -> Differing:
-    return Differing(
-        clip(difference.what, lengths.name),
-        clip_json(difference.expected, lengths.value),
-        clip_json(difference.got, lengths.value),
-        difference.similarity,
-        difference.threshold,
-        None if difference.note is None else clip(difference.note, lengths.value),
-    )
+Piece: TypeAlias = TurnHeading | Said | Back | Thought | Called | Returned | Judged | Replied | Failed | Ended
+"""Something to read in a conversation."""

@@ -24,6 +24,11 @@ class Row(NamedTuple):
     cells: Sequence[str]
     detail: bool = False
 
+    @property
+    def title(self) -> str:
+        """The label as it stands in a table."""
+        return f"  {self.label}" if self.detail else self.label
+
 
 def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
     """One line per row. All rows have the same number of cells: labels are left-aligned, cells right-aligned.
@@ -31,15 +36,14 @@ def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
     The first row is the heading. If a line would be longer than `width` cells, the columns go into blocks
     below one another, each with the heading and the labels again; a column is never cut.
     """
-    titles = [f"  {row.label}" if row.detail else row.label for row in rows]
-    labels = max(map(len, titles))
+    labels = max(len(row.title) for row in rows)
     widths = _widths([row.cells for row in rows])
     lines: list[str] = []
     for block in _blocks(widths, labels, width):
         lines += [""] if lines else []
         lines += [
-            (" " * _GAP).join([title.ljust(labels), *(row.cells[n].rjust(widths[n]) for n in block)])
-            for title, row in zip(titles, rows, strict=True)
+            (" " * _GAP).join([row.title.ljust(labels), *(row.cells[n].rjust(widths[n]) for n in block)])
+            for row in rows
         ]
     return lines
 
@@ -53,24 +57,20 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
     lines = columns(rows)
     if width is None or max(map(len, lines)) <= width:
         return lines
-    titles = [wrap(f"  {row.label}" if row.detail else row.label, _LABEL) or [""] for row in rows]
+    titles = [wrap(row.title, _LABEL) or [""] for row in rows]
     labels = max(len(part) for title in titles for part in title)
     room = (width - labels) // max(len(rows[0].cells), 1) - _GAP
     narrow: list[Row] = []
     for title, row in zip(titles, rows, strict=True):
         parts = [_INTERVAL.fullmatch(cell) for cell in row.cells]
         rates = [part[1] if part else cell for part, cell in zip(parts, row.cells, strict=True)]
-        below = [_between(part[2], part[3], room) if part else "" for part in parts]
+        words = [f"{part[2]} to {part[3]}" if part else "" for part in parts]
+        below = [text if len(text) <= room else text.replace(" to ", str(DASH)) for text in words]
         rates = ends(rates, room) if row is rows[0] else rates
         narrow += [Row(part, [""] * len(rates)) for part in title[:-1]]
         narrow.append(Row(title[-1], rates))
         narrow += [Row("", below)] if any(below) else []
     return columns(narrow, width)
-
-
-def _between(low: str, high: str, room: int) -> str:
-    words = f"{low} to {high}"
-    return words if len(words) <= room else f"{low}{DASH}{high}"
 
 
 def ends(names: Sequence[str], room: int) -> list[str]:

@@ -5,6 +5,7 @@ Most turns are a plain sequence. These functions return nothing for them, so the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rig.displays import signs
 from rig.displays.clip import Clip
@@ -21,14 +22,11 @@ class Back:
     `call` is the earlier one's, for those who do not see the steps numbered.
     """
 
+    sign: ClassVar[Sign] = signs.BACK
     turn: int
     step: int
     parent: int
     call: Clip = NOTHING
-
-    @property
-    def sign(self) -> Sign:
-        return signs.BACK
 
     @property
     def text(self) -> str:

@@ -42,42 +42,35 @@ def refused_texts(transcripts: Iterable[Transcript]) -> Refused:
 
 
 @cache
-def _counts() -> Mapping[str, Any]:
-    text = files("rig.scoring.similarity").joinpath("error_counts.json").read_text(encoding="utf-8")
-    counts: Mapping[str, Any] = json.loads(text)
-    return counts
+def _shipped(name: str) -> Mapping[str, Any]:
+    """What was measured on labelled pairs, as the package of similarities holds it."""
+    text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
+    measured: Mapping[str, Any] = json.loads(text)
+    return measured
 
 
-@cache
-def _chosen() -> Mapping[str, float]:
-    text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
-    chosen: Mapping[str, float] = json.loads(text)["thresholds"]
-    return chosen
+def _by_kind() -> list[dict[str, Any]]:
+    return [counts for counts in _shipped("error_counts.json").values() if isinstance(counts, dict)]
 
 
 def pairs_measured() -> int:
     """On how many labelled pairs the curves are."""
-    return sum(counts["same"] + counts["different"] for counts in _by_kind().values())
+    return sum(counts["same"] + counts["different"] for counts in _by_kind())
 
 
 def threshold_plot() -> str:
     """False accepts and false rejects of all kinds of text at every threshold, with the thresholds in use."""
-    thresholds = _counts()["thresholds"]
-    kinds = _by_kind().values()
-    curves = {
-        "refused though alike": (_sums(kinds, "false_rejects"), sum(kind["same"] for kind in kinds), BAD),
-        "accepted though not": (
-            _sums(kinds, "false_accepts"),
-            sum(kind["different"] for kind in kinds),
-            GOOD,
-        ),
-    }
+    kinds = _by_kind()
     with axes(6.4, 2.8) as (figure, plot):
-        for name, (wrong, of, colour) in curves.items():
-            plot.plot(
-                thresholds, [100 * count / of for count in wrong], color=colour, label=f"{name}, % of {of}"
-            )
-        for threshold in sorted(set(_chosen().values())):
+        for name, wrong, of_all, colour in (
+            ("refused though alike", "false_rejects", "same", BAD),
+            ("accepted though not", "false_accepts", "different", GOOD),
+        ):
+            of = sum(kind[of_all] for kind in kinds)
+            shares = [100 * sum(column) / of for column in zip(*(kind[wrong] for kind in kinds), strict=True)]
+            thresholds = _shipped("error_counts.json")["thresholds"]
+            plot.plot(thresholds, shares, color=colour, label=f"{name}, % of {of}")
+        for threshold in sorted(set(_shipped("calibration.json")["thresholds"].values())):
             plot.axvline(threshold, color=MUTED, linewidth=1, linestyle=":")
         plot.set_xlim(0, 1)
         plot.set_ylim(0, 50)
@@ -102,11 +95,3 @@ def refused_plot(refused: Refused) -> str | None:
         plot.set_xlabel("below the threshold by")
         plot.set_ylabel("texts")
         return svg(figure, "how far below the threshold the texts were that were refused")
-
-
-def _by_kind() -> dict[str, dict[str, Any]]:
-    return {name: counts for name, counts in _counts().items() if isinstance(counts, dict)}
-
-
-def _sums(kinds: Iterable[Mapping[str, Any]], name: str) -> list[int]:
-    return [sum(column) for column in zip(*(kind[name] for kind in kinds), strict=True)]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from rig.displays.printable import printable
+from rig.displays.table import one_line
 from rig.paths import cache_directory
 from rig.report.svg import for_page
 
@@ -86,8 +86,5 @@ LONGEST = 28
 
 def label(text: str, longest: int = LONGEST) -> str:
     """A name for a figure: inert, and cut in the middle where it is too long."""
-    inert = printable(text).replace("\n", " ").replace("\t", " ")
-    if len(inert) <= longest:
-        return inert
-    kept = longest - 1
-    return f"{inert[: kept - kept // 2]}…{inert[-(kept // 2) :]}"
+    inert, kept = one_line(text), longest - 1
+    return inert if len(inert) <= longest else f"{inert[: kept - kept // 2]}…{inert[-(kept // 2) :]}"

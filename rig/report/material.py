@@ -55,6 +55,12 @@ class Material:
         return len(self.comparison.conversations) - len(self.shown)
 
     @property
+    def flipped(self) -> dict[tuple[str, str], str]:
+        """Whether an arm won or lost against the baseline, by its label and the conversation that flipped."""
+        pairs = self.comparison.pairs
+        return {(pair.arm, flip.conversation): flip.outcome for pair in pairs for flip in pair.flips}
+
+    @property
     def letters(self) -> tuple[str, ...]:
         """A to Z, then AA and on."""
         names = ("".join(letters) for size in count(1) for letters in product(ascii_uppercase, repeat=size))

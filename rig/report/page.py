@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,15 +18,8 @@ from markupsafe import Markup
 from rig.compare import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
 from rig.displays import signs
-from rig.displays.pages.compare_rows import (
-    cost_rows,
-    difference_rows,
-    flips_with_turns,
-    heading,
-    how_often,
-    notes,
-    quality_rows,
-)
+from rig.displays.pages import compare_rows
+from rig.displays.pages.compare_rows import flips_with_turns, how_often
 from rig.displays.pages.published import cell_text
 from rig.displays.printable import printable
 from rig.report import calibration, plots
@@ -56,11 +49,7 @@ def page(material: Material, largest: int = LARGEST) -> str:
     text = ""
     template = _environment().get_template("report.html")
     for longest in _LENGTHS:
-        views = list(
-            conversation_views(
-                material.comparison, material.transcripts, material.shown, material.letters, longest
-            )
-        )
+        views = list(conversation_views(material, longest))
         told = _environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
             transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
@@ -103,16 +92,16 @@ def _fixed(material: Material) -> dict[str, Any]:
         "letters": letters,
         "left_out": material.left_out,
         "blocks": _blocks,
-        "heading": heading(comparison),
-        "notes": notes(comparison),
-        "quality": quality_rows(comparison),
-        "costs": cost_rows(comparison.arms),
+        "heading": compare_rows.heading(comparison),
+        "notes": compare_rows.notes(comparison),
+        "quality": compare_rows.quality_rows(comparison),
+        "costs": compare_rows.cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
         "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
         "what": WHAT,
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
-        "differences": difference_rows(comparison) if comparison.pairs else [],
+        "differences": compare_rows.difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
             (letter, pair, list(_flips(pair, material)))
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
@@ -140,13 +129,9 @@ def _fixed(material: Material) -> dict[str, Any]:
 
 def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
     """How green each cell of a row is, from 0 to 10, and what stands in it."""
-    return [
-        (
-            None if share.rate is None else round(10 * share.rate),
-            f"{share.part}/{share.whole}" if share.whole else "-",
-        )
-        for share in shares
-    ]
+    greens = (None if share.rate is None else round(10 * share.rate) for share in shares)
+    texts = (f"{share.part}/{share.whole}" if share.whole else "-" for share in shares)
+    return list(zip(greens, texts, strict=True))
 
 
 def _flips(pair: ArmPair, material: Material) -> Iterator[FlipView]:
@@ -170,17 +155,12 @@ def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
 
 def _settings(comparison: Comparison) -> dict[str, list[str]]:
     """What was set, by name; the values of all arms where they are not the same, else one."""
-    names = dict.fromkeys(name for arm in comparison.arms for name in arm.fingerprint)
     rows = {}
-    for name in names:
-        values = [_shown(arm.fingerprint, name) for arm in comparison.arms]
+    for name in dict.fromkeys(name for arm in comparison.arms for name in arm.fingerprint):
+        stored = (arm.fingerprint.get(name) for arm in comparison.arms)
+        values = ["-" if value is None else str(value) for value in stored]
         rows[name] = values[:1] if len(set(values)) == 1 else values
     return rows
-
-
-def _shown(fingerprint: Mapping[str, Any], name: str) -> str:
-    value = fingerprint.get(name)
-    return "-" if value is None else str(value)
 
 
 def _title(comparison: Comparison) -> str:

@@ -1,6 +1,7 @@
 """The plots of a report: rates and differences with intervals, quality against cost, kinds of error."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rig.compare import ArmResult, Comparison, Estimate
 from rig.displays.table import distinct
@@ -41,13 +42,8 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
             if difference.detectable is not None:
                 wide = scale * difference.detectable
                 plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND)
-            _point(
-                plot,
-                metric,
-                Estimate(difference.value, difference.low, difference.high),
-                place,
-                arm_colour(place + 1),
-            )
+            estimate = Estimate(difference.value, difference.low, difference.high)
+            _point(plot, metric, estimate, place, arm_colour(place + 1))
             ends = (difference.value, difference.low, difference.high, difference.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
         plot.axvline(0, color=MUTED, linewidth=1)
@@ -73,29 +69,23 @@ COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
 def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
     """The judged metric against one of the `COSTS`; None if fewer than two arms have one."""
     metric = comparison.metric
-    points_of_arms = [
-        (place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)
-    ]
-    points = [
-        (place, at, rate)
-        for place, at, rate in points_of_arms
-        if at is not None and rate.value is not None and rate.low is not None and rate.high is not None
-    ]
+    points: list[tuple[int, float, Sequence[float]]] = []
+    for place, arm in enumerate(comparison.arms):
+        at, rate = COSTS[cost](arm), arm.rates[metric.name]
+        ends = [metric.scale * end for end in (rate.value, rate.low, rate.high) if end is not None]
+        if at is not None and len(ends) == 3:
+            points.append((place, at, ends))
     if len(points) < 2:
         return None
     with axes(_WIDTH / 2, 2.6) as (figure, plot):
-        for place, at, rate in points:
-            value, low, high = (metric.scale * (end or 0.0) for end in (rate.value, rate.low, rate.high))
-            colour = arm_colour(place)
-            plot.plot([at, at], [low, high], color=colour, linewidth=1.2, alpha=0.6)
-            plot.plot([at], [value], "o", color=colour, markersize=6)
+        for place, at, (value, *ends) in points:
+            plot.plot([at, at], ends, color=arm_colour(place), linewidth=1.2, alpha=0.6)
+            plot.plot([at], [value], "o", color=arm_colour(place), markersize=6)
         _axis(metric, plot.set_ylim, plot.set_yticks)
         widest = 1.15 * max(at for _, at, _ in points) or 1.0
         plot.set_xlim(0, widest)
         low, high = plot.get_ylim()
-        for at, value, near in _beside(
-            [(p, a, metric.scale * (r.value or 0.0)) for p, a, r in points], widest, high - low
-        ):
+        for at, value, near in _beside([(n, at, ends[0]) for n, at, ends in points], widest, high - low):
             names = " ".join(letters[place] for place in near[:_NAMED]) + (" …" if near[_NAMED:] else "")
             plot.annotate(names, (at, value), (5, 4), textcoords="offset points", color=INK)
         plot.grid()
@@ -153,13 +143,12 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
         return svg(figure, f"{of} by kind for each arm")
 
 
-def _point(plot: object, metric: Metric, rate: Estimate, place: int, colour: str) -> None:
-    if rate.value is None:
-        return
-    if rate.low is not None and rate.high is not None:
+def _point(plot: Any, metric: Metric, rate: Estimate, place: int, colour: str) -> None:
+    if rate.value is not None and rate.low is not None and rate.high is not None:
         ends = [metric.scale * rate.low, metric.scale * rate.high]
-        plot.plot(ends, [place, place], color=colour, linewidth=2)  # type: ignore[attr-defined]
-    plot.plot([metric.scale * rate.value], [place], "o", color=colour, markersize=7)  # type: ignore[attr-defined]
+        plot.plot(ends, [place, place], color=colour, linewidth=2)
+    if rate.value is not None:
+        plot.plot([metric.scale * rate.value], [place], "o", color=colour, markersize=7)
 
 
 def _axis(metric: Metric, limits: Callable[..., object], ticks: Callable[..., object]) -> None:

@@ -14,8 +14,11 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
     `colours` become variables of the page, by their names. Raises ParseError if it is not an SVG.
     """
     root = ElementTree.fromstring(drawn)
+    # HTML knows the elements of SVG, and what `href` is in them: none needs a namespace.
     for element in [*root.iter()]:
-        _without_namespaces(element)
+        element.tag = element.tag.rpartition("}")[2]
+        for name in [*element.attrib]:
+            element.attrib[name.rpartition("}")[2]] = element.attrib.pop(name)
     for metadata in root.findall("metadata"):
         root.remove(metadata)
     used = set(_referred(root))
@@ -30,17 +33,6 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         "aria-label": title,
     }
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _without_namespaces(element: Element) -> None:
-    """HTML knows the elements of SVG, and what `href` is in them."""
-    element.tag = _local(element.tag)
-    for name in [*element.attrib]:
-        element.attrib[_local(name)] = element.attrib.pop(name)
-
-
-def _local(name: str) -> str:
-    return name.rpartition("}")[2]
 
 
 def _referred(root: Element) -> Iterator[str]:

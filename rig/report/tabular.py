@@ -8,15 +8,8 @@ from rig.compare import ArmPair
 from rig.compare.groups import WHAT
 from rig.displays import table
 from rig.displays.clip import cut_json
-from rig.displays.pages.compare_rows import (
-    cost_rows,
-    difference_rows,
-    flips_with_turns,
-    heading,
-    how_often,
-    notes,
-    quality_rows,
-)
+from rig.displays.pages import compare_rows
+from rig.displays.pages.compare_rows import flips_with_turns, how_often
 from rig.displays.pages.published import tables_markdown
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.table import Row, inert, one_line
@@ -34,18 +27,15 @@ def markdown(material: Material) -> str:
     """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
-    opening = [*heading(comparison), *notes(comparison)]
+    opening = [*compare_rows.heading(comparison), *compare_rows.notes(comparison)]
     parts = ["# Report", "\n".join(f"- {inert(line)}" for line in opening)]
     if comparison.pairs:
         parts.append("## Verdicts")
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
-        parts.append(
-            _table(
-                "points more or less", [pair.arm for pair in comparison.pairs], difference_rows(comparison)
-            )
-        )
-    parts += ["## Quality", _table("", names, quality_rows(comparison))]
-    parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
+        differences = compare_rows.difference_rows(comparison)
+        parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
+    parts += ["## Quality", _table("", names, compare_rows.quality_rows(comparison))]
+    parts += ["## Cost", _table("", names, compare_rows.cost_rows(comparison.arms))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]
     for group in material.groups:
@@ -101,9 +91,7 @@ def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], in
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:
     comparison = material.comparison
-    flipped = {
-        (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips
-    }
+    flipped = material.flipped
     micro = [metric for metric in comparison.metrics if metric.denominator != TASKS]
     for arm in comparison.arms:
         for conversation in arm.conversations:
@@ -125,12 +113,10 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
 def _flips(pair: ArmPair) -> str:
     lines = []
     for flip, turns in flips_with_turns(pair):
-        is_turn = flip.turn is not None
+        outcome, often = (flip.outcome, how_often(flip)) if flip.turn is None else ("alike", "")
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
-        outcome = "alike" if is_turn else flip.outcome
-        commands = "".join(f"\n  {_code(command)}" for command in flip.commands)
-        line = f"- {outcome} {inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
-        lines.append(f"{line}{': ' if of_it else ''}{of_it}{commands}")
+        lines.append(f"- {outcome} {inert(flip.conversation)}{often}{': ' if of_it else ''}{of_it}")
+        lines += [f"  {_code(command)}" for command in flip.commands]
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from rig.displays.steps import (
     Called,
     Ended,
     Failed,
+    Lengths,
     Replied,
     StepView,
     ended,
@@ -215,7 +216,7 @@ def test_arguments_of_any_kind_can_be_shown(arguments: object) -> None:
 
 
 def test_what_is_expected_comes_with_what_it_gives() -> None:
-    call, given = expected(3, 1, REFUSED, 200)
+    call, given, _ = expected(3, 1, REFUSED, Lengths.of(200))
     assert (call.place, given.text.text, given.sign) == ((3, 1), "There is no such user.", signs.REFUSED)
     assert [(name.text, value.text) for name, value in call.pairs] == [("time", '"09:00:00"')]
     assert CallPlace(3, 1) == (3, 1)

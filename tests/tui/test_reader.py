@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import Scripted, replied
+from rig.rescore import effects_of
 from tui.live.blocks import plain
 from tui.stored.reader import Reader, View
 from tui.stored.record import Record, read_columns, read_record
@@ -39,7 +40,10 @@ def record(store: Path, arm: int = 1, conversation: str = "alarms") -> Record:
 
 def reader(store: Path, turn: int | None = None, step: int | None = None) -> Reader:
     found = Reader(record(store))
-    found.know(effects=found.record.effects(), others=list(read_columns(store, found.record)))
+    found.know(
+        effects=effects_of(found.record.run, found.record.transcript),
+        others=list(read_columns(store, found.record)),
+    )
     if turn is not None:
         found.move_to(next(n for n, row in enumerate(found.rows) if (row.turn, row.step) == (turn, step)))
     return found

@@ -59,7 +59,7 @@ def test_all_of_them_are_there_when_everything_is_asked_for() -> None:
     transcript = Transcript()
     for step in range(4):
         make(transcript, step)
-    assert shown(transcript, FORM.of(True)).count("AddAlarm") == 4
+    assert shown(transcript, FORM._replace(full=True)).count("AddAlarm") == 4
 
 
 def test_one_that_is_judged_again_is_told_again() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tui.live.state
 from rig.calls import Call, ExecutedCall, Outcome
+from rig.displays.steps import Called, Ended, Judged, Replied, Said, TurnHeading
 from rig.events import (
     ArmFinished,
     CallJudged,
@@ -29,7 +30,7 @@ from rig.store import Cell
 from rig.verdicts import Difference, Verdict
 from tui.live.feed import Feed
 from tui.live.state import ConversationState, RunState, Status, StoredBefore
-from tui.live.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
+from tui.live.transcript import Draft, Remark
 
 
 def folded(events: list[Any]) -> RunState:
@@ -52,7 +53,7 @@ def check(state: RunState) -> None:
         assert (one.status is Status.WAITING) <= (not entries or isinstance(entries[-1], Remark))
         assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
         assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
-        assert {e.position for turn in one.expected for e in turn} >= one.matched
+        assert {e.place for turn in one.expected for e in turn} >= one.matched
 
 
 def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> None:
@@ -178,7 +179,7 @@ def test_a_transcript_tells_what_was_said_and_done(whole_run: list[Event]) -> No
 
 def test_session_tokens_are_not_shown(mid_run: list[Event]) -> None:
     conversation = folded(mid_run).conversations[Where(0, "AddAlarm-easy")]
-    assert [name.text for name, _ in conversation.expected[0][0].arguments] == ["time"]
+    assert [name.text for name, _ in conversation.expected[0][0].call.pairs] == ["time"]
 
 
 def test_a_draft_gives_way_to_the_prediction() -> None:
@@ -267,7 +268,7 @@ def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) ->
         Cell(0, run.names[4], 0, 3, 0),
     )
     state = folded([*run.events, StoredBefore(cells)])
-    assert [one.status.value for one in state.conversations.values()] == [
+    assert [one.status.value.word for one in state.conversations.values()] == [
         *("success", "failed", "error", "waiting", "waiting")
     ]
     assert state.failures == 2

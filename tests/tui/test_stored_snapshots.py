@@ -59,7 +59,7 @@ def store(folder: Path) -> Path:
 
 @pytest.fixture
 def snap(snap_compare: Any) -> Callable[..., None]:
-    """Compares a picture of a screen once it shows `wait` and `keys` were pressed."""
+    """Compares a picture of a screen once it shows `wait`, and `until` holds after `keys` were pressed."""
 
     def compare(
         screen: RigScreen[None],
@@ -67,6 +67,7 @@ def snap(snap_compare: Any) -> Callable[..., None]:
         wait: str,
         size: tuple[int, int] = (100, 30),
         theme: str = "rig-dark",
+        until: Callable[[], object] = lambda: True,
     ) -> None:
         app = RigApp(screen)
 
@@ -75,17 +76,30 @@ def snap(snap_compare: Any) -> Callable[..., None]:
                 lambda: text in "\n".join(plain(widget.lines) for widget in app.screen.query(Lines))
             )
 
+        def look() -> tuple[object, ...]:
+            widgets = app.screen.query(Lines)
+            return tuple((one.region, one.scroll_offset, plain(one.lines)) for one in widgets)
+
+        async def settled(pilot: Pilot[Any]) -> None:
+            """Wait until what is seen stays the same for several looks, however slow the machine is."""
+            looks: list[object] = []
+            while len(looks) < 5 or len(set(looks[-5:])) > 1:
+                await asyncio.sleep(0.02)
+                await pilot.pause()
+                looks.append(look())
+
         async def run_before(pilot: Pilot[Any]) -> None:
             app.theme = theme
             await shows(wait)
+            await settled(pilot)
             if isinstance(screen, ConversationScreen):
                 while screen.reader is None or screen.reader.effects is None:
                     await asyncio.sleep(0.02)
             for key in keys:
                 await pilot.press(key)
                 await pilot.pause()
-            await asyncio.sleep(0.1)
-            await pilot.pause()
+            await eventually(until)
+            await settled(pilot)
 
         assert snap_compare(app, terminal_size=size, run_before=run_before)
 
@@ -157,7 +171,8 @@ def test_runs(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> 
     with closing(sqlite3.connect(store)) as database, database:
         database.execute("UPDATE runs SET finished = NULL WHERE id = 'aaaaa'")
     stored_runs.stand_still(store)
-    snap(RunsScreen(store), "j", "space", wait="abcde", size=size)
+    screen = RunsScreen(store)
+    snap(screen, "j", "space", wait="abcde", size=size, until=lambda: screen.run_list.marked)
 
 
 def test_a_filter_being_written(snap: Callable[..., None], store: Path) -> None:

@@ -10,9 +10,8 @@ from rich.cells import cell_len
 
 from rig.displays.clip import clip, clip_json
 from tui.text.flow import Flow, wrap
-from tui.text.inert import inert, inert_line
 from tui.text.json_tint import JsonTint, tint_json
-from tui.text.lines import Tint, fit, spread, width_of
+from tui.text.lines import Tint, fit, inert, inert_line, spread, width_of
 
 anything = st.text(st.characters(exclude_categories=()), max_size=300)
 

@@ -1,11 +1,10 @@
 """How each entry of a transcript looks: a label in the margin and wrapped lines beside it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from rig.displays import signs
-from rig.displays.clip import Clip, more
+from rig.displays.clip import Clip
 from rig.displays.signs import Sign
 from rig.displays.steps import (
     Called,
@@ -25,24 +24,19 @@ from rig.words import counted
 from tui.live.transcript import Draft, Entry, Remark, Repeated
 from tui.text.bars import progress
 from tui.text.flow import Flow, wrap
-from tui.text.inert import inert, inert_line
-from tui.text.json_tint import JsonTint, tint_json
-from tui.text.lines import BLANK, Line, Span, Tint
+from tui.text.json_tint import JsonTint
+from tui.text.lines import BLANK, READABLE, WORDS_FROM, Line, Span, Tint, inert, inert_line, labelled
+from tui.text.page_writer import json_spans, line_spans, rest_of, word_spans
 
-READABLE = 110
-"""Cells beyond which a line of text is no longer pleasant to read."""
 RESPONSE_LINES = 3
 CALL_LINES = 12
 THOUGHT_LINES = 1
 READING_BAR = 10
 READING = 56
 """Cells from which a bar tells how much of a prompt is read."""
-_WORDS_FROM = 44
-"""Cells from which labels are words; in less, their first sign has to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How entries are laid out: in `width` cells, of a conversation of `turns` turns (0: unknown).
 
     `full` shows all that is kept of calls and responses, not only their beginnings.
@@ -52,24 +46,15 @@ class Form:
     turns: int = 0
     full: bool = False
 
-    def of(self, full: bool) -> "Form":
-        """The same form, of something that is shown in full or not."""
-        return self if full == self.full else replace(self, full=full)
-
     @property
     def margin(self) -> int:
         """Cells of the label column."""
-        return 13 if self.width >= _WORDS_FROM else 3
+        return 13 if self.width >= WORDS_FROM else 3
 
     @property
     def text(self) -> int:
         """Cells for text beside the margin."""
         return max(min(self.width - self.margin - 2, READABLE), 8)
-
-
-def block(entry: Entry, form: Form) -> list[Line]:
-    """The lines of a complete entry."""
-    return _BLOCKS[type(entry)](entry, form)
 
 
 class DraftBlock:
@@ -99,7 +84,7 @@ class DraftBlock:
         if not self.draft.tokens:
             return _beside(signs.MODEL, [self._reading()], self._form)
         if self.draft.omitted:
-            lines.append(tuple(_omitted(self.draft.omitted)))
+            lines.append(tuple(rest_of(Clip("", self.draft.omitted))))
         lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
         return _beside(signs.MODEL, lines, self._form)
 
@@ -113,31 +98,34 @@ class DraftBlock:
         return (words, ("  ", Tint.PLAIN), *progress(read, prompt, READING_BAR), amount)
 
 
-def _beside(label: Sign | None, lines: Sequence[Line], form: Form) -> list[Line]:
-    """Lines with a label in the margin of the first."""
-    margin: Span = (" " * form.margin, Tint.PLAIN)
-    head: Line = (margin,)
-    if label is not None:
-        sign = label.label if form.margin > 3 else label.sign
-        gap = " " * (form.margin - 1 - len(sign))
-        head = ((" ", Tint.PLAIN), (sign, Tint(label.tint)), (gap, Tint.PLAIN))
-    return [(*((margin,) if number else head), *line) for number, line in enumerate(lines)]
+def _beside(label: Sign | None, lines: Iterable[Line], form: Form) -> list[Line]:
+    """Lines with a sign in the margin of the first."""
+    if label is None:
+        return labelled((), form.margin, lines)
+    word = label.label if form.margin > 3 else label.sign
+    return labelled([(" ", Tint.PLAIN), (word, Tint(label.tint))], form.margin, lines)
 
 
-def _omitted(characters: int) -> list[Span]:
-    return [(more(characters), Tint.MUTED)] if characters else []
-
-
-def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
-    """The text shortened to about this many lines, and how many characters are left out."""
+def _shortened(text: Clip, lines: int, form: Form) -> Clip:
+    """The text on one line, shortened to about this many lines of the view."""
     line = inert_line(text.text)
     if not form.full and len(line) > lines * form.text:
         line = line[: max(lines * form.text - 32, form.text)]
-    return line, max(len(text.text) - len(line), 0) + text.omitted
+    return Clip(line, max(len(text.text) - len(line), 0) + text.omitted)
 
 
-def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
-    return wrap([(inert(text.text), tint), *_omitted(text.omitted)], form.text)
+def block(entry: Entry, form: Form) -> list[Line]:
+    """The lines of a complete entry."""
+    if isinstance(entry, TurnHeading):
+        return _turn_heading(entry, form)
+    if isinstance(entry, Repeated) and form.full:
+        return [line for part in entry.entries for line in block(part, form)]
+    paragraphs = _verdict(entry, form) if isinstance(entry, Judged) else _paragraphs(entry, form)
+    lines = [line for spans in paragraphs for line in wrap(spans, form.text)]
+    if isinstance(entry, Judged) and not entry.match:
+        lines += [line for difference in entry.differences for line in _difference(difference, form.text)]
+    gap = [BLANK] if isinstance(entry, Back | Ended) else []
+    return [*gap, *_beside(getattr(entry, "sign", None), lines or [BLANK], form)]
 
 
 def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
@@ -147,105 +135,51 @@ def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
     return [heading] if entry.number == 1 else [BLANK, heading]
 
 
-def _said(entry: Said, form: Form) -> list[Line]:
-    return _beside(signs.USER, _words(entry.text, Tint.STRONG, form), form)
+def _paragraphs(entry: Entry, form: Form) -> list[list[Span]]:
+    match entry:
+        case Said():
+            return [[(inert(entry.text.text), Tint.STRONG), *rest_of(entry.text)]]
+        case Back():
+            return [[(inert_line(entry.text), Tint.MUTED)]]
+        case Thought():
+            text = line_spans(_shortened(entry.text, THOUGHT_LINES, form), Tint.MUTED)
+            return [[(f"{entry.words} ", Tint.MUTED), *text]]
+        case Called():
+            arguments = json_spans(_shortened(entry.arguments, CALL_LINES, form))
+            return [[(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]]
+        case Returned():
+            return [line_spans(_shortened(entry.text, RESPONSE_LINES, form), Tint(entry.sign.tint))]
+        case Replied():
+            return [word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)]
+        case Failed():
+            kind, colon, detail = inert_line(entry.why).partition(":")
+            raw = [line_spans(_shortened(entry.raw, CALL_LINES, form), Tint.MUTED)]
+            return [[(kind, Tint.ERROR), (colon + detail, Tint.PLAIN)], *(raw if entry.raw.text else [])]
+        case Ended():
+            return [[(entry.text, Tint.PLAIN)]]
+        case Remark():
+            return [[(inert(entry.text), Tint.MUTED)]]
+        case Repeated():
+            return [[(again(entry.times), Tint.MUTED)]]
+        case _:
+            return []
 
 
-def _back(entry: Back, form: Form) -> list[Line]:
-    return [BLANK, *_beside(entry.sign, wrap([(inert_line(entry.text), Tint.MUTED)], form.text), form)]
-
-
-def _thought(entry: Thought, form: Form) -> list[Line]:
-    text, omitted = _shortened(entry.text, THOUGHT_LINES, form)
-    spans = [(f"{entry.words} ", Tint.MUTED), (text, Tint.MUTED), *_omitted(omitted)]
-    return _beside(entry.sign, wrap(spans, form.text), form)
-
-
-def _called(entry: Called, form: Form) -> list[Line]:
-    name: Span = (inert_line(entry.name.text), Tint.CALL)
-    arguments, omitted = _shortened(entry.arguments, CALL_LINES, form)
-    spans = [name, (" ", Tint.PLAIN), *tint_json(arguments), *_omitted(omitted)]
-    return _beside(entry.sign, wrap(spans, form.text), form)
-
-
-def _returned(entry: Returned, form: Form) -> list[Line]:
-    text, omitted = _shortened(entry.text, RESPONSE_LINES, form)
-    return _beside(entry.sign, wrap([(text, Tint(entry.sign.tint)), *_omitted(omitted)], form.text), form)
-
-
-def _judged(entry: Judged, form: Form) -> list[Line]:
-    lines: list[Line] = []
-    if entry.said:
-        lines = wrap([(entry.said, Tint.MUTED if entry.match else Tint.FAILURE)], form.text)
-    if not entry.match:
-        lines += _reasons(entry, form)
-    return _beside(entry.sign, lines or [BLANK], form)
-
-
-def _reasons(entry: Judged, form: Form) -> list[Line]:
-    if entry.differences:
-        return [line for difference in entry.differences for line in _difference(difference, form.text)]
-    reason = entry.reason
-    return wrap([(inert_line(reason.text), Tint.PLAIN), *_omitted(reason.omitted)], form.text)
+def _verdict(entry: Judged, form: Form) -> list[list[Span]]:
+    words = [[(entry.said, Tint.MUTED if entry.match else Tint.FAILURE)]] if entry.said else []
+    return words if entry.match or entry.differences else [*words, line_spans(entry.reason)]
 
 
 def _difference(difference: Differing, width: int) -> list[Line]:
     if difference.instead:
         return wrap([(difference.instead, Tint.PLAIN)], width)
-    what, why = difference.what, difference.why
+    why = difference.why
     more_of_it: list[Span] = [(f"  {inert_line(why)}", Tint.MUTED)] if why else []
-    head = wrap([(inert_line(what.text), Tint.KEY), *_omitted(what.omitted), *more_of_it], width)
+    head = wrap([*line_spans(difference.what, Tint.KEY), *more_of_it], width)
     labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
     for label, value in zip(labels, (difference.expected, difference.got), strict=True):
-        spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]
-        for number, line in enumerate(wrap(spans, width - len(label))):
-            head.append(((" " * len(label) if number else label, Tint.MUTED), *line))
+        head += labelled([(label, Tint.MUTED)], len(label), wrap(json_spans(value), width - len(label)))
     return head
-
-
-def _replied(entry: Replied, form: Form) -> list[Line]:
-    if not entry.text.text:
-        return _beside(entry.sign, [(("(empty)", Tint.MUTED),)], form)
-    return _beside(entry.sign, _words(entry.text, Tint.PLAIN, form), form)
-
-
-def _failed(entry: Failed, form: Form) -> list[Line]:
-    kind, _, detail = inert_line(entry.why).partition(":")
-    lines = wrap([(kind, Tint.ERROR), (f":{detail}" if detail else "", Tint.PLAIN)], form.text)
-    if entry.raw.text:
-        raw, omitted = _shortened(entry.raw, CALL_LINES, form)
-        lines += wrap([(raw, Tint.MUTED), *_omitted(omitted)], form.text)
-    return _beside(entry.sign, lines, form)
-
-
-def _ended(entry: Ended, form: Form) -> list[Line]:
-    return [BLANK, *_beside(entry.sign, wrap([(entry.text, Tint.PLAIN)], form.text), form)]
-
-
-def _remark(entry: Remark, form: Form) -> list[Line]:
-    return _beside(None, wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
-
-
-def _repeated(entry: Repeated, form: Form) -> list[Line]:
-    if form.full:
-        return [line for part in entry.entries for line in block(part, form)]
-    return _beside(None, wrap([(again(entry.times), Tint.MUTED)], form.text), form)
-
-
-_BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
-    TurnHeading: _turn_heading,
-    Said: _said,
-    Back: _back,
-    Thought: _thought,
-    Called: _called,
-    Returned: _returned,
-    Judged: _judged,
-    Replied: _replied,
-    Failed: _failed,
-    Ended: _ended,
-    Remark: _remark,
-    Repeated: _repeated,
-}
 
 
 def plain(lines: Iterable[Line]) -> str:

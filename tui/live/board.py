@@ -1,6 +1,6 @@
 """Which conversations are listed, and in which order: rows are conversations, columns are arms."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -29,16 +29,6 @@ class Row(NamedTuple):
         return Where(arm, self.conversation, self.repeat)
 
 
-class _Order(NamedTuple):
-    """Which conversation comes before which: row by row, and arm by arm in a row."""
-
-    row: int
-    arm: int
-
-
-_BEFORE_ALL = _Order(-1, 0)
-
-
 class Board:
     """The rows of a run in sight. They are only arranged again when the run's `changes` ask for it."""
 
@@ -64,11 +54,6 @@ class Board:
             self._arrange()
         return self._rows
 
-    @property
-    def filters(self) -> list[Filter]:
-        """The filters that mean something here."""
-        return [choice for choice in Filter if choice is not Filter.DIFFERING or len(self._state.arms) > 1]
-
     def short(self, row: Row) -> str:
         """A row's name without the ending of all."""
         return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
@@ -79,8 +64,8 @@ class Board:
         return max((len(self.short(row)) for row in self.rows), default=0)
 
     def next_filter(self) -> None:
-        """Change to the next filter, in a circle."""
-        filters = self.filters
+        """Change to the next filter that means something here, in a circle."""
+        filters = [choice for choice in Filter if choice is not Filter.DIFFERING or len(self._state.arms) > 1]
         self.filter = filters[(filters.index(self.filter) + 1) % len(filters)]
 
     def place(self, where: Where | None) -> int | None:
@@ -105,32 +90,28 @@ class Board:
 
     def next_failure(self, where: Where | None, step: int) -> Where | None:
         """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
-        failed = [cell.where for cell in self._in_order() if cell.failed]
-        if not failed:
-            return None
-        if where in failed:
-            return failed[(failed.index(where) + step) % len(failed)]
-        after = [place for place in failed if self._order(place) > self._order(where)]
-        before = [place for place in failed if self._order(place) < self._order(where)]
-        return (after or failed)[0] if step > 0 else (before or failed)[-1]
+        failed = [cell.where for row in self.rows for cell in self.cells(row) if cell.failed]
+        here = self._order(where)
+        if step > 0:
+            ahead = [place for place in failed if self._order(place) > here]
+        else:
+            ahead = [place for place in reversed(failed) if self._order(place) < here]
+        around = failed[:1] if step > 0 else failed[-1:]
+        return next(iter([*ahead, *around]), None)
 
-    def _in_order(self) -> Iterator[ConversationState]:
-        for row in self.rows:
-            yield from self.cells(row)
-
-    def _order(self, where: Where | None) -> _Order:
+    def _order(self, where: Where | None) -> tuple[int, int]:
+        """By row and arm; what is not in sight is before all."""
         place = self.place(where)
-        return _BEFORE_ALL if where is None or place is None else _Order(place, where.arm)
+        return (-1, 0) if where is None or place is None else (place, where.arm)
 
     def _arrange(self) -> None:
-        rows = list(
-            dict.fromkeys(
-                Row(conversation.conversation, conversation.repeat)
-                for conversation in self._state.conversations
-            )
-        )
+        everywhere = (Row(where.conversation, where.repeat) for where in self._state.conversations)
+        rows = list(dict.fromkeys(everywhere))
         self.total = len(rows)
-        self.ending = _common_ending([row.conversation for row in rows])
+        parts = [row.conversation.rpartition("-") for row in rows]
+        endings = {ending for beginning, _, ending in parts if beginning}
+        is_common = len(rows) > 1 and len(endings) == 1 and all(dash for _, dash, _ in parts)
+        self.ending = endings.pop() if is_common else ""
         self.differing = frozenset(row for row in rows if differ(self.cells(row), self._state.declaration))
         kept = [row for row in rows if self._passes(row)]
         if self.differing_first:
@@ -150,20 +131,10 @@ class Board:
                 return row in self.differing
 
 
-def _common_ending(names: Sequence[str]) -> str:
-    endings = {name.rpartition("-")[2] for name in names if name.rpartition("-")[0]}
-    is_common = len(names) > 1 and len(endings) == 1 and all("-" in name for name in names)
-    return endings.pop() if is_common else ""
-
-
 def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool:
     """Whether the arms that are through with a conversation came to different results.
 
     Results are the same when success is, and all that is said about how it went.
     """
-    results = {
-        (declaration.succeeded(cell.counts), declaration.text(cell.counts))
-        for cell in cells
-        if cell.counts is not None
-    }
-    return len(results) > 1
+    scored = (cell.counts for cell in cells if cell.counts is not None)
+    return len({(declaration.succeeded(counts), declaration.text(counts)) for counts in scored}) > 1

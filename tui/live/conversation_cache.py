@@ -41,15 +41,11 @@ class ConversationCache:
         self._failed: dict[Where, str] = {}
         self._wanted: set[Where] = set()
 
-    def get(self, where: Where) -> ConversationState | None:
-        """The conversation, if it has been read."""
+    def get(self, where: Where) -> ConversationState | str | None:
+        """The conversation if it has been read, or why it could not be."""
         if where in self._read:
             self._read.move_to_end(where)
-        return self._read.get(where)
-
-    def failure(self, where: Where) -> str | None:
-        """Why it could not be read."""
-        return self._failed.get(where)
+        return self._failed.get(where) or self._read.get(where)
 
     def want(self, where: Where) -> bool:
         """Note that it is wanted; whether somebody should begin to read it now."""
@@ -73,6 +69,5 @@ def turn_events(where: Where, transcript: Transcript, turn: int) -> Iterator[Eve
 
     There are no pieces of text among them: a prediction has it whole.
     """
-    for moment in turn_moments(where, transcript.conversation, transcript.turns[turn]):
-        if not isinstance(moment.event, PieceGenerated):
-            yield moment.event
+    moments = turn_moments(where, transcript.conversation, transcript.turns[turn])
+    return (moment.event for moment in moments if not isinstance(moment.event, PieceGenerated))

@@ -2,26 +2,12 @@
 
 from rig.displays import signs
 from rig.displays.signs import Sign
-from tui.live.state import ConversationState, Status
+from tui.live.state import ConversationState
 from tui.text.lines import Span, Tint
 
-_SIGNS = {
-    Status.WAITING: signs.WAITING,
-    Status.RUNNING: signs.RUNNING,
-    Status.SUCCESS: signs.SUCCESS,
-    Status.FAILED: signs.FAILED,
-    Status.ERROR: signs.ERROR,
-    Status.SKIPPED: signs.SKIPPED,
-}
-
 IN_ORDER = (
-    signs.SUCCESS,
-    signs.FAILED,
-    signs.INCORRECT,
-    signs.ERROR,
-    signs.SKIPPED,
-    signs.RUNNING,
-    signs.WAITING,
+    *(signs.SUCCESS, signs.FAILED, signs.INCORRECT, signs.ERROR),
+    *(signs.SKIPPED, signs.RUNNING, signs.WAITING),
 )
 """All signs of conversations, what is over before what is not."""
 
@@ -32,7 +18,7 @@ SIGNS = tuple((sign.glyph, signs.SAID.get(sign, sign.word)) for sign in IN_ORDER
 def sign_of(conversation: ConversationState) -> Sign:
     """How a conversation stands; of what made it fail, what is worst."""
     incorrect = conversation.failed and conversation.incorrect_actions
-    return signs.INCORRECT if incorrect else _SIGNS[conversation.status]
+    return signs.INCORRECT if incorrect else conversation.status.value
 
 
 def cell(conversation: ConversationState) -> Span:

@@ -14,19 +14,14 @@ from tui.live.transcript import Draft
 
 
 class LiveRun:
-    """Events of a run come in by `feed` and add up to `state`.
+    """Events of a run come in by `feed` and add up to `state`; `control` steers what sends them.
 
-    `control` steers what sends them; None if nothing can be steered. `ours` is whether the run goes on in
-    this process, so that leaving the view asks what is to become of it, and the view ends with it.
+    `ours` is whether the run goes on in this process, so that leaving the view asks what is to become of it,
+    and the view ends with it.
     """
 
     def __init__(
-        self,
-        feed: Feed,
-        control: Control | None = None,
-        *,
-        ours: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        self, feed: Feed, control: Control, *, ours: bool = True, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.feed = feed
         self.control = control
@@ -34,9 +29,8 @@ class LiveRun:
         self.state = RunState()
         self.progress = Progress(lambda: clock() - self._held_s)
         self._now = clock
-        self._looked = clock()
+        self._looked = self._began = clock()
         self._held_s = 0.0
-        self._began = clock()
         self._ended: float | None = None
         self._rate = TokenRate()
 
@@ -56,36 +50,31 @@ class LiveRun:
         return True
 
     @property
-    def stopping(self) -> bool:
-        """Whether somebody asked the run to stop."""
-        return self.control is not None and self.control.is_stopped
-
-    @property
     def paused(self) -> bool:
         """Whether the run waits, or will wait before its next turn."""
-        return not self.over and self.control is not None and self.control.is_paused
+        return not self.over and self.control.is_paused
 
     @property
     def can_be_steered(self) -> bool:
         """Whether pausing, stopping and skipping still mean something."""
-        return self.control is not None and not self.over and not self.stopping
+        return not (self.over or self.control.is_stopped)
 
     @property
     def question(self) -> PersonAsked | None:
         """What a person is asked just now."""
-        return self.control.question if self.control is not None and not self.stopping else None
+        return None if self.control.is_stopped else self.control.question
 
     def answer(self, text: str) -> bool:
         """Say what a person was asked for; whether anybody was asked."""
         asked = self.question is not None
-        if asked and self.control is not None:
+        if asked:
             self.control.answer(text)
         return asked
 
     @property
     def broke_off(self) -> bool:
         """Whether the run is over and something of it is left to be done."""
-        return self.over and (self.stopping or not self.state.finished)
+        return self.over and (self.control.is_stopped or not self.state.finished)
 
     @property
     def elapsed_s(self) -> float:
@@ -102,7 +91,7 @@ class LiveRun:
         """What the run is doing, in a word or two; empty when it does the usual."""
         if self.over:
             return "interrupted" if self.state.interrupted or not self.state.finished else "finished"
-        if self.stopping:
+        if self.control.is_stopped:
             return "stopping"
         if self.paused:
             return "pausing" if self.state.playing else "paused"
@@ -112,9 +101,11 @@ class LiveRun:
         """Tokens a second of what is being written in a conversation; None if nothing is."""
         conversation = self.state.conversations.get(where) if where else None
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
-        draft = entries[-1] if entries and isinstance(entries[-1], Draft) else None
-        step = StepPlace(draft.turn, draft.step) if draft and not self.over else None
-        self._rate.tell(where, step, draft.tokens if draft else 0, self.elapsed_s)
+        draft = entries[-1] if entries else None
+        if isinstance(draft, Draft) and not self.over:
+            self._rate.tell(where, StepPlace(draft.turn, draft.step), draft.tokens, self.elapsed_s)
+        else:
+            self._rate.tell(where, None, 0, self.elapsed_s)
         return self._rate.per_second
 
     def catch_up(self) -> list[Event | StoredBefore]:
@@ -147,8 +138,9 @@ class TokenRate:
 
     def tell(self, conversation: object, step: StepPlace | None, tokens: int, now: float) -> None:
         """There are this many tokens of a step now; None if nothing is being written."""
-        if step is None or self._step != (conversation, step):
-            self._step = (conversation, step) if step is not None else None
+        writing = None if step is None else (conversation, step)
+        if writing is None or self._step != writing:
+            self._step = writing
             self._seen.clear()
         if tokens and (not self._seen or self._seen[-1][1] != tokens):
             self._seen.append((now, tokens))

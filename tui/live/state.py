@@ -8,33 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 
-from rig.calls import ExecutedCall
-from rig.displays.clip import Clip, clip
+from rig import events
+from rig.displays import signs
+from rig.displays.clip import clip
 from rig.displays.progress import Answered
-from rig.displays.steps import Said, TurnHeading, ended, may_be_left_out, pairs_of
-from rig.events import (
-    ArmFinished,
-    ArmInfo,
-    ArmReady,
-    ArmStarted,
-    CallJudged,
-    ConversationFinished,
-    ConversationSkipped,
-    ConversationStarted,
-    Event,
-    EvidenceMoved,
-    Notice,
-    PersonAsked,
-    PieceGenerated,
-    PredictionMade,
-    RunFinished,
-    RunStarted,
-    Speed,
-    TurnFinished,
-    TurnStarted,
-    WentBack,
-    Where,
-)
+from rig.displays.steps import Due, Said, TurnHeading, ended, expected
+from rig.events import ArmInfo, Event, Speed, Where
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
 from rig.verdicts import CallPlace, StepPlace, Verdict
@@ -44,18 +23,15 @@ MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
 
 
-ARGUMENTS = 20
-
-
 class Status(Enum):
-    """Where a conversation stands."""
+    """Where a conversation stands, by its sign."""
 
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCESS = "success"
-    FAILED = "failed"
-    ERROR = "error"
-    SKIPPED = "skipped"
+    WAITING = signs.WAITING
+    RUNNING = signs.RUNNING
+    SUCCESS = signs.SUCCESS
+    FAILED = signs.FAILED
+    ERROR = signs.ERROR
+    SKIPPED = signs.SKIPPED
 
     @property
     def over(self) -> bool:
@@ -75,16 +51,6 @@ class StoredBefore:
     arms: tuple[StoredArm, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A ground-truth call. `arguments` are names with their values as JSON."""
-
-    position: CallPlace
-    name: Clip
-    arguments: tuple[tuple[Clip, Clip], ...]
-    optional: bool = False
-
-
 @dataclass(slots=True)
 class ConversationState:
     """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
@@ -99,12 +65,11 @@ class ConversationState:
     turns_done: int = 0
     holds: dict[StepPlace, CallPlace] = field(default_factory=dict)
     incorrect_actions: int = 0
-    expected: list[tuple[Expected, ...]] = field(default_factory=list)
+    expected: list[tuple[Due, ...]] = field(default_factory=list)
     """The ground truth of every turn begun so far."""
     transcript: Transcript | None = None
     dropped: bool = False
     counts: Counts | None = None
-    errors: dict[str, int] = field(default_factory=dict)
 
     @property
     def matched(self) -> set[CallPlace]:
@@ -128,10 +93,8 @@ class ArmState:
 
     info: ArmInfo
     loading: bool = False
-    ready_s: float | None = None
     counts: Counts | None = None
     speed: Speed | None = None
-    errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
     evaluated: bool = True
     evidence: str = ""
@@ -144,13 +107,8 @@ class ArmState:
 
 
 _CHANGING = (
-    RunStarted,
-    StoredBefore,
-    ConversationStarted,
-    ConversationFinished,
-    ConversationSkipped,
-    ArmFinished,
-    RunFinished,
+    *(events.RunStarted, events.RunFinished, events.ArmFinished, StoredBefore),
+    *(events.ConversationStarted, events.ConversationFinished, events.ConversationSkipped),
 )
 
 
@@ -187,63 +145,56 @@ class RunState:
         """Conversations that are over and were not a success."""
         return sum(one.failed for one in self.conversations.values())
 
-    def apply_all(self, events: Iterable[Event | StoredBefore]) -> None:
+    def apply_all(self, stream: Iterable[Event | StoredBefore]) -> None:
         """Apply events in order."""
-        for event in events:
+        for event in stream:
             self.apply(event)
 
     def apply(self, event: Event | StoredBefore) -> None:
-        """Take one event in."""
+        """Take one event in; questions to a person are left to those who can answer them."""
         self.changes += isinstance(event, _CHANGING)
         if not isinstance(event, StoredBefore):
             self._answered.tell(event)
         match event:
-            case PieceGenerated():
-                self._transcript(event.where).draft(event.turn, event.step).add(
-                    event.text, event.tokens, thought=event.thought, read=event.read
-                )
-            case PredictionMade():
+            case events.PieceGenerated():
+                draft = self._transcript(event.where).draft(event.turn, event.step)
+                draft.add(event.text, event.tokens, thought=event.thought, read=event.read)
+            case events.PredictionMade():
                 self.arm(event.where.arm).evaluated = self._answered.evaluated(event.where.arm)
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
-            case WentBack():
+            case events.WentBack():
                 self._transcript(event.where).went_back(event.turn, event.step, event.parent)
-            case CallJudged():
+            case events.CallJudged():
                 self._call_judged(event)
-            case TurnStarted():
+            case events.TurnStarted():
                 self._turn_started(event)
-            case TurnFinished():
+            case events.TurnFinished():
                 self._turn_finished(event)
-            case ConversationStarted():
+            case events.ConversationStarted():
                 self._conversation_started(event)
-            case ConversationFinished():
+            case events.ConversationFinished():
                 self._conversation_finished(event)
-            case ConversationSkipped():
+            case events.ConversationSkipped():
                 self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
-            case EvidenceMoved():
+            case events.EvidenceMoved():
                 self.arm(event.arm).evidence = event.text
-            case RunStarted():
+            case events.RunStarted():
                 self._run_started(event)
-            case ArmStarted():
+            case events.ArmStarted():
                 self.arm(event.arm).loading = True
-            case ArmReady():
+            case events.ArmReady():
                 arm = self.arm(event.arm)
-                arm.info, arm.loading, arm.ready_s = event.info, False, event.seconds
-            case ArmFinished():
-                arm = self.arm(event.arm)
-                arm.counts, arm.speed, arm.errors = event.counts, event.speed, event.errors
-                arm.loading, arm.failure = False, event.failure
-                arm.evidence = event.decided or arm.evidence
-                failed = self._running if event.failure is not None else ()
-                for where in [place for place in failed if place.arm == event.arm]:
-                    self._break_off(where, Status.WAITING, "the arm failed here")
-            case RunFinished():
-                self._run_finished(event)
+                arm.info, arm.loading = event.info, False
+            case events.ArmFinished():
+                self._arm_finished(event)
+            case events.RunFinished():
+                self.finished, self.interrupted = True, event.interrupted
+                for where in list(self._running):
+                    self._break_off(where, Status.WAITING, "stopped here; the turn is made again on resume")
+            case events.Notice():
+                self.notices.append(clip(event.text, 400).text)
             case StoredBefore():
                 self._stored_before(event)
-            case PersonAsked():
-                pass  # those who can answer look at the run's control
-            case Notice():
-                self.notices.append(clip(event.text, 400).text)
 
     def arm(self, number: int) -> ArmState:
         """The arm at a position, made up if the run did not announce it."""
@@ -264,7 +215,7 @@ class RunState:
             conversation.transcript = Transcript()
         return conversation.transcript
 
-    def _run_started(self, event: RunStarted) -> None:
+    def _run_started(self, event: events.RunStarted) -> None:
         self._forget_all()
         self.run, self.store, self.repeats = event.run, event.store, event.repeats
         self.declaration = event.declaration
@@ -284,7 +235,7 @@ class RunState:
         for arm in event.arms:
             if arm.fingerprint is not None:
                 state = self.arm(arm.position)
-                state.counts, state.speed, state.errors = arm.counts, arm.speed, arm.errors
+                state.counts, state.speed = arm.counts, arm.speed
                 state.evaluated = not arm.not_evaluated
                 state.evidence = arm.decided or ""
         for cell in event.cells:
@@ -292,11 +243,11 @@ class RunState:
             conversation.turns_done = cell.turns_done
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
-                conversation.counts, conversation.errors = cell.counts, dict(cell.errors)
+                conversation.counts = cell.counts
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
-    def _conversation_started(self, event: ConversationStarted) -> None:
+    def _conversation_started(self, event: events.ConversationStarted) -> None:
         conversation = self.conversation(event.where)
         conversation.status = Status.RUNNING
         self._running[event.where] = None
@@ -306,11 +257,11 @@ class RunState:
         if self.current not in self._running:
             self.current = event.where
 
-    def _turn_started(self, event: TurnStarted) -> None:
+    def _turn_started(self, event: events.TurnStarted) -> None:
         self.playing.add(event.where)
         conversation = self.conversation(event.where)
         conversation.expected.append(
-            tuple(_expected(event.turn, number, call) for number, call in enumerate(event.ground_truth))
+            tuple(expected(event.turn, n, call, LENGTHS) for n, call in enumerate(event.ground_truth))
         )
         transcript = self._transcript(event.where)
         number = max(len(conversation.expected), conversation.turns_done + 1)
@@ -318,7 +269,7 @@ class RunState:
         for text in event.history:
             transcript.add(Said(clip(text)))
 
-    def _call_judged(self, event: CallJudged) -> None:
+    def _call_judged(self, event: events.CallJudged) -> None:
         conversation = self.conversation(event.where)
         transcript = self._transcript(event.where)
         for moved in event.rejudged:
@@ -330,7 +281,17 @@ class RunState:
             self.changes += event.verdict.bad_action
         transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
 
-    def _turn_finished(self, event: TurnFinished) -> None:
+    def _arm_finished(self, event: events.ArmFinished) -> None:
+        arm = self.arm(event.arm)
+        arm.counts, arm.speed = event.counts, event.speed
+        arm.loading, arm.failure = False, event.failure
+        arm.evidence = event.decided or arm.evidence
+        for where in [
+            place for place in self._running if place.arm == event.arm and event.failure is not None
+        ]:
+            self._break_off(where, Status.WAITING, "the arm failed here")
+
+    def _turn_finished(self, event: events.TurnFinished) -> None:
         self.playing.discard(event.where)
         conversation = self.conversation(event.where)
         conversation.turns_done += 1
@@ -338,23 +299,18 @@ class RunState:
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.counts, event.speed
 
-    def _conversation_finished(self, event: ConversationFinished) -> None:
+    def _conversation_finished(self, event: events.ConversationFinished) -> None:
         conversation = self.conversation(event.where)
         conversation.status = self._ending(event.counts, event.errors)
-        conversation.counts, conversation.errors = event.counts, event.errors
+        conversation.counts = event.counts
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
         transcript = self._transcript(event.where)
-        transcript.ended(ended(self.declaration, event.counts, event.errors))
+        transcript.add(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)
         self._kept.append(event.where)
         self._weight += transcript.weight
         self._forget_old()
-
-    def _run_finished(self, event: RunFinished) -> None:
-        self.finished, self.interrupted = True, event.interrupted
-        for where in list(self._running):
-            self._break_off(where, Status.WAITING, "stopped here; the turn is made again on resume")
 
     def _break_off(self, where: Where, status: Status, remark: str) -> None:
         conversation = self.conversation(where)
@@ -387,8 +343,3 @@ class RunState:
                 self._weight -= conversation.transcript.weight
             conversation.transcript, conversation.dropped, conversation.expected = None, True, []
             conversation.holds = {}
-
-
-def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
-    pairs = pairs_of(call.arguments, LENGTHS)[:ARGUMENTS]
-    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs, may_be_left_out(call))

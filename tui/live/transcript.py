@@ -7,28 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rig.calls import Outcome
+from rig.displays import steps
 from rig.displays.clip import LIMIT, Clip, clip
-from rig.displays.steps import (
-    Called,
-    Ended,
-    Failed,
-    Judged,
-    Lengths,
-    Replied,
-    Returned,
-    Said,
-    Thought,
-    TurnHeading,
-    is_alike,
-    judged,
-    made,
-    returned,
-    thought,
-)
+from rig.displays.steps import Called, Judged, Lengths, Piece, TurnHeading
 from rig.displays.trees import Back
 from rig.episodes import ASSISTANT
 from rig.models import Prediction
-from rig.verdicts import StepPlace, Verdict
+from rig.verdicts import Verdict
 
 LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
 
@@ -87,21 +72,7 @@ class Repeated:
         return sum(isinstance(entry, Called) for entry in self.entries)
 
 
-Entry: TypeAlias = (
-    TurnHeading
-    | Said
-    | Back
-    | Draft
-    | Thought
-    | Called
-    | Returned
-    | Judged
-    | Replied
-    | Failed
-    | Ended
-    | Remark
-    | Repeated
-)
+Entry: TypeAlias = Piece | Draft | Remark | Repeated
 
 
 @dataclass(slots=True)
@@ -131,8 +102,7 @@ class Transcript:
             left = sum(map(_characters, self.entries[place:]))
             if left <= MOST // 2 or place == headings[-1]:
                 self.dropped_turns += number
-                text = f"{self.dropped_turns} earlier turns are in the store"
-                self.entries[:place] = [Remark(text)]
+                self.entries[:place] = [Remark(f"{self.dropped_turns} earlier turns are in the store")]
                 self.weight = sum(map(_characters, self.entries))
                 self.edits += 1
                 return
@@ -160,16 +130,16 @@ class Transcript:
 
     def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:
         """A step is complete."""
-        thoughts = thought(turn, step, prediction, LENGTHS)
+        thoughts = steps.thought(turn, step, prediction, LENGTHS)
         if thoughts is not None:
             self.add(thoughts)
-        self.add(made(turn, step, prediction, LENGTHS, role))
+        self.add(steps.made(turn, step, prediction, LENGTHS, role))
 
     def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict | None) -> None:
         """A call was executed, and matched where there is something to match it with."""
-        self.add(returned(turn, step, outcome, LENGTHS))
+        self.add(steps.returned(turn, step, outcome, LENGTHS))
         if verdict is not None:
-            self.add(judged(turn, step, verdict, LENGTHS))
+            self.add(steps.judged(turn, step, verdict, LENGTHS))
         self._fold(2 if verdict is None else 3)
 
     def _fold(self, size: int) -> None:
@@ -177,27 +147,20 @@ class Transcript:
         last, before = self.entries[-size:], self.entries[:-size]
         folded = before[-1] if before and isinstance(before[-1], Repeated) else None
         first = before[-size - 1 : -1] if folded else before[-size:]
-        if len(first) == len(last) and isinstance(last[0], Called) and all(map(is_alike, first, last)):
+        if len(first) == len(last) and isinstance(last[0], Called) and all(map(steps.is_alike, first, last)):
             entries = (*folded.entries, *last) if folded else tuple(last)
             self.entries[len(before) - bool(folded) :] = [Repeated(entries)]
 
     def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
         """An earlier call matches another ground truth than was said."""
         for number, entry in enumerate(self.entries):
-            if isinstance(entry, Repeated) and StepPlace(turn, step) in map(_place, entry.entries):
-                self.entries[number : number + 1] = entry.entries
+            parts = entry.entries if isinstance(entry, Repeated) else ()
+            if any(isinstance(part, Called) and part.place == (turn, step) for part in parts):
+                self.entries[number : number + 1] = parts
         for number, entry in enumerate(self.entries):
             if isinstance(entry, Judged) and (entry.turn, entry.step) == (turn, step):
-                self.entries[number] = judged(turn, step, verdict, LENGTHS)
+                self.entries[number] = steps.judged(turn, step, verdict, LENGTHS)
                 self.edits += 1
-
-    def ended(self, end: Ended) -> None:
-        """The conversation is through."""
-        self.add(end)
-
-
-def _place(entry: Entry) -> StepPlace | None:
-    return entry.place if isinstance(entry, Called) else None
 
 
 def _characters(entry: Entry) -> int:

@@ -1,23 +1,18 @@
 """Unclear texts of a stored run, one pair after another: do they mean the same?"""
 
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.rescore import Adjudication, Unsettled
 from tui.screens import keys
 from tui.screens.base import RigScreen
-from tui.text.inert import inert, inert_line
-from tui.text.lines import BLANK, Line, Span, Tint, spread
+from tui.text.lines import BLANK, Span, Tint, inert, inert_line
 from tui.text.page_writer import PageWriter
 from tui.widgets.keybar import KeyBar
-from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
-from tui.widgets.messages import Rearranged
 from tui.widgets.page import Page
 
 
@@ -25,8 +20,7 @@ class AdjudicationScreen(RigScreen[None]):
     """Asks what no rule settles. An answer is kept as soon as it is given; leaving loses nothing."""
 
     SUBJECT = "Texts that no rule can judge"
-    KEYS: ClassVar[tuple[Section, ...]] = keys.ADJUDICATION
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.ADJUDICATION)
+    KEYS = keys.ADJUDICATION
 
     def __init__(self, store: Path, run: str) -> None:
         super().__init__()
@@ -50,25 +44,20 @@ class AdjudicationScreen(RigScreen[None]):
 
     def on_mount(self) -> None:
         self.show_state()
-        self.run_worker(self._read, thread=True)
+        self.in_background(lambda: Adjudication(self.store, self.run), self._take)
 
-    def _read(self) -> None:
-        try:
-            self.asking = Adjudication(self.store, self.run)
-        except RigError as error:
-            self.failure = str(error)
-        self.app.call_from_thread(self.show_state)
+    def _take(self, asking: Adjudication | str) -> None:
+        if isinstance(asking, str):
+            self.failure = asking
+        else:
+            self.asking = asking
+        self.show_state()
 
     def show_state(self) -> None:
         """Show the pair, or why there is none."""
-        header = self.query_one("#header", Lines)
         of = len(self.asking.questions) if self.asking else 0
-        left: list[Span] = [
-            (" rig ", Tint.BRAND),
-            (f"  unclear texts of run {inert_line(self.run)}", Tint.STRONG),
-        ]
         right: list[Span] = [(f"{self.asking.answered} answered ", Tint.MUTED)] if self.asking else []
-        header.show([spread(left, right, header.size.width)])
+        self.show_header([(f"  unclear texts of run {inert_line(self.run)}", Tint.STRONG)], right)
         page = PageWriter(self.size.width)
         if self.question is not None:
             for line in question_text(self.question, self.at + 1, of).splitlines():
@@ -77,8 +66,7 @@ class AdjudicationScreen(RigScreen[None]):
             page.note(QUESTION, Tint.STRONG)
         else:
             page.note(self._nothing)
-        lines: list[Line] = [BLANK, *page.lines]
-        self.query_one(Page).show_page(lines)
+        self.query_one(Page).show_page([BLANK, *page.lines])
         self.refresh_bindings()
 
     @property
@@ -94,16 +82,13 @@ class AdjudicationScreen(RigScreen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action not in ("answer", "skip") or self.question is not None
 
-    def on_rearranged(self, message: Rearranged) -> None:
-        self.show_state()
-
     def action_answer(self, same: bool) -> None:
         if self.asking is None or self.question is None:
             return
         try:
             self.asking.answer(self.question, same=same)
         except RigError as error:
-            self.notify(inert(str(error)), severity="error", timeout=10, markup=False)
+            self.say_fault(str(error))
         else:
             self.decided.add(self.at)
             self.action_skip()

@@ -9,7 +9,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui.screens.base import Leave
-from tui.text.inert import inert
+from tui.text.lines import inert
 
 
 class Answer(NamedTuple):

@@ -8,9 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from rig.displays.pages.card import Card
-from rig.displays.pages.card import Line as CardLine
-from tui.text.inert import inert_line
-from tui.text.lines import BLANK, Line, Tint
+from tui.text.lines import BLANK, Line, Tint, inert_line
 from tui.widgets.lines import Lines
 from tui.widgets.messages import Rearranged
 
@@ -38,24 +36,18 @@ class CardScreen(ModalScreen[str | None]):
             yield Lines(id="card")
 
     def on_mount(self) -> None:
-        self._lay_out()
+        self.on_rearranged(Rearranged())
 
     def on_rearranged(self, message: Rearranged) -> None:
-        self._lay_out()
-
-    def _lay_out(self) -> None:
         size = self.app.size
         width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
         margin = (" " * _MARGIN, Tint.PLAIN)
-        keys: Line = (
-            margin,
-            ("enter", Tint.CALL),
-            (" read the run   ", Tint.MUTED),
-            ("q", Tint.CALL),
-            (" leave", Tint.MUTED),
-        )
-        lines = [(margin, *_tinted(line)) for line in self.card.lines(width)]
-        body = [BLANK, *lines, BLANK, keys, BLANK]
+        keys = (("enter", Tint.CALL), (" read the run   ", Tint.MUTED), ("q", Tint.CALL))
+        lines: list[Line] = [
+            (margin, *((inert_line(text), Tint(tint)) for text, tint in line))
+            for line in self.card.lines(width)
+        ]
+        body = [BLANK, *lines, BLANK, (margin, *keys, (" leave", Tint.MUTED)), BLANK]
         room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
         room.styles.width = width + 2 * _MARGIN
         room.styles.height = min(len(body), size.height)
@@ -70,7 +62,3 @@ class CardScreen(ModalScreen[str | None]):
 
     def action_leave(self) -> None:
         self.dismiss(QUIT)
-
-
-def _tinted(line: CardLine) -> Line:
-    return tuple((inert_line(text), Tint(tint)) for text, tint in line)

@@ -1,29 +1,26 @@
 """One stored conversation, step by step: words, calls, tokens, raw text, world, times, and arms beside it."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from rig.errors import RigError
 from rig.events import Where
-from rig.rescore import Effects
+from rig.rescore import Effects, effects_of
 from tui.live.blocks import plain
 from tui.screens import keys
 from tui.screens.ask import WriteScreen
+from tui.screens.copying import write_file
 from tui.screens.paged import PagedScreen
-from tui.stored.copies import file_name, step_json, stored_json, write_new
+from tui.stored.copies import step_json, stored_json
 from tui.stored.outline import SIGNS, sign_of
 from tui.stored.reader import Reader, View
 from tui.stored.record import Record, read_columns, read_record
-from tui.text.inert import inert_line
-from tui.text.lines import BLANK, Span, Tint, spread
+from tui.text.lines import BLANK, Span, Tint, inert_line
 from tui.widgets.keybar import KeyBar
-from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
-from tui.widgets.messages import Rearranged, RowPicked, ViewPicked
+from tui.widgets.messages import RowPicked
 from tui.widgets.outline import Outline
 from tui.widgets.page import Page, SearchBar
 from tui.widgets.titles import Tabs
@@ -39,9 +36,8 @@ class ConversationScreen(PagedScreen[None]):
     """Reads a conversation from the store, and again while turns are added to it."""
 
     SUBJECT = "One conversation, step by step"
-    KEYS: ClassVar[tuple[Section, ...]] = keys.CONVERSATION
+    KEYS = keys.CONVERSATION
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.CONVERSATION)
 
     def __init__(self, store: Path, run: str, where: Where) -> None:
         super().__init__()
@@ -78,70 +74,39 @@ class ConversationScreen(PagedScreen[None]):
 
     def _read(self, where: Where) -> None:
         self.where = where
-        self.run_worker(lambda: self._work(where), thread=True, group="read", exclusive=True)
+        self.in_background(lambda: read_record(self.store, self.run_id, where), self._take, "read")
 
-    def _work(self, where: Where) -> None:
-        try:
-            record = read_record(self.store, self.run_id, where)
-        except RigError as error:
-            self.app.call_from_thread(self._failed, str(error))
-        else:
-            self.app.call_from_thread(self._take, record)
+    def _take(self, record: Record | str) -> None:
+        if isinstance(record, str):
+            self.failure = record
+            self.show_state()
+        elif record.where == self.where:
+            self.failure = ""
+            reader = self.reader = self.reader or Reader(record)
+            if record.transcript != reader.record.transcript or record.where != reader.record.where:
+                reader.take(record)
+                self.view = self.view if self.view in reader.views else View.STORY
+            self._want_more(reader)
+            self.show_state()
 
-    def _failed(self, failure: str) -> None:
-        self.failure = failure
-        self.show_state()
-
-    def _take(self, record: Record) -> None:
-        if record.where != self.where:
-            return
-        self.failure = ""
-        if self.reader is None:
-            self.reader = Reader(record)
-        elif record.transcript != self.reader.record.transcript or record.where != self.reader.record.where:
-            self.reader.take(record)
-            if self.view not in self.reader.views:
-                self.view = View.STORY
-        self._want_effects(self.reader)
-        self._want_others(self.reader)
-        self.show_state()
-
-    def _want_effects(self, reader: Reader) -> None:
+    def _want_more(self, reader: Reader) -> None:
+        """Have the effects of the calls found out, and the other arms read where they are to be seen."""
         record = reader.record
+
+        def take_effects(effects: Effects | str) -> None:
+            if reader.record is record:
+                reader.know(effects=effects)
+                self.show_state()
+
+        def take_others(others: list[Record] | str) -> None:
+            if reader.record.where.conversation == record.where.conversation:
+                reader.know(others=others)
+                self.show_state()
+
         if reader.effects is None:
-            self.run_worker(lambda: self._execute(record), thread=True, group="effects", exclusive=True)
-
-    def _execute(self, record: Record) -> None:
-        result: Effects | str
-        try:
-            result = record.effects()
-        except RigError as error:
-            result = str(error)
-        self.app.call_from_thread(self._take_effects, record, result)
-
-    def _take_effects(self, record: Record, result: Effects | str) -> None:
-        if self.reader is not None and self.reader.record is record:
-            self.reader.know(effects=result)
-            self.show_state()
-
-    def _want_others(self, reader: Reader) -> None:
+            self.in_background(lambda: effects_of(record.run, record.transcript), take_effects, "effects")
         if self.view is View.ARMS and not isinstance(reader.others, list):
-            record = reader.record
-            self.run_worker(lambda: self._read_others(record), thread=True, group="arms", exclusive=True)
-
-    def _read_others(self, record: Record) -> None:
-        result: list[Record] | str
-        try:
-            result = list(read_columns(self.store, record))
-        except RigError as error:
-            result = str(error)
-        self.app.call_from_thread(self._take_others, record, result)
-
-    def _take_others(self, record: Record, result: list[Record] | str) -> None:
-        here = self.reader.record.where.conversation if self.reader else None
-        if self.reader is not None and record.where.conversation == here:
-            self.reader.know(others=result)
-            self.show_state()
+            self.in_background(lambda: list(read_columns(self.store, record)), take_others, "arms")
 
     # Showing
 
@@ -153,7 +118,7 @@ class ConversationScreen(PagedScreen[None]):
             return
         reader = self.reader
         if reader is None or self.failure:
-            self.query_one("#header", Lines).show([((" rig ", Tint.BRAND),)])
+            self.show_header([])
             text = self.failure or "reading .."
             self.page.show([BLANK, ((f" {inert_line(text)}", Tint.ERROR if self.failure else Tint.MUTED),)])
             return
@@ -171,12 +136,10 @@ class ConversationScreen(PagedScreen[None]):
 
     def _show_header(self, reader: Reader) -> None:
         record = reader.record
-        header = self.query_one("#header", Lines)
         sign = sign_of(record)
         columns = record.columns
         many = f" ({columns.index(record.where) + 1} of {len(columns)})" if len(columns) > 1 else ""
         left: list[Span] = [
-            (" rig ", Tint.BRAND),
             ("  ", Tint.PLAIN),
             (inert_line(record.where.conversation), Tint.STRONG),
             ("  ", Tint.PLAIN),
@@ -186,14 +149,12 @@ class ConversationScreen(PagedScreen[None]):
         hits = self.page.search.count
         right: list[Span] = [(hits, Tint.FOUND_HERE), ("  ", Tint.PLAIN)] if hits else []
         right.append((f"run {inert_line(record.run.id)} ", Tint.MUTED))
-        header.show([spread(left, right, header.size.width)])
+        self.show_header(left, right)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         reader = self.reader
-        if action in ("leave", "back", "command_palette"):
-            return True
-        if reader is None:
-            return False
+        if reader is None or action in ("leave", "back", "command_palette"):
+            return action in ("leave", "back", "command_palette")
         match action, parameters:
             case "column", _:
                 return len(reader.record.columns) > 1
@@ -210,25 +171,24 @@ class ConversationScreen(PagedScreen[None]):
             case _:
                 return True
 
-    def on_rearranged(self, message: Rearranged) -> None:
-        self.show_state()
-
     # Places
 
-    def action_move(self, by: int) -> None:
+    def _go(self, move: Callable[[Reader], None]) -> None:
         if self.reader is not None:
-            self.reader.move(by)
+            move(self.reader)
             self.show_state()
+
+    def action_move(self, by: int) -> None:
+        self._go(lambda reader: reader.move(by))
 
     def action_turn(self, by: int) -> None:
-        if self.reader is not None:
-            self.reader.next_turn(by)
-            self.show_state()
+        self._go(lambda reader: reader.next_turn(by))
 
     def action_wrong(self, by: int) -> None:
-        if self.reader is not None:
-            self.reader.next_wrong(by)
-            self.show_state()
+        self._go(lambda reader: reader.next_wrong(by))
+
+    def on_row_picked(self, message: RowPicked) -> None:
+        self._go(lambda reader: reader.move_to(message.number))
 
     def action_column(self, by: int) -> None:
         if self.reader is not None:
@@ -241,26 +201,18 @@ class ConversationScreen(PagedScreen[None]):
             self.reader.move_to(0)
             self._read(Where(self.where.arm, name, self.where.repeat))
 
-    def on_row_picked(self, message: RowPicked) -> None:
-        if self.reader is not None:
-            self.reader.move_to(message.number)
-            self.show_state()
-
     # Views
 
     def action_view(self, number: int) -> None:
         if self.reader is not None:
             self.view = self.reader.views[number]
-            self._want_others(self.reader)
+            self._want_more(self.reader)
             self.show_state()
 
     def action_next_view(self, by: int) -> None:
         if self.reader is not None:
             views = self.reader.views
             self.action_view((views.index(self.view) + by) % len(views))
-
-    def on_view_picked(self, message: ViewPicked) -> None:
-        self.action_view(message.number)
 
     def action_full(self) -> None:
         self.full = not self.full
@@ -285,9 +237,4 @@ class ConversationScreen(PagedScreen[None]):
             text = f"{plain(self.reader.page(self.view, _WIDTH, full=True))}\n"
         else:
             text = self.app.export_screenshot()
-        try:
-            path = write_new(Path.cwd(), file_name(self.run_id, self.where, ending), text)
-        except OSError as error:
-            self.notify(inert_line(f"cannot write: {error}"), severity="error", markup=False)
-        else:
-            self.notify(inert_line(f"wrote {path.name}"), markup=False)
+        write_file(self, self.run_id, self.where, ending, text)

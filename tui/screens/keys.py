@@ -6,9 +6,9 @@ from tui.widgets.keys import Section
 
 
 def _key(
-    key: str, action: str, word: str, does: str, *, show: bool = True, shown: str | None = None
+    key: str, action: str, word: str, does: str, display: str | None = None, *, show: bool = True
 ) -> Binding:
-    return Binding(key, action, word, show=show, tooltip=does, key_display=shown)
+    return Binding(key, action, word, show=show, tooltip=does, key_display=display)
 
 
 _RUN = Section(
@@ -43,7 +43,7 @@ _CONVERSATIONS = Section(
         _key("f", "follow", "follow", "follow the run, or stay where you are reading"),
         _key("x", "failure(1)", "failure", "read the next failure"),
         _key("X", "failure(-1)", "failure before", "read the previous failure", show=False),
-        _key("enter", "steps", "steps", "read this conversation step by step", shown="enter"),
+        _key("enter", "steps", "steps", "read this conversation step by step", "enter"),
         _key("F", "filter", "filter", "list all, failed, incorrect or differing conversations"),
         _key("a", "side_by_side", "arms", "one turn in every arm, side by side"),
         _key("v", "view", "view", "show conversations as a list, as a grid, or not at all"),
@@ -63,7 +63,7 @@ _CONVERSATIONS = Section(
 _TRANSCRIPT = Section(
     "Transcript",
     (
-        _key("slash", "search", "search", "search in the transcript", shown="/"),
+        _key("slash", "search", "search", "search in the transcript", "/"),
         _key("n", "match(1)", "next", "go to the next match"),
         _key("N", "match(-1)", "before", "go to the previous match", show=False),
         _key("escape", "end_search", "end search", "end the search"),
@@ -73,10 +73,8 @@ _TRANSCRIPT = Section(
         _key("e", "expected", "expected", "show or hide the ground truth"),
         _key("tab", "call(1)", "next call", "choose the next call", show=False),
         _key("shift+tab", "call(-1)", "call before", "choose the previous call", show=False),
-        _key("right_square_bracket", "turn(1)", "next turn", "go to the next turn", show=False, shown="]"),
-        _key(
-            "left_square_bracket", "turn(-1)", "turn before", "go to the previous turn", show=False, shown="["
-        ),
+        _key("right_square_bracket", "turn(1)", "next turn", "go to the next turn", "]", show=False),
+        _key("left_square_bracket", "turn(-1)", "turn before", "go to the previous turn", "[", show=False),
         _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
         _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
         _key("home", "scroll_to(0)", "top", "scroll to the top", show=False),
@@ -93,22 +91,22 @@ _PLACES = Section(
         _key("escape", "back", "back", "end the search, or go back", show=False),
         _key("down,j", "move(1)", "next", "next step", show=False),
         _key("up,k", "move(-1)", "previous", "previous step", show=False),
-        _key("right_square_bracket", "turn(1)", "turn", "next turn", shown="]"),
-        _key("left_square_bracket", "turn(-1)", "turn before", "previous turn", show=False, shown="["),
+        _key("right_square_bracket", "turn(1)", "turn", "next turn", "]"),
+        _key("left_square_bracket", "turn(-1)", "turn before", "previous turn", "[", show=False),
         _key("x", "wrong(1)", "failure", "next step that went wrong"),
         _key("X", "wrong(-1)", "failure before", "previous step that went wrong", show=False),
         _key("g", "move(-1000000)", "first", "the conversation as a whole", show=False),
         _key("G", "move(1000000)", "last", "the last step", show=False),
-        _key("right,l", "column(1)", "next arm", "the same step in the next arm", shown="right l"),
+        _key("right,l", "column(1)", "next arm", "the same step in the next arm", "right l"),
         _key("left,h", "column(-1)", "previous arm", "the same step in the previous arm", show=False),
-        _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", shown="}"),
+        _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", "}"),
         _key(
             "left_curly_bracket",
             "neighbour(-1)",
             "conversation before",
             "the previous conversation",
+            "{",
             show=False,
-            shown="{",
         ),
     ),
 )
@@ -119,21 +117,15 @@ _VIEWS = Section(
         _key("tab", "next_view(1)", "view", "next view", show=False),
         _key("shift+tab", "next_view(-1)", "view before", "previous view", show=False),
         _key("1", "view(0)", "story", "what was said, called, answered and judged", show=False),
-        _key(
-            "2",
-            "view(1)",
-            "tokens",
-            "tokens: how likely each was, or that it was forced",
-            show=False,
-        ),
+        _key("2", "view(1)", "tokens", "tokens: how likely each was, or that it was forced", show=False),
         _key("3", "view(2)", "raw", "the text as it was generated", show=False),
         _key("4", "view(3)", "world", "what each call did to the world", show=False),
         _key("5", "view(4)", "time", "tokens and seconds", show=False),
-        _key("a,6", "view(5)", "arms", "all arms side by side", shown="a 6"),
+        _key("a,6", "view(5)", "arms", "all arms side by side", "a 6"),
         _key("r", "full", "all", "show long texts in full, or cut them"),
         _key("c", "copy", "copy", "copy the step as JSON"),
         _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
-        _key("slash", "search", "search", "search in this page", shown="/"),
+        _key("slash", "search", "search", "search in this page", "/"),
         _key("n", "match(1)", "next", "go to the next match"),
         _key("N", "match(-1)", "before", "go to the previous match", show=False),
         _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
@@ -149,9 +141,7 @@ _LISTED_RUN = Section(
     "The run at the cursor",
     (
         _key("q", "leave", "leave", "leave"),
-        _key(
-            "enter", "open", "open", "open it as it stands, or follow it if it is in progress", shown="enter"
-        ),
+        _key("enter", "open", "open", "open it as it stands, or follow it if it is in progress", "enter"),
         _key("w", "watch", "watch", "replay it from the start"),
         _key("r", "resume", "resume", "continue it where it was interrupted"),
         _key("d", "delete", "delete", "delete it from the store (asks)"),
@@ -164,7 +154,7 @@ ADJUDICATION = (
     Section(
         "Unclear texts",
         (
-            _key("q,escape", "leave", "back", "back to where you came from; answers are kept", shown="q"),
+            _key("q,escape", "leave", "back", "back to where you came from; answers are kept", "q"),
             _key("y", "answer(True)", "same", "they mean the same"),
             _key("n", "answer(False)", "different", "they do not mean the same"),
             _key("s", "skip", "skip", "leave this pair open"),
@@ -178,7 +168,7 @@ _LIST = Section(
     (
         _key("space", "mark", "mark", "mark it for comparing, or unmark it"),
         _key("c", "compare", "compare", "compare the arms of the marked runs, or of this one"),
-        _key("slash", "filter", "filter", "list only runs that contain these words", shown="/"),
+        _key("slash", "filter", "filter", "list only runs that contain these words", "/"),
         _key("escape", "end_filter", "list all", "list all runs again, and unmark them"),
         _key("down,j", "move(1)", "next", "next run", show=False),
         _key("up,k", "move(-1)", "previous", "previous run", show=False),
@@ -190,3 +180,39 @@ _LIST = Section(
 )
 
 RUNS = (_LISTED_RUN, _LIST)
+
+TEXT = (
+    Section(
+        "Text",
+        (
+            _key("q", "leave", "back", "back to where you came from"),
+            _key("escape", "back", "back", "end the search; without one, back", show=False),
+            _key("down,j", "line(1)", "down", "a line down", show=False),
+            _key("up,k", "line(-1)", "up", "a line up", show=False),
+            _key("right,l", "shift(8)", "cut off", "to what is cut off", "right l"),
+            _key("left,h", "shift(-8)", "left", "back to the left", show=False),
+            _key("pagedown,space", "scroll(1)", "scroll", "scroll down", "pgdn space"),
+            _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
+            _key("home,g", "scroll_to(0)", "top", "to the beginning", show=False),
+            _key("end,G", "scroll_to(1)", "end", "to the end", show=False),
+            _key("slash", "search", "search", "search in it", "/"),
+            _key("n", "match(1)", "next", "go to the next match"),
+            _key("N", "match(-1)", "before", "go to the match before", show=False),
+            _key("c", "copy", "copy", "copy all of it"),
+        ),
+    ),
+)
+
+REPLAY = Section(
+    "Replay",
+    (
+        _key("q", "leave", "leave", "leave; the run is not touched"),
+        _key("p", "pause", "pause", "pause here"),
+        _key("p", "resume", "go on", "go on, when paused"),
+        _key("plus,equals_sign", "faster", "faster", "twice as fast", "+"),
+        _key("minus", "slower", "slower", "half as fast", "-"),
+        _key("full_stop", "step", "step", "show the next turn whole and pause", "."),
+        _key("s", "seek", "play this", "play the conversation you read, from its beginning"),
+        _key("S", "seek_start", "from the start", "play the run from its beginning", show=False),
+    ),
+)

@@ -15,10 +15,6 @@ class PagedScreen(RigScreen[ScreenResultType]):
         """The widget with the page."""
         return self.query_one("#page", Page)
 
-    def show_state(self) -> None:
-        """Show the result."""
-        raise NotImplementedError
-
     def action_scroll(self, pages: int) -> None:
         self.page.scroll_pages(pages)
 
@@ -45,5 +41,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
             self.leave()
 
     def on_search_changed(self, message: SearchChanged) -> None:
+        self.page.begin_search()
         self.page.search_for(message.term)
+        self.page.go_to_match(0)
         self.show_state()

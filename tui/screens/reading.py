@@ -1,8 +1,8 @@
 """Moving around in a run: which conversation of which arm you read, and where in it."""
 
+from functools import partial
 from pathlib import Path
 
-from rig.errors import RigError
 from rig.events import Where
 from tui.live.board import Board
 from tui.live.conversation_cache import ConversationCache, read
@@ -10,8 +10,8 @@ from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState, Status
 from tui.screens.copying import CopyActions
 from tui.screens.steering import SteeringScreen
-from tui.text.inert import inert
-from tui.widgets.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
+from tui.text.lines import inert
+from tui.widgets.messages import ArmPicked, ConversationPicked, Scrolled, SearchChanged
 from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import SideBySide, turns_of
 from tui.widgets.transcript import TranscriptView
@@ -47,23 +47,18 @@ class ReadingScreen(CopyActions, SteeringScreen):
         if conversation.transcript is not None or not conversation.dropped:
             return conversation, _NOT_BEGUN.get(conversation.status, "")
         if self._cache.want(where):
-            self.run_worker(lambda: self._read(where), thread=True)
-        failure = self._cache.failure(where)
-        return self._cache.get(where) or conversation, inert(failure or "reading it from the store")
+            store, run = Path(self.state.store), self.state.run
+            self.in_background(lambda: read(store, run, where), partial(self._stored_before, where))
+        stored = self._cache.get(where)
+        if isinstance(stored, str):
+            return conversation, inert(stored)
+        return stored or conversation, "reading it from the store"
 
     @property
     def _awaited(self) -> str:
         if not self.state.run:
             return "run to start"
         return "next turn" if self.state.turns_done else "first turn"
-
-    def _read(self, where: Where) -> None:
-        stored: ConversationState | str
-        try:
-            stored = read(Path(self.state.store), self.state.run, where)
-        except RigError as error:
-            stored = str(error)
-        self.app.call_from_thread(self._stored_before, where, stored)
 
     def _stored_before(self, where: Where, stored: ConversationState | str) -> None:
         self._cache.put(where, stored)
@@ -130,7 +125,7 @@ class ReadingScreen(CopyActions, SteeringScreen):
 
     def action_scroll(self, pages: int) -> None:
         lines = self.query_one(SideBySide) if self.side_by_side else self.transcript
-        lines.jump_to(max(lines.scroll_offset.y + pages * max(lines.size.height - 2, 1), 0))
+        lines.scroll_pages(pages)
         self._moved()
 
     def action_scroll_to(self, end: int) -> None:
@@ -153,12 +148,8 @@ class ReadingScreen(CopyActions, SteeringScreen):
 
     def sides(self) -> list[Where]:
         """The conversation that is read, in every arm."""
-        here = self.reading
-        return (
-            [Where(arm, here.conversation, here.repeat) for arm in range(len(self.state.arms))]
-            if here
-            else []
-        )
+        here, arms = self.reading, range(len(self.state.arms))
+        return [Where(arm, here.conversation, here.repeat) for arm in arms] if here else []
 
     def action_call(self, step: int) -> None:
         self.transcript.next_call(step)
@@ -199,9 +190,6 @@ class ReadingScreen(CopyActions, SteeringScreen):
     def on_arm_picked(self, message: ArmPicked) -> None:
         if self.reading is not None:
             self.read(Where(message.arm, self.reading.conversation, self.reading.repeat))
-
-    def on_filter_picked(self, message: FilterPicked) -> None:
-        self.action_filter()
 
     def on_scrolled(self, message: Scrolled) -> None:
         self._moved()

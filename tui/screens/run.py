@@ -1,18 +1,16 @@
 """The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers."""
 
 import os
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.timer import Timer
+from textual.widget import Widget
 
 from rig.displays.pages.card import Card
-from rig.errors import RigError
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from rig.store import Runs
@@ -23,17 +21,17 @@ from tui.live.state import ConversationState, Status, StoredBefore
 from tui.screens import keys
 from tui.screens.ask import QuitScreen
 from tui.screens.card import QUIT, CardScreen
+from tui.screens.conversation import ConversationScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.text import TextScreen
 from tui.stored.run import heat_map
-from tui.text.inert import inert
+from tui.text.lines import inert
 from tui.widgets.answer import AnswerBar, Script
 from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
 from tui.widgets.keybar import KeyBar
-from tui.widgets.keys import Section, bindings_of
-from tui.widgets.messages import Answered, ConversationOpened, Rearranged, RunsOpened
+from tui.widgets.messages import Answered, RunsOpened
 from tui.widgets.meters import Meters
 from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of
@@ -55,11 +53,12 @@ class RunScreen(ReadingScreen):
     """Shows a run under watch."""
 
     SUBJECT = "A run as it happens"
-    KEYS: ClassVar[tuple[Section, ...]] = keys.RUN
+    KEYS = keys.RUN
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.RUN)
     is_kept = True
     """Whether the run is still there when the view is left."""
+    above_meters: Sequence[Widget] = ()
+    """Widgets that a screen has between what is read and the numbers."""
 
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__(live_run)
@@ -89,13 +88,9 @@ class RunScreen(ReadingScreen):
                 yield AnswerBar(id="answer")
             yield Script(id="script")
             yield Expectations(id="expectations")
-        yield from self.compose_above_meters()
+        yield from self.above_meters
         yield Meters(id="meters")
         yield KeyBar()
-
-    def compose_above_meters(self) -> ComposeResult:
-        """Widgets that a screen has between what is read and the numbers; none here."""
-        yield from ()
 
     # Time
 
@@ -122,13 +117,10 @@ class RunScreen(ReadingScreen):
 
     def _announce(self, events: list[Event | StoredBefore]) -> None:
         for event in events:
-            match event:
-                case Notice():
-                    self.notify(inert(event.text), timeout=NOTICE_S, markup=False)
-                case ArmFinished(failure=str() as failure):
-                    self.notify(inert(failure), severity="error", timeout=NOTICE_S, markup=False)
-                case _:
-                    pass
+            if isinstance(event, Notice):
+                self.notify(inert(event.text), timeout=NOTICE_S, markup=False)
+            elif isinstance(event, ArmFinished) and event.failure is not None:
+                self.notify(inert(event.failure), severity="error", timeout=NOTICE_S, markup=False)
 
     def _run_ended(self) -> None:
         if isinstance(self.app.screen, QuitScreen):
@@ -148,21 +140,21 @@ class RunScreen(ReadingScreen):
         if self._card_to_come is not None:
             self._card_to_come.stop()
         store, run = Path(self.state.store), self.state.run
-        self.run_worker(lambda: self._make_card(store, run), thread=True, group="card", exclusive=True)
 
-    def _make_card(self, store: Path, run: str) -> None:
-        card = None
-        with suppress(RigError), Runs.open(store) as runs:
-            card = Card.of(runs, run, is_kept=self.is_kept)
-        self.app.call_from_thread(self._show_card, card)
+        def make() -> Card:
+            with Runs.open(store) as runs:
+                return Card.of(runs, run, is_kept=self.is_kept)
 
-    def _show_card(self, card: Card | None) -> None:
-        if card is not None and self.is_current:
-            self.app.push_screen(CardScreen(card), self._card_was_read)
-        elif card is None and self.live_run.ours and self.live_run.over:
-            self.app.exit()
-        elif card is None:
-            self.notify("nothing is stored yet", timeout=3)
+        def show(card: Card | str) -> None:
+            if isinstance(card, Card):
+                if self.is_current:
+                    self.app.push_screen(CardScreen(card), self._card_was_read)
+            elif self.live_run.ours and self.live_run.over:
+                self.app.exit()
+            else:
+                self.notify("nothing is stored yet", timeout=3)
+
+        self.in_background(make, show, "card")
 
     def _card_was_read(self, answer: str | None) -> None:
         if answer == QUIT:
@@ -255,20 +247,15 @@ class RunScreen(ReadingScreen):
 
     def _show_numbers(self, arm: int) -> None:
         state = self.state.arm(arm) if self.state.arms else None
-        elapsed_s, remaining = self.live_run.elapsed_s, self.live_run.remaining
-        self.query_one(Meters).show_arm(
-            state, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining
-        )
+        times = self.live_run.elapsed_s, self.live_run.remaining
+        estimates = self._estimates_of(arm)
+        self.query_one(Meters).show_arm(state, self.state.declaration, estimates, *times)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to the end."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
-            cells = (
-                conversation
-                for conversation in self.state.conversations.values()
-                if conversation.where.arm == arm
-            )
+            cells = (cell for where, cell in self.state.conversations.items() if where.arm == arm)
             counted = ((cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None)
             self._estimates = estimates(counted, self.state.declaration)
         return self._estimates
@@ -277,7 +264,8 @@ class RunScreen(ReadingScreen):
 
     def action_steps(self) -> None:
         if self.reading is not None:
-            self.post_message(ConversationOpened(Path(self.state.store), self.state.run, self.reading))
+            screen = ConversationScreen(Path(self.state.store), self.state.run, self.reading)
+            self.app.push_screen(screen)
 
     def action_runs(self) -> None:
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
@@ -285,18 +273,12 @@ class RunScreen(ReadingScreen):
     def action_groups(self) -> None:
         """Read the run's heat map, as far as it is stored."""
         store, run = Path(self.state.store), self.state.run
-        self.run_worker(lambda: self._group(store, run), thread=True, group="groups", exclusive=True)
 
-    def _group(self, store: Path, run: str) -> None:
-        try:
-            text = heat_map(store, run)
-        except RigError as error:
-            text = str(error)
-        self.app.call_from_thread(self._show_groups, f"run {run} by tool, tag and suite", text)
+        def show(text: str) -> None:
+            if self.is_current:
+                self.app.push_screen(TextScreen(f"run {run} by tool, tag and suite", text))
 
-    def _show_groups(self, title: str, text: str) -> None:
-        if self.is_current:
-            self.app.push_screen(TextScreen(title, text))
+        self.in_background(lambda: heat_map(store, run), show, "groups")
 
     # Answering
 
@@ -341,14 +323,11 @@ class RunScreen(ReadingScreen):
             case "groups" | "card":
                 return bool(self.state.store)
             case "runs":
-                return bool(self.state.store) and not self._is_above_runs
+                # Leaving a screen above the runs leads back to them.
+                is_above = any(getattr(screen, "LISTS_RUNS", False) for screen in self.app.screen_stack)
+                return bool(self.state.store) and not is_above
             case _:
                 return True
-
-    @property
-    def _is_above_runs(self) -> bool:
-        """Whether leaving this screen leads back to the runs."""
-        return any(getattr(screen, "LISTS_RUNS", False) for screen in self.app.screen_stack)
 
     @property
     def can_be_skipped(self) -> bool:
@@ -373,7 +352,4 @@ class RunScreen(ReadingScreen):
             self.refresh_bindings()
 
     def on_screen_resume(self) -> None:
-        self.show_state()
-
-    def on_rearranged(self, message: Rearranged) -> None:
         self.show_state()

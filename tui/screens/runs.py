@@ -1,13 +1,9 @@
 """The stored runs: choose one to open, watch, resume, compare or delete."""
 
 import time
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
@@ -24,13 +20,11 @@ from tui.screens.watch import WatchScreen
 from tui.stored.compare_process import CompareProcess
 from tui.stored.run import write_run
 from tui.stored.run_list import StoredRunList
-from tui.text.inert import inert, inert_line
-from tui.text.lines import BLANK, Span, Tint, spread
+from tui.text.lines import BLANK, Span, Tint, inert, inert_line
 from tui.text.page_writer import PageWriter
 from tui.widgets.keybar import KeyBar
-from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
-from tui.widgets.messages import Rearranged, RowOpened, RowPicked, SearchChanged
+from tui.widgets.messages import RowOpened, RowPicked, SearchChanged
 from tui.widgets.page import SearchBar
 from tui.widgets.run_list import SIGNS, RunList
 
@@ -52,9 +46,8 @@ class RunsScreen(RigScreen[None]):
 
     SUBJECT = "The stored runs"
     LISTS_RUNS = True
-    KEYS: ClassVar[tuple[Section, ...]] = keys.RUNS
+    KEYS = keys.RUNS
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.RUNS)
 
     def __init__(self, store: Path, *, may_resume: bool = True) -> None:
         super().__init__()
@@ -97,24 +90,18 @@ class RunsScreen(RigScreen[None]):
         """Read the store, in a thread of its own."""
         self._next_look = float("inf")
         self._seen = _signs(self.store)
-        self.run_worker(self._read, thread=True, group="runs", exclusive=True)
-
-    def _read(self) -> None:
         began = time.monotonic()
-        result: list[StoredRun] | str
-        try:
+
+        def read() -> list[StoredRun]:
             with Runs.open(self.store) as runs:
-                result = runs.all()
-        except RigError as error:
-            result = str(error)
-        self.app.call_from_thread(self._take, result, time.monotonic() - began)
+                return runs.all()
+
+        self.in_background(read, lambda result: self._take(result, time.monotonic() - began), "runs")
 
     def _take(self, result: list[StoredRun] | str, took_s: float) -> None:
         self.is_read = True
-        if isinstance(result, str):
-            self.failure = result
-        else:
-            self.failure = ""
+        self.failure = result if isinstance(result, str) else ""
+        if not isinstance(result, str):
             self.run_list.take(result)
         is_quiet = _signs(self.store) == self._seen
         pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.run_list.runs) else LOOK_S
@@ -144,16 +131,15 @@ class RunsScreen(RigScreen[None]):
         self.query_one(RunList).styles.height = min(lines + 1, room)
 
     def _show_header(self) -> None:
-        header, run_list = self.query_one("#header", Lines), self.run_list
-        left: list[Span] = [(" rig ", Tint.BRAND), ("  runs", Tint.STRONG)]
-        left.append((f"  {inert_line(str(self.store))}", Tint.MUTED))
+        run_list = self.run_list
+        store = (f"  {inert_line(str(self.store))}", Tint.MUTED)
         right: list[Span] = []
         if run_list.term:
             right.append((f"{inert_line(run_list.term)}: {len(run_list.visible)} of ", Tint.RUNNING))
         right.append((f"{len(run_list.runs)} ", Tint.STRONG))
         if run_list.marked:
             right.insert(0, (f"{len(run_list.marked)} marked  ", Tint.CALL))
-        header.show([spread(left, right, header.size.width)])
+        self.show_header([("  runs", Tint.STRONG), store], right)
 
     def _show_preview(self, run: StoredRun | None) -> None:
         page = PageWriter(self.page.size.width)
@@ -163,9 +149,6 @@ class RunsScreen(RigScreen[None]):
         before, self._previewed = self._previewed, run
         if (before.id if before else None) != (run.id if run else None):
             self.page.jump_to(0)
-
-    def on_rearranged(self, message: Rearranged) -> None:
-        self.show_state()
 
     def on_screen_resume(self) -> None:
         self.show_state()
@@ -199,7 +182,7 @@ class RunsScreen(RigScreen[None]):
         self.show_state()
 
     def action_scroll(self, pages: int) -> None:
-        self.page.jump_to(max(self.page.scroll_offset.y + pages * max(self.page.size.height - 2, 1), 0))
+        self.page.scroll_pages(pages)
 
     def action_filter(self) -> None:
         self.query_one(SearchBar).open()
@@ -236,7 +219,7 @@ class RunsScreen(RigScreen[None]):
         try:
             player = Player(self.store, self.run_list.run.id, at_end=at_end, stay=True)
         except RigError as error:
-            self._say(str(error))
+            self.say_fault(str(error))
         else:
             self.app.push_screen(WatchScreen(Replay(player)))
 
@@ -257,25 +240,19 @@ class RunsScreen(RigScreen[None]):
         try:
             process = self._process = CompareProcess(self.store, self.run_list.chosen)
         except RigError as error:
-            self._say(str(error))
+            self.say_fault(str(error))
             return
         self.notify(f"comparing {', '.join(map(inert_line, process.runs))} ..", timeout=2, markup=False)
-        self.run_worker(lambda: self._compare(process), thread=True, group="compare")
+        self.in_background(lambda: (process.text(),), self._compared, "compare")
         self.refresh_bindings()
 
-    def _compare(self, process: CompareProcess) -> None:
-        try:
-            done = partial(self._compared, process.runs, process.text())
-        except RigError as error:
-            done = partial(self._compared, process.runs, None, str(error))
-        self.app.call_from_thread(done)
-
-    def _compared(self, runs: Sequence[str], text: str | None, fault: str = "") -> None:
+    def _compared(self, result: tuple[str] | str) -> None:
+        runs = self._process.runs if self._process else ()
         self._process = None
-        if text is None:
-            self._say(fault)
+        if isinstance(result, str):
+            self.say_fault(result)
         elif self.is_current:
-            self.app.push_screen(TextScreen(f"compare {' '.join(runs)}", text))
+            self.app.push_screen(TextScreen(f"compare {' '.join(runs)}", result[0]))
         self.refresh_bindings()
 
     def on_unmount(self) -> None:
@@ -296,20 +273,15 @@ class RunsScreen(RigScreen[None]):
         self.app.push_screen(AskScreen(question, answer), self._delete)
 
     def _delete(self, run: str | None) -> None:
+        def tell(result: str | None) -> None:
+            if result is None:
+                self.notify(inert(f"run {run} is deleted"), markup=False)
+            else:
+                self.say_fault(result)
+            self.look()
+
         if run is not None:
-            self.run_worker(lambda: self._delete_now(run), thread=True, group="delete")
-
-    def _delete_now(self, run: str) -> None:
-        try:
-            delete_run(self.store, run)
-        except RigError as error:
-            self.app.call_from_thread(self._say, str(error))
-        else:
-            self.app.call_from_thread(self.notify, inert(f"run {run} is deleted"), markup=False)
-        self.app.call_from_thread(self.look)
-
-    def _say(self, fault: str) -> None:
-        self.notify(inert(fault), severity="error", timeout=10, markup=False)
+            self.in_background(lambda: delete_run(self.store, run), tell, "delete")
 
 
 def _signs(store: Path) -> tuple[object, ...]:

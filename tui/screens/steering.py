@@ -4,7 +4,7 @@ from rig.events import Where
 from tui.live.live_run import LiveRun
 from tui.screens.ask import Answer, AskScreen, QuitScreen
 from tui.screens.base import Leave, RigScreen
-from tui.text.inert import inert_line
+from tui.text.lines import inert_line
 
 
 class SteeringScreen(RigScreen[None]):
@@ -15,36 +15,29 @@ class SteeringScreen(RigScreen[None]):
         self.live_run = live_run
         self.reading: Where | None = None
 
-    def show_state(self) -> None:
-        """Show what became of the run."""
-        raise NotImplementedError
-
     def can_steer(self, action: str) -> bool:
         """Whether one of the actions below makes sense now."""
-        if action in ("pause", "resume"):
-            return self.live_run.can_be_steered and self.live_run.paused == (action == "resume")
-        return self.live_run.can_be_steered
+        is_other = action in ("pause", "resume") and self.live_run.paused != (action == "resume")
+        return self.live_run.can_be_steered and not is_other
 
     def action_pause(self) -> None:
-        if self.live_run.control is not None:
-            self.live_run.control.pause()
-            self.show_state()
+        self.live_run.control.pause()
+        self.show_state()
 
     def action_resume(self) -> None:
-        if self.live_run.control is not None:
-            self.live_run.control.resume()
-            self.show_state()
+        self.live_run.control.resume()
+        self.show_state()
 
     def action_skip(self) -> None:
         """Leave a conversation out; a second time, before its turn has come, takes that back."""
-        where = self.reading
-        if self.live_run.control is not None and where is not None:
-            if self.live_run.control.take_skip(where):
-                text = f"{where.conversation} is played after all"
-            else:
-                self.live_run.control.skip(where)
-                text = f"{where.conversation} is left for a later resume"
-            self.notify(inert_line(text), timeout=3, markup=False)
+        where, control = self.reading, self.live_run.control
+        if where is None:
+            return
+        text = f"{where.conversation} is played after all"
+        if not control.take_skip(where):
+            control.skip(where)
+            text = f"{where.conversation} is left for a later resume"
+        self.notify(inert_line(text), timeout=3, markup=False)
 
     def action_stop(self) -> None:
         state = self.live_run.state
@@ -55,7 +48,7 @@ class SteeringScreen(RigScreen[None]):
         self.app.push_screen(AskScreen(question, Answer("s", "stop and keep", "stop")), self._stop)
 
     def _stop(self, answer: str | None) -> None:
-        if answer is not None and self.live_run.control is not None:
+        if answer is not None:
             self.live_run.control.stop()
             self.show_state()
 

@@ -1,35 +1,19 @@
 """A replayed run, or one in progress elsewhere: the run screen with the controls of a replay."""
 
-from typing import ClassVar
+from collections.abc import Callable
 
-from textual.binding import Binding, BindingType
-
+from rig.events import Where
 from tui.live.replay import Replay, speed_text
+from tui.screens import keys
 from tui.screens.run import RunScreen
-from tui.text.inert import inert
-from tui.widgets.keys import Section, bindings_of
-
-_REPLAY = Section(
-    "Replay",
-    (
-        Binding("q", "leave", "leave", tooltip="leave; the run is not touched"),
-        Binding("p", "pause", "pause", tooltip="pause here"),
-        Binding("p", "resume", "go on", tooltip="go on, when paused"),
-        Binding("plus,equals_sign", "faster", "faster", key_display="+", tooltip="twice as fast"),
-        Binding("minus", "slower", "slower", key_display="-", tooltip="half as fast"),
-        Binding("full_stop", "step", "step", key_display=".", tooltip="show the next turn whole and pause"),
-        Binding("s", "seek", "play this", tooltip="play the conversation you read, from its beginning"),
-        Binding("S", "seek_start", "from the start", show=False, tooltip="play the run from its beginning"),
-    ),
-)
+from tui.text.lines import inert
 
 
 class WatchScreen(RunScreen, inherit_bindings=False):
     """Shows what a player tells of a run. Leaving ends the telling, never the run."""
 
     SUBJECT = "A run watched again, or from elsewhere"
-    KEYS: ClassVar[tuple[Section, ...]] = (_REPLAY, *RunScreen.KEYS[1:])
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
+    KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])
 
     def __init__(self, replay: Replay) -> None:
         super().__init__(replay)
@@ -63,30 +47,28 @@ class WatchScreen(RunScreen, inherit_bindings=False):
         super().leave()
 
     def action_faster(self) -> None:
-        self.player.faster()
-        self._say_speed()
+        self._change_speed(self.player.faster)
 
     def action_slower(self) -> None:
-        self.player.slower()
-        self._say_speed()
+        self._change_speed(self.player.slower)
 
     def action_step(self) -> None:
         self.player.step()
         self.show_state()
 
     def action_seek(self) -> None:
-        self.player.seek(self.reading)
-        self._follow()
+        self._seek(self.reading)
 
     def action_seek_start(self) -> None:
-        self.player.seek(None)
-        self._follow()
+        self._seek(None)
 
-    def _follow(self) -> None:
+    def _seek(self, where: Where | None) -> None:
+        self.player.seek(where)
         self.player.resume()
         self.following = True
         self.show_state()
 
-    def _say_speed(self) -> None:
+    def _change_speed(self, change: Callable[[], None]) -> None:
+        change()
         self.notify(speed_text(self.player.speed), timeout=1, markup=False)
         self.show_state()

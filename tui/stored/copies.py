@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from rig.calls import Call, JsonObject
+from rig.calls import JsonObject
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.steps import Called
 from rig.events import Where
@@ -13,7 +13,7 @@ from tui.live.blocks import Form, block, plain
 from tui.live.state import ConversationState
 from tui.live.transcript import Draft
 from tui.stored.record import StepRecord
-from tui.text.inert import inert
+from tui.text.lines import inert
 
 _WIDTH = 122
 """Cells of a conversation written as text."""
@@ -24,19 +24,16 @@ def call_json(call: Called) -> str | None:
     if call.name.omitted or call.arguments.omitted:
         return None
     try:
-        arguments = json.loads(call.arguments.text)
+        return _indented({"name": call.name.text, "arguments": json.loads(call.arguments.text)})
     except ValueError:
         return None
-    return _indented({"name": call.name.text, "arguments": arguments})
 
 
 def stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
     """A call as JSON from the store, None while its turn is not stored."""
     played = transcript.turns.get(turn)
-    call: Call | None = played.steps[step].prediction.call if played and step < len(played.steps) else None
-    if call is None:
-        return None
-    return _indented({"name": call.name, "arguments": call.arguments})
+    call = played.steps[step].prediction.call if played and step < len(played.steps) else None
+    return None if call is None else _indented({"name": call.name, "arguments": call.arguments})
 
 
 def stored_json(transcript: Transcript) -> str:
@@ -86,23 +83,19 @@ def _indented(value: JsonObject) -> str:
 
 def step_json(step: StepRecord) -> str:
     """The call, with what came back and the verdict; the reply; or the error with the raw text."""
-    prediction = step.prediction
+    prediction, executed, verdict = step.made.prediction, step.made.executed, step.made.verdict
     fields: JsonObject
     if prediction.call is not None:
         fields = {"name": prediction.call.name, "arguments": prediction.call.arguments}
-        if step.executed is not None:
-            outcome = step.executed.outcome
-            fields["response"], fields["exception"] = outcome.response, outcome.exception
-        if step.verdict is not None:
-            fields["verdict"] = step.verdict.as_json()
+        if executed is not None:
+            fields |= {"response": executed.outcome.response, "exception": executed.outcome.exception}
+        if verdict is not None:
+            fields["verdict"] = verdict.as_json()
     elif prediction.reply is not None:
         fields = {"reply": prediction.reply}
     else:
-        fields = {
-            "error": str(prediction.error),
-            "detail": prediction.error_detail,
-            "raw": prediction.raw,
-        }
+        error, detail = str(prediction.error), prediction.error_detail
+        fields = {"error": error, "detail": detail, "raw": prediction.raw}
     try:
         return _indented(fields)
     except RecursionError:

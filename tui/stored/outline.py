@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from rig.displays import signs
 from rig.displays.signs import Sign
+from rig.displays.steps import matched
 from tui.stored.record import Record, StepRecord
 
 SIGNS = (
@@ -42,12 +43,12 @@ class Row(NamedTuple):
 
 def outline(record: Record) -> list[Row]:
     """The rows, in the order in which things happened."""
-    matched = record.matched
+    by_call = matched(record.transcript)
     rows = [Row(None, None, sign_of(record), "conversation", _share(record))]
     for number, turn in enumerate(record.turns, 1):
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
-        matches = sum((turn, call) in matched for call in range(len(truth)))
+        matches = sum((turn, call) in by_call for call in range(len(truth)))
         rows.append(
             Row(
                 turn,
@@ -78,8 +79,8 @@ def _row(step: StepRecord, number: int) -> Row:
 def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Sign:
     if not steps:
         return signs.WAITING
-    incorrect = any(step.verdict and step.verdict.bad_action for step in steps)
-    error = max(steps, key=lambda view: view.step).prediction.error is not None
+    incorrect = any(step.made.verdict and step.made.verdict.bad_action for step in steps)
+    error = max(steps, key=lambda step: step.step).made.prediction.error is not None
     return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
 
 

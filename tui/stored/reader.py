@@ -56,14 +56,13 @@ class Reader:
         """Go on with another record, at the same place or the nearest before it."""
         place = self.row.place
         self.revision += 1
-        if record.where != self.record.where or len(record.transcript.turns) != len(
-            self.record.transcript.turns
-        ):
+        before = self.record
+        if record.where != before.where or len(record.transcript.turns) != len(before.transcript.turns):
             self.effects = None
-        if record.where.conversation != self.record.where.conversation:
+        if record.where.conversation != before.where.conversation:
             self.others = None
         self.record, self.rows = record, outline(record)
-        self.cursor = self._nearest(place)
+        self.cursor = max(n for n, row in enumerate(self.rows) if not n or _order(row.place) <= _order(place))
 
     def know(
         self, *, effects: Effects | str | None = None, others: Sequence[Record] | str | None = None
@@ -72,16 +71,6 @@ class Reader:
         self.effects = effects if effects is not None else self.effects
         self.others = others if others is not None else self.others
         self.revision += 1
-
-    def _nearest(self, place: tuple[int | None, int | None]) -> int:
-        turn, step = place
-        target = (-1 if turn is None else turn, -1 if step is None else step)
-        best = 0
-        for number, row in enumerate(self.rows):
-            here = (-1 if row.turn is None else row.turn, -1 if row.step is None else row.step)
-            if here <= target:
-                best = number
-        return best
 
     def move(self, by: int) -> None:
         """Move the cursor, as far as there are rows."""
@@ -93,12 +82,7 @@ class Reader:
 
     def next_turn(self, by: int) -> None:
         """To the heading of the next turn, or of the one before."""
-        headings = [number for number, row in enumerate(self.rows) if row.step is None]
-        if by > 0:
-            heading = next((number for number in headings if number > self.cursor), self.cursor)
-        else:
-            heading = next((number for number in reversed(headings) if number < self.cursor), 0)
-        self.cursor = heading
+        self._go_on([number for number, row in enumerate(self.rows) if row.step is None], by)
 
     @property
     def has_wrong(self) -> bool:
@@ -108,12 +92,15 @@ class Reader:
     def next_wrong(self, by: int) -> None:
         """To the next step that went wrong, or turn that lacks a call; going round at the end."""
         wrong = [number for number, row in enumerate(self.rows) if row.is_wrong]
-        if not wrong:
-            return
-        if by > 0:
-            self.cursor = next((number for number in wrong if number > self.cursor), wrong[0])
-        else:
-            self.cursor = next((number for number in reversed(wrong) if number < self.cursor), wrong[-1])
+        if wrong and not self._go_on(wrong, by):
+            self.cursor = wrong[0 if by > 0 else -1]
+
+    def _go_on(self, numbers: list[int], by: int) -> bool:
+        """Go to the next of these rows, or to the one before; whether there is one."""
+        ahead = [number for number in numbers if (number > self.cursor if by > 0 else number < self.cursor)]
+        if ahead:
+            self.cursor = ahead[0 if by > 0 else -1]
+        return bool(ahead)
 
     @property
     def steps(self) -> list[StepRecord]:
@@ -131,59 +118,42 @@ class Reader:
     def page(self, view: View, width: int, *, full: bool = False) -> list[Line]:
         """The lines of a view of what is at the cursor."""
         page = PageWriter(width, full=full)
-        if view is View.ARMS:
-            self._write_arms(page)
-        elif view is View.WORLD:
-            self._write_world(page)
-        elif view is View.STORY:
-            self._write_story(page)
-        elif view is View.TOKENS:
-            self._write_tokens(page)
-        elif view is View.TIME:
-            if self.row.turn is None:
+        row, effects, others = self.row, self.effects, self.others
+        match view:
+            case View.STORY:
+                self._write_story(page, effects if isinstance(effects, Effects) else None)
+            case View.TOKENS if self.step is not None:
+                write_tokens(page, self.step)
+            case View.TOKENS:
+                write_token_counts(page, self.steps)
+            case View.RAW if row.turn is None:
+                page.note("choose a turn or a step to read what was generated")
+            case View.RAW:
+                for step in self.steps:
+                    write_raw(page, step, with_title=row.step is None)
+            case View.WORLD if isinstance(effects, Effects):
+                write_world(page, self.steps, effects)
+            case View.WORLD:
+                page.note(effects if isinstance(effects, str) else "executing the calls again ..")
+            case View.TIME if row.turn is None:
                 write_times_of_turns(page, self.record)
-            else:
+            case View.TIME:
                 write_times_of_steps(page, self.record, self.steps)
-        else:
-            self._write_raw(page)
+            case View.ARMS if others is None or isinstance(others, str):
+                page.note(others or "reading the other arms ..")
+            case View.ARMS:
+                write_arms(page, others, self.record.where, row.turn)
         return page.lines or [BLANK]
 
-    def _write_story(self, page: PageWriter) -> None:
-        effects = self.effects if isinstance(self.effects, Effects) else None
-        row, step = self.row, self.step
-        if row.turn is None:
-            write_conversation(page, self.record)
-        elif step is None:
-            write_turn(page, self.record, row.turn, effects)
-        else:
-            write_step_page(page, self.record, step, effects)
-
-    def _write_tokens(self, page: PageWriter) -> None:
-        if self.step is not None:
-            write_tokens(page, self.step)
-        else:
-            write_token_counts(page, self.steps)
-
-    def _write_raw(self, page: PageWriter) -> None:
+    def _write_story(self, page: PageWriter, effects: Effects | None) -> None:
         if self.row.turn is None:
-            page.gap()
-            page.note("choose a turn or a step to read what was generated")
-        for step in self.steps if self.row.turn is not None else ():
-            write_raw(page, step, with_title=self.row.step is None)
-
-    def _write_world(self, page: PageWriter) -> None:
-        if self.effects is None:
-            page.gap()
-            page.note("executing the calls again ..")
-        elif isinstance(self.effects, str):
-            page.gap()
-            page.note(self.effects)
+            write_conversation(page, self.record)
+        elif self.step is None:
+            write_turn(page, self.record, self.row.turn, effects)
         else:
-            write_world(page, self.steps, self.effects)
+            write_step_page(page, self.record, self.step, effects)
 
-    def _write_arms(self, page: PageWriter) -> None:
-        if self.others is None or isinstance(self.others, str):
-            page.gap()
-            page.note(self.others or "reading the other arms ..")
-        else:
-            write_arms(page, self.others, self.record.where, self.row.turn)
+
+def _order(place: tuple[int | None, int | None]) -> tuple[int, ...]:
+    """A conversation is before its turns, a turn before its steps."""
+    return tuple(-1 if part is None else part for part in place)

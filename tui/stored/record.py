@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.calls import ExecutedCall
-from rig.displays.steps import Ended, StepView, ended, errors_of, step_view
-from rig.displays.trees import Back, back, branches
+from rig.displays.steps import Ended, StepView, end_of, step_view
+from rig.displays.trees import branches
 from rig.episodes import Step
 from rig.events import Where
-from rig.models import Prediction
-from rig.rescore import Effects, effects_of
 from rig.store import Runs, StoredRun, Transcript
-from rig.verdicts import CallPlace, StepPlace, Verdict
+from rig.verdicts import StepPlace
 
 _FEW = 200
 """Characters of a step that is named in a line."""
@@ -27,23 +24,6 @@ class StepRecord:
     made: Step
     drawn: str = ""
     """What an outline draws before it, where the steps of its turn are a tree."""
-
-    @property
-    def prediction(self) -> Prediction:
-        return self.made.prediction
-
-    @property
-    def executed(self) -> ExecutedCall | None:
-        return self.made.executed
-
-    @property
-    def verdict(self) -> Verdict | None:
-        return self.made.verdict
-
-    @property
-    def back(self) -> Back | None:
-        """Where a search went back to before it, if it did."""
-        return back(self.turn, self.step, self.made)
 
     @property
     def place(self) -> StepPlace:
@@ -75,16 +55,7 @@ class Record:
     @property
     def ended(self) -> Ended | None:
         """How it ended, None while it has not."""
-        transcript = self.transcript
-        if transcript.counts is None:
-            return None
-        return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
-
-    @property
-    def matched(self) -> set[CallPlace]:
-        """Every ground-truth call that a predicted call matched."""
-        verdicts = (step.verdict for turn in self.transcript.turns for step in self.steps(turn))
-        return {verdict.ground_truth for verdict in verdicts if verdict and verdict.ground_truth}
+        return end_of(self.transcript)
 
     def steps(self, turn: int) -> list[StepRecord]:
         """What was predicted in a turn; nothing while it is not played."""
@@ -111,10 +82,6 @@ class Record:
         """The name of the conversation this many places on in the run, None beyond its ends."""
         place = self.run.conversations.index(self.where.conversation) + step
         return self.run.conversations[place] if 0 <= place < len(self.run.conversations) else None
-
-    def effects(self) -> Effects:
-        """What its calls did to the world. Raises RigError when that world cannot be had."""
-        return effects_of(self.run, self.transcript)
 
 
 def read_record(store: Path, run: str, where: Where) -> Record:

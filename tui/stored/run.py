@@ -9,25 +9,12 @@ from rig.displays.numbers import clock_time, out_of
 from rig.displays.pages.summary import summary
 from rig.errors import RigError
 from rig.store import Runs, StoredRun
-from tui.text.inert import inert_line
-from tui.text.lines import Tint, fit
+from tui.text.lines import Tint, fit, inert_line
 from tui.text.page_writer import PageWriter
 
 _SETTINGS = (
-    "suite",
-    "conversations",
-    "world",
-    "only",
-    "limit",
-    "docs",
-    "tools",
-    "history",
-    "temperature",
-    "seed",
-    "repeats",
-    "max_calls",
-    "max_tokens",
-    "grader",
+    *("suite", "conversations", "world", "only", "limit", "docs", "tools", "history"),
+    *("temperature", "seed", "repeats", "max_calls", "max_tokens", "grader"),
 )
 
 
@@ -39,12 +26,8 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
     page.words(("state", Tint.MUTED), state)
     if run.state == "interrupted":
         page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
-    settings = [
-        f"{name} {_plain(run.settings[name])}"
-        for name in _SETTINGS
-        if run.settings.get(name) not in (None, [], ())
-    ]
-    if settings:
+    values = ((name, run.settings.get(name)) for name in _SETTINGS)
+    if settings := [f"{name} {_plain(value)}" for name, value in values if value not in (None, [], ())]:
         page.words(("settings", Tint.MUTED), ", ".join(settings))
     page.gap()
     for line in summary(run, page.width - 1).splitlines():

@@ -14,7 +14,8 @@ class StoredRunList:
         self.marked: list[str] = []
         """Ids, in the order in which they were marked."""
         self._id: str | None = None
-        self._place = 0
+        self.place = 0
+        """The row of the cursor."""
 
     def take(self, runs: Sequence[StoredRun]) -> None:
         """These are the runs now."""
@@ -32,32 +33,23 @@ class StoredRunList:
     def visible(self) -> list[StoredRun]:
         """The runs that the filter lets through."""
         words = self.term.casefold().split()
-        return (
-            [run for run in self.runs if all(word in _haystack(run) for word in words)]
-            if words
-            else self.runs
-        )
-
-    @property
-    def place(self) -> int:
-        """The row of the cursor."""
-        return self._place
+        return [run for run in self.runs if not words or all(word in _haystack(run) for word in words)]
 
     @property
     def run(self) -> StoredRun | None:
         """The run at the cursor."""
         runs = self.visible
-        return runs[self._place] if self._place < len(runs) else None
+        return runs[self.place] if self.place < len(runs) else None
 
     def move(self, by: int) -> None:
         """Move the cursor, as far as there are rows."""
-        self.move_to(self._place + by)
+        self.move_to(self.place + by)
 
     def move_to(self, place: int) -> None:
         """Put the cursor on a row."""
         runs = self.visible
-        self._place = min(max(place, 0), max(len(runs) - 1, 0))
-        self._id = runs[self._place].id if runs else None
+        self.place = min(max(place, 0), max(len(runs) - 1, 0))
+        self._id = runs[self.place].id if runs else None
 
     def mark(self) -> None:
         """Mark the run at the cursor, or take its mark away, and go on to the next."""
@@ -77,7 +69,7 @@ class StoredRunList:
 
     def _settle(self) -> None:
         runs = self.visible
-        place = next((number for number, run in enumerate(runs) if run.id == self._id), self._place)
+        place = next((number for number, run in enumerate(runs) if run.id == self._id), self.place)
         self.move_to(place)
 
 

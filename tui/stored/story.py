@@ -3,14 +3,22 @@
 from collections import Counter
 
 from rig.displays import signs
-from rig.displays.steps import Called, Differing, Failed, Judged, Replied, Returned, TurnHeading, expected
+from rig.displays.steps import (
+    Called,
+    Failed,
+    Judged,
+    Lengths,
+    Replied,
+    Returned,
+    TurnHeading,
+    expected,
+    matched,
+)
 from rig.rescore import Effects
-from rig.verdicts import CallPlace
 from tui.stored.record import Record, StepRecord
 from tui.stored.world import write_effect
-from tui.text.inert import inert_line
-from tui.text.lines import Span, Tint
-from tui.text.page_writer import Label, PageWriter, json_spans, line_spans
+from tui.text.lines import Span, Tint, inert_line
+from tui.text.page_writer import PageWriter, json_spans, line_spans, word_spans
 
 NOTHING: Span = ("", Tint.PLAIN)
 
@@ -61,8 +69,8 @@ def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects:
 def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
     """A call with its response, its verdict and what it did to the world; a reply; or an error."""
     view = step.view(page.limit)
-    if step.back is not None:
-        page.words(step.back.sign, step.back.text, Tint.MUTED)
+    if view.back is not None:
+        page.words(view.back.sign, view.back.text, Tint.MUTED)
     if view.thought is not None:
         page.words(view.thought.sign, view.thought.text, Tint.MUTED)
     match view.made:
@@ -87,21 +95,18 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     truth = record.transcript.conversation.expected(turn)
     if not (truth.calls or truth.reply):
         return
-    matched, is_played = record.matched, turn in record.transcript.turns
     page.title("expected")
+    matches, is_played = matched(record.transcript), turn in record.transcript.turns
     for number, executed in enumerate(truth.calls):
-        call, result = expected(turn, number, executed, page.limit)
-        page.call(signs.due(made=CallPlace(turn, number) in matched, over=is_played), call)
+        call, result, _ = expected(turn, number, executed, Lengths.of(page.limit))
+        page.call(signs.due(made=(turn, number) in matches, over=is_played), call)
         _write_returned(page, result, Tint.MUTED)
     page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
 
 
 def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
-    label = returned.sign._replace(tint=tint)
-    if returned.failed:
-        page.words(label, returned.text, tint)
-    else:
-        page.value(label, returned.text)
+    label, text = returned.sign._replace(tint=tint), returned.text
+    page.beside(label, word_spans(text, tint) if returned.failed else json_spans(text))
 
 
 def _write_said(page: PageWriter, record: Record, turn: int) -> None:
@@ -110,39 +115,33 @@ def _write_said(page: PageWriter, record: Record, turn: int) -> None:
 
 
 def _write_judged(page: PageWriter, judged: Judged) -> None:
-    label: Label = judged.sign
+    """The verdict in words; of a call that matches nothing also why, argument by argument if known."""
+    paragraphs: list[tuple[list[Span], int]] = []
     if judged.said:
-        page.beside(label, [(judged.said, Tint.MUTED if judged.match else Tint.FAILURE)])
-        label = NOTHING
-    if judged.match:
-        return
-    for difference in judged.differences:
-        _write_difference(page, label, difference)
-        label = NOTHING
-    if not judged.differences:
-        page.words(label, judged.reason)
-
-
-def _write_difference(page: PageWriter, label: Label, difference: Differing) -> None:
-    if difference.instead:
-        page.beside(label, [(difference.instead, Tint.PLAIN)])
-        return
-    spans = line_spans(difference.what, Tint.KEY)
-    if difference.why:
-        spans.append((f"  {inert_line(difference.why)}", Tint.MUTED))
-    page.beside(label, spans)
-    page.beside(NOTHING, [("expected ", Tint.MUTED), *json_spans(difference.expected)], 2)
-    page.beside(NOTHING, [("got      ", Tint.MUTED), *json_spans(difference.got)], 2)
+        paragraphs.append(([(judged.said, Tint.MUTED if judged.match else Tint.FAILURE)], 0))
+    for difference in judged.differences if not judged.match else ():
+        if difference.instead:
+            paragraphs.append(([(difference.instead, Tint.PLAIN)], 0))
+            continue
+        why: list[Span] = [(f"  {inert_line(difference.why)}", Tint.MUTED)] if difference.why else []
+        paragraphs += [
+            ([*line_spans(difference.what, Tint.KEY), *why], 0),
+            ([("expected ", Tint.MUTED), *json_spans(difference.expected)], 2),
+            ([("got      ", Tint.MUTED), *json_spans(difference.got)], 2),
+        ]
+    if not (judged.match or judged.differences):
+        paragraphs.append((word_spans(judged.reason), 0))
+    for number, (spans, indent) in enumerate(paragraphs):
+        page.beside(NOTHING if number else judged.sign, spans, indent)
 
 
 def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
     """What went wrong, in kinds a user can act on: in a turn, or in all."""
-    faults = [fault for fault in record.transcript.faults if turn is None or fault.turn == turn]
-    if not faults:
-        return
-    page.title("what went wrong")
-    numbers = {position: number for number, position in enumerate(record.turns, 1)}
+    faults = (fault for fault in record.transcript.faults if turn is None or fault.turn == turn)
     counted = Counter((fault.turn, fault.kind, fault.text) for fault in faults)
+    if counted:
+        page.title("what went wrong")
+    numbers = {position: number for number, position in enumerate(record.turns, 1)}
     for (position, kind, text), times in counted.items():
         label = f"turn {numbers.get(position, '?')}" if turn is None else "fault"
         often: Span = (f", {times} times" if times > 1 else "", Tint.MUTED)

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from rig.events import Speed
 from rig.models import Usage
 from tui.stored.record import Record, StepRecord
-from tui.text.inert import inert_line
-from tui.text.lines import Span, Tint
+from tui.text.lines import Span, Tint, inert_line
 from tui.text.page_writer import PageWriter
 
 
@@ -19,18 +18,13 @@ def write_times_of_turns(page: PageWriter, record: Record) -> None:
         played = record.transcript.turns.get(turn)
         if played is None:
             continue
-        usages = [step.prediction.usage for step in record.steps(turn)]
+        usages = [step.made.prediction.usage for step in record.steps(turn)]
         model = sum(usage.prefill_s + usage.decode_s for usage in usages)
-        numbers = (played.wall_s, model, played.tools_s, played.scoring_s)
+        seconds = (played.wall_s, model, played.tools_s, played.scoring_s)
         tokens = sum(usage.completion_tokens for usage in usages)
-        rows.append(
-            [
-                (f"turn {number}", Tint.PLAIN),
-                *((f"{value:.3f}", Tint.NUMBER) for value in numbers),
-                (str(len(usages)), Tint.PLAIN),
-                (f"{tokens:,}", Tint.PLAIN),
-            ]
-        )
+        counts = [(str(len(usages)), Tint.PLAIN), (f"{tokens:,}", Tint.PLAIN)]
+        spent = ((f"{value:.3f}", Tint.NUMBER) for value in seconds)
+        rows.append([(f"turn {number}", Tint.PLAIN), *spent, *counts])
     page.table(("", "in all", "model", "tools", "scoring", "steps", "tokens"), rows)
 
 
@@ -39,12 +33,12 @@ def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepR
     played = record.transcript.turns.get(steps[0].turn) if steps else None
     if played is not None:
         page.title("this turn")
-        page.beside(("in all", Tint.MUTED), [(f"{played.wall_s:.3f} s", Tint.NUMBER)])
-        page.beside(("tools", Tint.MUTED), [(f"{played.tools_s:.3f} s", Tint.NUMBER)])
-        page.beside(("scoring", Tint.MUTED), [(f"{played.scoring_s:.3f} s", Tint.NUMBER)])
+        parts = (("in all", played.wall_s), ("tools", played.tools_s), ("scoring", played.scoring_s))
+        for label, seconds in parts:
+            page.beside((label, Tint.MUTED), [(f"{seconds:.3f} s", Tint.NUMBER)])
     for step in steps:
         page.title(f"step {step.step + 1}", (f"  {inert_line(step.words)}", Tint.CALL))
-        _write_usage(page, step.prediction.usage)
+        _write_usage(page, step.made.prediction.usage)
 
 
 def _write_usage(page: PageWriter, usage: Usage) -> None:

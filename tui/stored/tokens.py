@@ -11,8 +11,7 @@ from rig.displays.signs import ELLIPSIS
 from rig.models import Prediction
 from rig.words import counted
 from tui.stored.record import StepRecord
-from tui.text.inert import inert, inert_line
-from tui.text.lines import Span, Tint, fit
+from tui.text.lines import Span, Tint, fit, inert, inert_line
 from tui.text.page_writer import FULL, PageWriter
 
 MOST = 1_000
@@ -65,7 +64,7 @@ def tokens_of(prediction: Prediction) -> Iterator[Token]:
 
 def write_tokens(page: PageWriter, step: StepRecord) -> None:
     """The tokens of a step, a line each, below the text that they make."""
-    prediction = step.prediction
+    prediction = step.made.prediction
     tokens = list(tokens_of(prediction))
     if not tokens:
         page.gap()
@@ -78,11 +77,12 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
         page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
         page.gap()
-        page.beside(("text", Tint.MUTED), _as_text(visible))
-        page.beside(
-            ("", Tint.MUTED),
-            [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)],
-        )
+        # A span for each run of tokens that looks the same.
+        runs = groupby(visible, key=_tint)
+        text = [("".join(inert_line(token.text or "") for token in run), tint) for tint, run in runs]
+        page.beside(("text", Tint.MUTED), text)
+        legend = [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)]
+        page.beside(("", Tint.MUTED), legend)
     page.gap()
     for token in visible:
         page.lines.append(fit([(" ", Tint.PLAIN), *_line(token, page.width)], page.width))
@@ -96,28 +96,19 @@ def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
     rows: list[list[Span]] = []
     room = min(max(page.width - 42, 8), 30)
     for step in steps:
-        tokens = list(tokens_of(step.prediction))
+        tokens = list(tokens_of(step.made.prediction))
         chosen = [token for token in tokens if not token.forced and token.logprob is not None]
         least = min(chosen, key=lambda token: token.logprob or 0.0, default=None)
-        rows.append(
-            [
-                (set_cell_size(inert_line(step.words), room).rstrip(), Tint.PLAIN),
-                (str(len(tokens)), Tint.NUMBER),
-                (str(step.prediction.usage.forced_tokens), Tint.NUMBER),
-                ("-" if least is None else _percent_and_text(least), Tint.PLAIN),
-            ]
-        )
+        name: Span = (set_cell_size(inert_line(step.words), room).rstrip(), Tint.PLAIN)
+        counts = (len(tokens), step.made.prediction.usage.forced_tokens)
+        share = "-"
+        if least is not None:
+            text = "" if least.text is None else f" {_quoted(least.text)}"
+            share = f"{100 * (least.probability or 0.0):.1f}%{text}"
+        rows.append([name, *((str(count), Tint.NUMBER) for count in counts), (share, Tint.PLAIN)])
     page.table(("step", "tokens", "forced", "least likely"), rows)
     page.gap()
     page.note("choose a step to see its tokens one by one")
-
-
-def _as_text(tokens: Sequence[Token]) -> list[Span]:
-    """The text of tokens, a span for each run of them that looks the same."""
-    return [
-        ("".join(inert_line(token.text or "") for token in run), tint)
-        for tint, run in groupby(tokens, key=_tint)
-    ]
 
 
 def _tint(token: Token) -> Tint:
@@ -132,26 +123,18 @@ def _line(token: Token, width: int) -> list[Span]:
     room = 20 if width >= 60 else 14
     spans = fit([(text, _tint(token))], room)
     padding: Span = (" " * (room - sum(len(part) for part, _ in spans)), Tint.PLAIN)
-    number: Span = (f"{token.number + 1:>4}  ", Tint.MUTED)
+    line: list[Span] = [(f"{token.number + 1:>4}  ", Tint.MUTED), *spans, padding]
     if token.forced:
-        return [number, *spans, padding, ("    grammar", Tint.MUTED)]
-    if token.logprob is None or token.probability is None:
-        return [number, *spans, padding]
-    full = round(token.probability * _BAR)
-    return [
-        number,
-        *spans,
-        padding,
-        (f"{100 * token.probability:>6.1f}% ", _tint(token)),
-        (f"{round(token.logprob, 3) + 0.0:>8.3f}  ", Tint.MUTED),
-        ("=" * full, _tint(token)),
-        ("." * (_BAR - full), Tint.MUTED),
-    ]
-
-
-def _percent_and_text(token: Token) -> str:
-    text = "" if token.text is None else f" {_quoted(token.text)}"
-    return f"{100 * (token.probability or 0.0):.1f}%{text}"
+        line.append(("    grammar", Tint.MUTED))
+    elif token.logprob is not None and token.probability is not None:
+        full = round(token.probability * _BAR)
+        line += [
+            (f"{100 * token.probability:>6.1f}% ", _tint(token)),
+            (f"{round(token.logprob, 3) + 0.0:>8.3f}  ", Tint.MUTED),
+            ("=" * full, _tint(token)),
+            ("." * (_BAR - full), Tint.MUTED),
+        ]
+    return line
 
 
 def _quoted(text: str) -> str:
@@ -160,7 +143,7 @@ def _quoted(text: str) -> str:
 
 def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -> None:
     """The raw text of a step, whole, with its line breaks; why it ended."""
-    prediction = step.prediction
+    prediction = step.made.prediction
     raw = prediction.raw
     title = f"step {step.step + 1}" if with_title else "as generated"
     page.title(title, (f"  {counted(len(raw), 'character')}, ended: {prediction.finish_reason}", Tint.MUTED))

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from rig.calls import Json
 from rig.rescore import Effect, Effects
 from rig.words import counted
 from tui.stored.record import StepRecord
-from tui.text.inert import inert_line
-from tui.text.lines import Span, Tint
+from tui.text.lines import Span, Tint, inert_line
 from tui.text.page_writer import PageWriter
 
 _KINDS: dict[str, Span] = {
@@ -15,8 +13,6 @@ _KINDS: dict[str, Span] = {
     "changed": ("~ changed", Tint.ERROR),
     "removed": ("- removed", Tint.FAILURE),
 }
-_WORLD: Span = ("world", Tint.MUTED)
-_NOTHING: Span = ("", Tint.PLAIN)
 
 
 def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
@@ -37,8 +33,8 @@ def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects)
 def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
     """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
     changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
-    if not any(not change.is_bookkeeping for change in changes):
-        page.beside(_WORLD, [("no record changed", Tint.MUTED)])
+    if all(change.is_bookkeeping for change in changes):
+        page.beside(("world", Tint.MUTED), [("no record changed", Tint.MUTED)])
     for change in changes:
         own = change.is_bookkeeping
         word, tint = _KINDS[change.kind]
@@ -47,15 +43,12 @@ def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = F
         heading: Span = (table, Tint.MUTED if own else Tint.STRONG)
         page.beside((word, Tint.MUTED if own else tint), [heading, *key])
         for column in change.columns:
-            spans = _values(page, column.before, column.after, change.kind)
-            page.beside(_NOTHING, [*page.text(column.name, Tint.KEY), ("  ", Tint.PLAIN), *spans], 2)
+            spans = page.json(column.after if change.kind == "added" else column.before)
+            if change.kind == "changed":
+                spans += [(" -> ", Tint.STRONG), *page.json(column.after)]
+            name = page.text(column.name, Tint.KEY)
+            page.beside(("", Tint.PLAIN), [*name, ("  ", Tint.PLAIN), *spans], 2)
     if effect.diff.omitted:
         page.note(f"and {counted(effect.diff.omitted, 'more record')}")
     if effect.differs:
         page.note("executed again, this call gives a different response from the stored one", Tint.ERROR)
-
-
-def _values(page: PageWriter, before: Json, after: Json, kind: str) -> list[Span]:
-    if kind != "changed":
-        return page.json(after if kind == "added" else before)
-    return [*page.json(before), (" -> ", Tint.STRONG), *page.json(after)]

@@ -4,9 +4,7 @@ import re
 
 from tui.text.lines import Span, Tint
 
-_TOKEN = re.compile(
-    r'(?P<string>")|(?P<word>[A-Za-z0-9+.\-]+)|(?P<colon>:)|(?P<open>[{\[,])|(?P<other>.)', re.DOTALL
-)
+_WORD = re.compile(r"[A-Za-z0-9+.\-]+")
 _STRING_PART = re.compile(r'[^"\\]+')
 
 
@@ -27,50 +25,39 @@ class JsonTint:
         spans: list[Span] = []
         position = 0
         while position < len(text):
-            if self._string is not None:
-                position = self._feed_string(text, position, spans)
-            else:
-                position = self._feed_token(text, position, spans)
+            in_string = self._string is not None
+            span = self._string_part(text, position) if in_string else self._token(text, position)
+            spans.append(span)
+            position += len(span[0])
         return spans
 
-    def _feed_string(self, text: str, position: int, spans: list[Span]) -> int:
-        assert self._string is not None
-        if self._escaped:
-            self._escaped = False
-            spans.append((text[position], self._string))
-            return position + 1
-        part = _STRING_PART.match(text, position)
+    def _string_part(self, text: str, position: int) -> Span:
+        tint = self._string or Tint.STRING
+        part = None if self._escaped else _STRING_PART.match(text, position)
         if part:
-            spans.append((part.group(), self._string))
-            return part.end()
-        spans.append((text[position], self._string))
-        if text[position] == "\\":
-            self._escaped = True
-        else:
+            return part.group(), tint
+        if not self._escaped and text[position] == '"':
             self._string = None
-        return position + 1
+        self._escaped = not self._escaped and text[position] == "\\"
+        return text[position], tint
 
-    def _feed_token(self, text: str, position: int, spans: list[Span]) -> int:
-        token = _TOKEN.match(text, position)
-        assert token is not None
-        token_text = token.group()
-        tint = Tint.MUTED
-        if token.lastgroup == "string":
-            tint = self._string = Tint.KEY if self._key_next else Tint.STRING
+    def _token(self, text: str, position: int) -> Span:
+        if word := _WORD.match(text, position):
+            return word.group(), Tint.NUMBER
+        token = text[position]
+        if token == '"':
+            self._string = Tint.KEY if self._key_next else Tint.STRING
             self._key_next = False
-        elif token.lastgroup == "word":
-            tint = Tint.NUMBER
-        elif token.lastgroup == "open":
-            if token_text != ",":
-                self._inside.append(token_text)
-            self._key_next = bool(self._inside) and self._inside[-1] == "{"
-        elif token.lastgroup == "colon":
-            self._key_next = False
-        elif token_text in "}]" and self._inside:
+            return token, self._string
+        if token in "{[":
+            self._inside.append(token)
+        elif token in "}]" and self._inside:
             self._inside.pop()
+        if token in "{[,":
+            self._key_next = self._inside[-1:] == ["{"]
+        elif token in ":}]":
             self._key_next = False
-        spans.append((token_text, tint))
-        return token.end()
+        return token, Tint.MUTED
 
 
 def tint_json(text: str) -> list[Span]:

@@ -1,15 +1,19 @@
 """Lines of tinted text: what the view is made of before any style is known.
 
-A span is a text and the name of its tint; the theme decides what a tint looks like. Texts are inert.
+A span is a text and the name of its tint; the theme decides what a tint looks like. Texts of models, users
+and files are made inert: nothing in them moves the cursor or hides. Markup is not a concern here: the view
+paints segments and never parses markup.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import zip_longest
 from typing import TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
-from rig.displays.signs import ELLIPSIS
+from rig.displays.signs import ELLIPSIS, SIDE
 
 
 class Tint(StrEnum):
@@ -43,6 +47,11 @@ Span: TypeAlias = tuple[str, Tint]
 Line: TypeAlias = tuple[Span, ...]
 
 BLANK: Line = ()
+
+READABLE = 110
+"""Cells beyond which a line of text is no longer pleasant to read."""
+WORDS_FROM = 44
+"""Cells from which labels are words; in less, a sign or a letter has to do."""
 
 
 def width_of(line: Iterable[Span]) -> int:
@@ -78,14 +87,17 @@ def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:
     return (*left, (" " * gap, Tint.PLAIN), *right)
 
 
-def join(parts: Iterable[Sequence[Span]], gap: str) -> Line:
-    """The parts on one line with `gap` between them."""
-    joined: list[Span] = []
-    for part in parts:
-        if joined:
-            joined.append((gap, Tint.PLAIN))
-        joined.extend(part)
-    return tuple(joined)
+def pad(line: Sequence[Span], width: int) -> Line:
+    """`line` in exactly `width` cells."""
+    fitted = fit(line, width)
+    return (*fitted, (" " * (width - width_of(fitted)), Tint.PLAIN))
+
+
+def labelled(label: Sequence[Span], margin: int, lines: Iterable[Line]) -> list[Line]:
+    """Lines with a label in the margin of the first."""
+    gap, empty = " " * (margin - width_of(label)), (" " * margin, Tint.PLAIN)
+    head = (*label, *([(gap, Tint.PLAIN)] if gap else []))
+    return [(*((empty,) if number else head), *line) for number, line in enumerate(lines)]
 
 
 def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
@@ -93,16 +105,75 @@ def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
     marked: list[Span] = []
     place = 0
     for text, own in line:
-        cuts = [0, *(min(max(cut - place, 0), len(text)) for cut in (start, end)), len(text)]
-        for part, width in zip(
-            ((cuts[0], cuts[1]), (cuts[1], cuts[2]), (cuts[2], cuts[3])), (own, tint, own), strict=True
-        ):
-            if part[0] < part[1]:
-                marked.append((text[slice(*part)], width))
+        first, last = (min(max(cut - place, 0), len(text)) for cut in (start, end))
+        parts = ((text[:first], own), (text[first:last], tint), (text[last:], own))
+        marked += [part for part in parts if part[0]]
         place += len(text)
     return tuple(marked)
 
 
-def without_first(line: Line) -> Line:
-    """`line` without its first character."""
-    return ((line[0][0][1:], line[0][1]), *line[1:]) if line else line
+NARROWEST = 26
+"""Cells of a column beside others."""
+
+
+def columns_in_sight(columns: int, here: int, width: int) -> tuple[range, int]:
+    """Which of so many columns fit side by side, that of the reader among them, and the cells of each."""
+    fitting = max(min(width // NARROWEST, columns), 1)
+    first = min(max(here - fitting // 2, 0), columns - fitting)
+    return range(first, first + fitting), (width - (fitting - 1)) // fitting
+
+
+def side_by_side(columns: Sequence[Sequence[Line]], room: int) -> list[Line]:
+    """Columns of `room` cells each with a rule between them."""
+    lines: list[Line] = []
+    for row in zip_longest(*columns, fillvalue=BLANK):
+        joined: list[Span] = []
+        for line in row:
+            joined += [(str(SIDE), Tint.TRACK)] if joined else []
+            joined += [*line, (" " * max(room - width_of(line), 0), Tint.PLAIN)]
+        lines.append(tuple(joined))
+    return lines
+
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+class _Escapes(dict[int, str]):
+    """A translation table that decides about each character once."""
+
+    def __missing__(self, code: int) -> str:
+        text = _escape(code) if _hides(code) else chr(code)
+        self[code] = text
+        return text
+
+
+def _hides(code: int) -> bool:
+    # Variation selectors are marks, but terminals disagree on the width of what they select.
+    selector = 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
+    return selector or unicodedata.category(chr(code)) in _HIDDEN
+
+
+def _escape(code: int) -> str:
+    common = {0x09: "\\t", 0x0D: "\\r", 0x1B: "\\e"}.get(code)
+    if common:
+        return common
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+_ESCAPES = _Escapes({0x0A: "\n"})
+
+
+def inert(text: str) -> str:
+    r"""`text` with control, format and unassigned characters as visible escapes; only `\n` stays itself.
+
+    Joiners and variation selectors are escaped as well, so that the width rig computes is the width the
+    terminal uses.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+
+
+def inert_line(text: str) -> str:
+    r"""`inert` for places that hold a single line: a line break becomes a visible `\n` too."""
+    return inert(text).replace("\n", "\\n")

@@ -8,16 +8,24 @@ from rig.displays.clip import LIMIT, Clip, clip, clip_json
 from rig.displays.signs import Sign
 from rig.displays.steps import Called
 from tui.text.flow import wrap
-from tui.text.inert import inert, inert_line
 from tui.text.json_tint import tint_json
-from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
+from tui.text.lines import (
+    BLANK,
+    READABLE,
+    WORDS_FROM,
+    Line,
+    Span,
+    Tint,
+    fit,
+    inert,
+    inert_line,
+    labelled,
+    pad,
+    width_of,
+)
 
 FULL = 200_000
 """Characters of one text that are shown when all of it is asked for."""
-
-_READABLE = 110
-_WORDS_FROM = 44
-"""Cells from which labels are words; in less, a sign has to do."""
 
 _SIGN = 5
 Label: TypeAlias = Sign | Span
@@ -35,7 +43,7 @@ class PageWriter:
     @property
     def margin(self) -> int:
         """Cells of the column of labels."""
-        return 13 if self.width >= _WORDS_FROM else _SIGN
+        return 13 if self.width >= WORDS_FROM else _SIGN
 
     @property
     def limit(self) -> int:
@@ -61,15 +69,11 @@ class PageWriter:
         return line_spans(clip(text, self.limit), tint)
 
     def beside(self, label: Label, spans: Iterable[Span], indent: int = 0) -> None:
-        """Spans wrapped beside a label; `indent` cells further in, and all but the first line two more."""
+        """Spans wrapped beside a label; `indent` cells further in."""
         margin = self.margin
-        labelled = fit([_label(label, margin > _SIGN)], margin - 1)
-        head: Line = (*labelled, (" " * (margin - width_of(labelled) + indent), Tint.PLAIN))
-        room = min(self.width - margin - indent - 1, _READABLE)
-        for number, line in enumerate(wrap(spans, max(room, 8))):
-            self.lines.append(
-                (*head, *line) if not number else ((" " * (margin + indent), Tint.PLAIN), *line)
-            )
+        label_spans = fit([_label(label, margin > _SIGN)], margin - 1)
+        lines = wrap(spans, max(min(self.width - margin - indent - 1, READABLE), 8))
+        self.lines += labelled(label_spans, margin + indent, lines)
 
     def flush(self, spans: Iterable[Span]) -> None:
         """Spans wrapped from the left edge, as wide as there is room."""
@@ -77,8 +81,7 @@ class PageWriter:
 
     def words(self, label: Label, text: str | Clip, tint: Tint = Tint.PLAIN) -> None:
         """What somebody said, with its line breaks."""
-        cut = clip(text, self.limit) if isinstance(text, str) else text
-        self.beside(label, [(inert(cut.text) or "(empty)", tint), *_omitted(cut)])
+        self.beside(label, word_spans(clip(text, self.limit) if isinstance(text, str) else text, tint))
 
     def value(self, label: Label, value: Clip, indent: int = 0) -> None:
         """A value as JSON."""
@@ -97,34 +100,39 @@ class PageWriter:
             spans = [*line_spans(name, Tint.KEY), ("  ", Tint.PLAIN), *json_spans(value)]
             self.beside(("", Tint.PLAIN), spans, 2)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[Span]], left: int = 1) -> None:
-        """Rows under a header; the first `left` columns begin, the others end at the same place.
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
+        """Rows under a header; the first column begins, the others end at the same place.
 
         Columns that there is no room for are left out from the right.
         """
-        widths = [
-            max([len(head), *(width_of([row[column]]) for row in rows)]) for column, head in enumerate(header)
-        ]
+        widths = [max([len(head), *(width_of([row[n]]) for row in rows)]) for n, head in enumerate(header)]
         while len(widths) > 1 and sum(widths) + 2 * len(widths) > self.width:
             widths.pop()
-        table: list[Sequence[Span]] = [[(head, Tint.MUTED) for head in header], *rows]
-        for row in table:
-            line: list[Span] = [(" ", Tint.PLAIN)]
-            for column, width in enumerate(widths):
-                space: Span = (" " * (width - width_of([row[column]])), Tint.PLAIN)
-                line += [row[column], space] if column < left else [space, row[column]]
-                line.append(("  ", Tint.PLAIN))
-            self.lines.append(fit(line[:-1], self.width))
+        for row in ([(head, Tint.MUTED) for head in header], *rows):
+            line: list[Span] = [(" ", Tint.PLAIN), *pad([row[0]], widths[0])]
+            for cell, width in zip(row[1:], widths[1:], strict=False):
+                line += [("  ", Tint.PLAIN), (" " * (width - width_of([cell])), Tint.PLAIN), cell]
+            self.lines.append(fit(line, self.width))
+
+
+def word_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
+    """The spans of a text with its line breaks."""
+    return [(inert(text.text) or "(empty)", tint), *rest_of(text)]
 
 
 def line_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
     """The spans of a text on one line."""
-    return [(inert_line(text.text), tint), *_omitted(text)]
+    return [(inert_line(text.text), tint), *rest_of(text)]
 
 
 def json_spans(value: Clip) -> list[Span]:
     """The spans of a value as JSON."""
-    return [*tint_json(inert_line(value.text)), *_omitted(value)]
+    return [*tint_json(inert_line(value.text)), *rest_of(value)]
+
+
+def rest_of(cut: Clip) -> list[Span]:
+    """The note on what is left out of a text; nothing if it is whole."""
+    return [(cut.rest, Tint.MUTED)] if cut.omitted else []
 
 
 def _label(label: Label, is_wide: bool) -> Span:
@@ -132,7 +140,3 @@ def _label(label: Label, is_wide: bool) -> Span:
         return f" {label.label if is_wide else label.sign}", Tint(label.tint)
     word, tint = label
     return f" {word if is_wide else word[:1]}", tint
-
-
-def _omitted(cut: Clip) -> list[Span]:
-    return [(cut.rest, Tint.MUTED)] if cut.omitted else []

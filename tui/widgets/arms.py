@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from textual import events
 
@@ -13,49 +12,38 @@ from rig.metrics import Declaration
 from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState
 from tui.text.bars import bar
-from tui.text.inert import inert_line
-from tui.text.lines import Line, Span, Tint, fit, width_of
+from tui.text.lines import Line, Span, Tint, fit, inert_line, pad, width_of
 from tui.widgets.lines import Lines
 from tui.widgets.messages import ArmPicked
 
 _NAME = 30
 
 
-class _Known(NamedTuple):
-    arm: ArmState
-    cells: tuple[tuple[Span, int], ...]
-    over: int
-    all: int
-
-
 class Arms(Lines):
     """One line for each arm; nothing for a run of a single one."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._shown: tuple[object, ...] = ()
-
     def show_arms(self, state: RunState, reading: int) -> None:
         """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
-        if not self.size.width or len(state.arms) < 2:
-            return
         numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
-        version = (self.size.width, reading, state.changes, numbers)
-        if version == self._shown:
+        if len(state.arms) < 2 or not self.is_new(reading, state.changes, numbers):
             return
-        self._shown = version
         cells: list[list[ConversationState]] = [[] for _ in state.arms]
         for where, conversation in state.conversations.items():
             if where.arm < len(cells):
                 cells[where.arm].append(conversation)
-        rows = [_known(arm, conversations) for arm, conversations in zip(state.arms, cells, strict=True)]
-        names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, self.size.width // 3)
-        self.show(
-            [
-                _line(row, state.declaration, n, names, n == reading, self.size.width)
-                for n, row in enumerate(rows)
+        width = self.size.width
+        names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, width // 3)
+        lines = []
+        for number, arm in enumerate(state.arms):
+            name: Span = (inert_line(arm.info.name), Tint.STRONG if number == reading else Tint.PLAIN)
+            head: list[Span] = [
+                (str(CURSOR) if number == reading else " ", Tint.RUNNING),
+                (f"{number + 1} ", Tint.MUTED),
+                *pad(fit([name], names), names + 1),
             ]
-        )
+            room = width - width_of(head)
+            lines.append((*head, *_state(arm, cells[number], state.declaration, width, room)))
+        self.show(lines)
         self.bring_into_sight(reading, reading)
 
     def on_click(self, event: events.Click) -> None:
@@ -64,35 +52,23 @@ class Arms(Lines):
             self.post_message(ArmPicked(number))
 
 
-def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
-    counts = Counter(cell(conversation) for conversation in conversations)
+def _state(
+    arm: ArmState, conversations: Sequence[ConversationState], declaration: Declaration, width: int, room: int
+) -> Line:
+    """How an arm's conversations went and how far it is; then why it failed, or its numbers."""
     order = [sign.sign for sign in IN_ORDER]
+    counts = Counter(cell(conversation) for conversation in conversations)
     kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
-    over = sum(conversation.status.over for conversation in conversations)
-    return _Known(arm, tuple(kinds), over, len(conversations))
-
-
-def _line(row: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int) -> Line:
-    arm = row.arm
-    name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
-    head: list[Span] = [
-        (str(CURSOR) if is_read else " ", Tint.RUNNING),
-        (f"{number + 1} ", Tint.MUTED),
-        *name,
-        (" " * (names - width_of(name) + 1), Tint.PLAIN),
-    ]
-    done = f" {row.over:>{len(str(row.all))}}/{row.all}"
-    tail: list[Span] = [(done, Tint.STRONG)]
-    size = min(max(width // 5, 10), row.all)
-    if arm.failure is not None:
-        tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
-    elif not arm.evaluated:
-        tail.append((f"  {NOT_EVALUATED}", Tint.ERROR))
+    over, of = sum(conversation.status.over for conversation in conversations), len(conversations)
+    size = min(max(width // 5, 10), of)
+    tail: list[Span] = [(f" {over:>{len(str(of))}}/{of}", Tint.STRONG)]
+    if arm.failure is not None or not arm.evaluated:
+        tail.append((f"  {NOT_EVALUATED if arm.failure is None else inert_line(arm.failure)}", Tint.ERROR))
     else:
         if arm.evidence:
             tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
-        tail += _numbers(arm, declaration, width - width_of(head) - width_of(tail) - size)
-    return (*head, *bar(row.cells, size), *fit(tail, width - width_of(head) - size - 1))
+        tail += _numbers(arm, declaration, room - width_of(tail) - size)
+    return (*bar(kinds, size), *fit(tail, room - size - 1))
 
 
 def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
@@ -100,10 +76,8 @@ def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
     if arm.rated is None:
         return []
     spans: list[Span] = []
-    for label, value in (
-        *((metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")),
-        ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
-    ):
+    rates = [(metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")]
+    for label, value in (*rates, ("tok/s", rate(arm.speed.decode_rate if arm.speed else None))):
         part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
         if width_of([*spans, *part]) < room:
             spans += part

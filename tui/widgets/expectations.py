@@ -2,11 +2,11 @@
 
 from rig.displays import signs
 from rig.displays.signs import Glyph
-from tui.live.state import ConversationState, Expected
+from rig.displays.steps import Due
+from tui.live.state import ConversationState
 from tui.text.flow import wrap
-from tui.text.inert import inert_line
 from tui.text.json_tint import tint_json
-from tui.text.lines import BLANK, Line, Span, Tint
+from tui.text.lines import BLANK, Line, Span, Tint, inert_line, labelled
 from tui.widgets.lines import Lines
 
 _BOXES = {
@@ -16,6 +16,7 @@ _BOXES = {
     signs.OPEN: Glyph(" ○ ", " [ ] "),
 }
 _LINES = 4
+_ARGUMENTS = 20
 
 
 class Expectations(Lines):
@@ -24,19 +25,17 @@ class Expectations(Lines):
     In ASCII `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._shown: tuple[object, ...] = ()
-
     def show_conversation(self, conversation: ConversationState | None) -> None:
         """Bring the panel up to date, with the first open call of a turn under way in sight."""
-        if not self.size.width:
+        of = conversation and (
+            conversation.status.over,
+            len(conversation.expected),
+            tuple(conversation.holds.values()),
+        )
+        before = self.version
+        if not self.is_new(conversation and conversation.where, of):
             return
-        version = _state(conversation, self.size.width)
-        if version == self._shown:
-            return
-        is_other = version[:2] != self._shown[:2]
-        self._shown = version
+        is_other = before[:2] != self.version[:2]
         lines, first_open = self._lines_of(conversation)
         self.show(lines)
         if conversation is None or conversation.status.over:
@@ -57,40 +56,27 @@ class Expectations(Lines):
                 continue
             if over:
                 lines += [BLANK, ((f" turn {number}", Tint.TITLE),)]
-            for expected in turn:
+            for due in turn:
                 lines += [] if over else [BLANK]
-                is_matched = expected.position in matched
+                is_matched = due.place in matched
                 if first_open is None and not is_matched:
                     first_open = len(lines)
-                lines += self._expected(expected, is_matched, over)
+                lines += self._due(due, is_matched, over)
             if not turn:
                 lines += [*([] if over else [BLANK]), ((" no call, only a reply", Tint.MUTED),)]
         return lines, first_open
 
-    def _expected(self, expected: Expected, is_matched: bool, over: bool) -> list[Line]:
-        due = signs.due(made=is_matched, over=over, optional=expected.optional)
-        sign: Span = (str(_BOXES[due]), Tint(due.tint))
-        indent: Span = (" " * len(sign[0]), Tint.PLAIN)
-        width = max(self.size.width - len(sign[0]) - 1, 8)
-        missed: list[Span] = [(f" {due.word}", Tint(due.tint))] if due is signs.MISSED else []
-        name, *rest = wrap([(inert_line(expected.name.text), Tint.CALL), *missed], width)
-        lines: list[Line] = [(sign, *name), *((indent, *line) for line in rest)]
-        for name_of, value in expected.arguments:
-            spans = [(f"{inert_line(name_of.text)} ", Tint.KEY), *tint_json(inert_line(value.text))]
-            lines += [(indent, *line) for line in _shortened(spans, value.omitted, width)]
-        return lines
-
-
-def _state(conversation: ConversationState | None, width: int) -> tuple[object, ...]:
-    """All that the panel depends on, first what makes it another conversation."""
-    if conversation is None:
-        return None, width
-    over = conversation.status.over
-    return conversation.where, width, over, len(conversation.expected), tuple(conversation.holds.values())
-
-
-def _shortened(spans: list[Span], omitted: int, width: int) -> list[Line]:
-    lines = wrap(spans, width)
-    if len(lines) > _LINES or omitted:
-        return [*lines[: _LINES - 1], ((str(signs.ELLIPSIS), Tint.MUTED),)]
-    return lines
+    def _due(self, due: Due, is_matched: bool, over: bool) -> list[Line]:
+        sign = signs.due(made=is_matched, over=over, optional=due.is_optional)
+        box: Span = (str(_BOXES[sign]), Tint(sign.tint))
+        width = max(self.size.width - len(box[0]) - 1, 8)
+        missed: list[Span] = [(f" {sign.word}", Tint(sign.tint))] if sign is signs.MISSED else []
+        lines = wrap([(inert_line(due.call.name.text), Tint.CALL), *missed], width)
+        for name, value in due.call.pairs[:_ARGUMENTS]:
+            argument = wrap(
+                [(f"{inert_line(name.text)} ", Tint.KEY), *tint_json(inert_line(value.text))], width
+            )
+            if len(argument) > _LINES or value.omitted:
+                argument[_LINES - 1 :] = [((str(signs.ELLIPSIS), Tint.MUTED),)]
+            lines += argument
+        return labelled([box], len(box[0]), lines)

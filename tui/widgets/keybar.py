@@ -1,6 +1,7 @@
 """The bottom line: what is possible now, each with its key. A click does it."""
 
 from textual import events
+from textual.binding import ActiveBinding
 
 from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.keys import display
@@ -33,24 +34,19 @@ class KeyBar(Lines):
             for active in self.screen.active_bindings.values()
             if active.binding.show
         }
-        last = bindings.pop(_LAST, None)
-        items = [
-            (key, active.binding.description, active.binding.key.split(",")[0], active.enabled)
-            for key, active in bindings.items()
-        ]
-        end = [] if last is None else [(_LAST, last.binding.description, last.binding.key, True)]
-        room = self.size.width - 1 - sum(_cells(*item[:2]) for item in end)
-        kept = []
-        for item in items:
-            room -= _cells(*item[:2])
-            if room < 0:
-                break
-            kept.append(item)
-        self._places, line = [], [(" ", Tint.PLAIN)]
-        for key, says, pressed, enabled in [*kept, *end]:
-            start = width_of(line)
-            line += _item(key, says, enabled)
-            self._places.append((start, width_of(line), pressed))
+        end = [(_LAST, bindings.pop(_LAST))] if _LAST in bindings else []
+        room = self.size.width - 1 - sum(width_of(_item(*item)) for item in end)
+        line: list[Span] = [(" ", Tint.PLAIN)]
+        self._places = []
+        for key, active in (*bindings.items(), *end):
+            item = _item(key, active)
+            is_last = key == _LAST
+            room -= 0 if is_last else width_of(item)
+            if room >= 0 or is_last:
+                self._places.append(
+                    (width_of(line), width_of([*line, *item]), active.binding.key.split(",")[0])
+                )
+                line += item
         self.show([tuple(line)])
 
     def on_click(self, event: events.Click) -> None:
@@ -59,11 +55,6 @@ class KeyBar(Lines):
                 self.app.simulate_key(key)
 
 
-def _cells(key: str, says: str) -> int:
-    return width_of(_item(key, says, enabled=True))
-
-
-def _item(key: str, says: str, enabled: bool) -> Line:
-    tint = Tint.CALL if enabled else Tint.MUTED
-    word: Span = (f" {says}{_GAP}", Tint.MUTED)
-    return ((key, tint), word)
+def _item(key: str, active: ActiveBinding) -> Line:
+    tint = Tint.CALL if active.enabled else Tint.MUTED
+    return ((key, tint), (f" {active.binding.description}{_GAP}", Tint.MUTED))

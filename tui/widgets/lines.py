@@ -26,6 +26,8 @@ class Lines(ScrollView, can_focus=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.version: tuple[object, ...] = ()
+        """What the lines were made of, where a subclass asks whether that `is_new`."""
         self._lines: list[Line] = []
         self._styles: dict[Tint, Style] = {}
         self._base: Style | None = None
@@ -35,6 +37,14 @@ class Lines(ScrollView, can_focus=False):
     def lines(self) -> Sequence[Line]:
         """The lines as they are now."""
         return self._lines
+
+    def is_new(self, *parts: object) -> bool:
+        """Whether there is room, and it or what the lines are made of is not as it was when asked before."""
+        version = (self.size.width, *parts)
+        if not self.size.width or version == self.version:
+            return False
+        self.version = version
+        return True
 
     def show(self, lines: Sequence[Line]) -> None:
         """Make these the lines, painting only those that differ."""
@@ -79,6 +89,10 @@ class Lines(ScrollView, can_focus=False):
     def jump_to_end(self) -> None:
         """Scroll to the last line."""
         self.jump_to(max(len(self._lines) - self.size.height, 0))
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll by as much as is in sight, but for two lines."""
+        self.jump_to(max(self.scroll_offset.y + pages * max(self.size.height - 2, 1), 0))
 
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y

@@ -48,20 +48,8 @@ class ArmPicked(Message):
 
 
 @dataclass
-class FilterPicked(Message):
-    """The reader wants the next filter of conversations."""
-
-
-@dataclass
 class RowPicked(Message):
     """The reader wants to be at this row of a list."""
-
-    number: int
-
-
-@dataclass
-class ViewPicked(Message):
-    """The reader wants another view of what is chosen."""
 
     number: int
 
@@ -71,15 +59,6 @@ class RowOpened(Message):
     """The reader wants to see what is in this row of a list."""
 
     number: int
-
-
-@dataclass
-class ConversationOpened(Message):
-    """The reader wants to go through a stored conversation step by step."""
-
-    store: Path
-    run: str
-    where: Where
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The running numbers of an arm, exactly as the events carry them, and how well the rates are known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
@@ -10,7 +10,7 @@ from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
 from tui.live.state import ArmState
-from tui.text.lines import Line, Span, Tint, fit, join, width_of
+from tui.text.lines import Line, Span, Tint, fit, pad
 from tui.widgets.lines import Lines
 
 _GAP = 3
@@ -53,17 +53,26 @@ class Meters(Lines):
         if not self.size.width:
             return
         counts = (arm.rated if arm else None) or {}
-        speed = (arm.speed if arm else None) or Speed()
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
-            *_speeds(speed),
+            *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
             _left(remaining),
         ]
-        titles, values = _table(numbers, self.size.width - 1)
+        width = self.size.width - 1
+        for with_more, least in _FORMS:
+            columns = [(number, number.width(with_more)) for number in numbers if number.last >= least]
+            if sum(room + _GAP for _, room in columns) - _GAP <= width:
+                break
+        titles: list[Span] = [(" ", Tint.PLAIN)]
+        values: list[Span] = [(" ", Tint.PLAIN)]
         if arm is not None and not arm.evaluated:
-            values = fit([(NOT_EVALUATED, Tint.ERROR), ("  ", Tint.PLAIN), *values], self.size.width - 1)
-        self.show([((" ", Tint.PLAIN), *line) for line in (titles, values)])
+            values += [(NOT_EVALUATED, Tint.ERROR), ("  ", Tint.PLAIN)]
+        for column, room in columns:
+            titles += [(column.title.ljust(room), Tint.MUTED), (" " * _GAP, Tint.PLAIN)]
+            value = column.value if with_more else column.value[:1]
+            values += [*pad(value, room), (" " * _GAP, Tint.PLAIN)]
+        self.show([fit(line[:-1], self.size.width) for line in (titles, values)])
 
 
 def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Estimate]) -> list[_Number]:
@@ -72,12 +81,12 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
     columns = []
     for metric in declaration.shown("meters"):
         tint = Tint.FAILURE if metric.numerator in faults else Tint.STRONG
-        value: list[Span] = [(measured(metric, counts), tint)]
+        bounds: tuple[str, ...] = ()
         estimate = estimates.get(metric.name)
         if estimate is not None and estimate.low is not None and estimate.high is not None:
-            bounds = (f"{metric.scale * end:.0f}" for end in (estimate.low, estimate.high))
-            value.append((f" {str(DASH).join(bounds)}", Tint.MUTED))
-        columns.append(_Number(metric.title, tuple(value), 6, _INTERVAL, 8 if metric in lines else 4))
+            bounds = (f"{metric.scale * estimate.low:.0f}", f"{metric.scale * estimate.high:.0f}")
+        value = _value(measured(metric, counts), tint, bounds)
+        columns.append(_Number(metric.title, value, 6, _INTERVAL, 8 if metric in lines else 4))
     if unclear := unclear_texts(counts):
         columns.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
     return columns
@@ -97,33 +106,14 @@ def _speeds(speed: Speed) -> list[_Number]:
 
 def _left(remaining: Remaining | None) -> _Number:
     """The time left, with the interval in which it will be."""
-    if remaining is None:
-        return _Number("left", _value(UNKNOWN), 7, _TIMES, 9)
-    value: list[Span] = [(clock_time(remaining.seconds), Tint.STRONG)]
-    if remaining.low < remaining.high:
-        bounds = map(clock_time, (remaining.low, remaining.high))
-        value.append((f" {str(DASH).join(bounds)}", Tint.MUTED))
-    return _Number("left", tuple(value), 7, _TIMES, 9)
+    text = UNKNOWN if remaining is None else clock_time(remaining.seconds)
+    bounds: tuple[str, ...] = ()
+    if remaining is not None and remaining.low < remaining.high:
+        bounds = (clock_time(remaining.low), clock_time(remaining.high))
+    return _Number("left", _value(text, bounds=bounds), 7, _TIMES, 9)
 
 
-def _value(text: str, tint: Tint = Tint.STRONG) -> Line:
-    return ((text, tint),)
-
-
-def _table(numbers: Sequence[_Number], width: int) -> tuple[Line, Line]:
-    """The titles and the numbers in columns: with all there is to say, or less of it, or fewer of them."""
-    for with_more, from_ in _FORMS:
-        columns = [(number, number.width(with_more)) for number in numbers if number.last >= from_]
-        if sum(room + _GAP for _, room in columns) - _GAP <= width:
-            break
-    gap = " " * _GAP
-    titles = join([[(column.title.ljust(room), Tint.MUTED)] for column, room in columns], gap)
-    values = join(
-        [_padded(column.value if with_more else column.value[:1], room) for column, room in columns], gap
-    )
-    return titles, values
-
-
-def _padded(value: Line, room: int) -> Line:
-    spans = fit(value, room)
-    return (*spans, (" " * (room - width_of(spans)), Tint.PLAIN))
+def _value(text: str, tint: Tint = Tint.STRONG, bounds: tuple[str, ...] = ()) -> Line:
+    """A number, and the ends of its interval behind it."""
+    behind = ((f" {str(DASH).join(bounds)}", Tint.MUTED),) if bounds else ()
+    return ((text, tint), *behind)

@@ -6,8 +6,7 @@ from textual import events
 
 from rig.displays.signs import CURSOR
 from tui.stored.outline import Row
-from tui.text.inert import inert_line
-from tui.text.lines import Line, Span, Tint, spread
+from tui.text.lines import Line, Span, Tint, inert_line, spread
 from tui.widgets.lines import Lines
 from tui.widgets.messages import RowPicked
 
@@ -17,23 +16,16 @@ class Outline(Lines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._shown: tuple[Sequence[Row], int] = ((), 0)
-        self._cursor = 0
+        self._cursor = -1
 
     def show_rows(self, rows: Sequence[Row], cursor: int) -> None:
-        """Bring the outline up to date; of the rows that it shows already, only those the cursor concerns."""
-        width = self.size.width
-        if not width:
+        """Bring the outline up to date."""
+        if not self.size.width:
             return
-        before, self._cursor = self._cursor, cursor
-        if (rows, width) == self._shown and len(rows) == len(self.lines):
-            for number in {before, cursor}:
-                self.show_line(number, _line(rows[number], number == cursor, width))
-        else:
-            self._shown = rows, width
-            self.show([_line(row, number == cursor, width) for number, row in enumerate(rows)])
-            before = -1
-        if cursor != before:
+        is_other = self.is_new(rows)
+        self.show([_line(row, number == cursor, self.size.width) for number, row in enumerate(rows)])
+        if is_other or cursor != self._cursor:
+            self._cursor = cursor
             self.bring_into_sight(max(cursor - 1, 0), min(cursor + 1, len(rows) - 1))
 
     def on_click(self, event: events.Click) -> None:

@@ -1,6 +1,7 @@
 """A page of lines to scroll and to search, and the line where the words to search for are written."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from textual import events
 from textual.widgets import Input
@@ -17,44 +18,48 @@ class Page(Lines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.search = Search()
+        self._searched_from = 0
 
     def show_page(self, lines: Sequence[Line]) -> None:
         """Make these the lines, and look for the words in them."""
         self.show(lines)
-        self.search.update(lines, 0)
+        self.mark()
         self.refresh()
 
-    def search_for(self, term: str) -> None:
-        """Mark what matches, and go to the first match from what is in sight on; no term ends the search."""
-        self.search.term = term
+    def mark(self) -> None:
+        """Look for the words in the lines as they are now."""
         self.search.update(self.lines, 0)
-        self.search.start(self.scroll_offset.y)
-        self._go_there()
+
+    def begin_search(self) -> None:
+        """Matches are looked for from here on, however far writing the words leads away."""
+        self._searched_from = self.scroll_offset.y
+
+    def search_for(self, term: str) -> None:
+        """Mark what matches; no term ends the search."""
+        self.search.term = term
+        self.mark()
+        self.refresh()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next match or the one before."""
-        self.search.step(step)
-        self._go_there()
-
-    def scroll_pages(self, pages: int) -> None:
-        """Scroll by as much as is in sight, but for two lines."""
-        self.jump_to(max(self.scroll_offset.y + pages * max(self.size.height - 2, 1), 0))
+        """Go to the next match or the one before; with 0, to the first from where the search began."""
+        if step:
+            self.search.step(step)
+        else:
+            self.search.start(self._searched_from)
+        line = self.search.line
+        if line is not None:
+            self.bring_into_sight(max(line - 2, 0), line + 2)
+        self.refresh()
 
     def look_of(self, number: int) -> Line:
         return self.search.look_of(number, super().look_of(number))
 
-    def _go_there(self) -> None:
-        line = self.search.line
-        if line is not None:
-            self.bring_into_sight(max(line - 2, 0), min(line + 2, len(self.lines) - 1))
-        self.refresh()
 
+class Bar(Input):
+    """One line to write in, which appears when it is opened."""
 
-class SearchBar(Input):
-    """One line that appears when it is opened. Enter keeps the words, escape forgets them."""
-
-    def __init__(self, placeholder: str = "search this transcript", *, id: str | None = None) -> None:
-        super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=True)
+    def __init__(self, *, id: str | None = None, **options: Any) -> None:
+        super().__init__(id=id, compact=True, **options)
         self.cursor_blink = False
         self.display = False
 
@@ -67,6 +72,13 @@ class SearchBar(Input):
         """Give the keys back and disappear."""
         self.blur()
         self.display = False
+
+
+class SearchBar(Bar):
+    """Enter keeps the words, escape forgets them."""
+
+    def __init__(self, placeholder: str = "search this transcript", *, id: str | None = None) -> None:
+        super().__init__(id=id, placeholder=placeholder, select_on_focus=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if self.display:

@@ -6,8 +6,7 @@ from rig.displays import signs
 from rig.displays.numbers import headline, out_of
 from rig.store import StoredRun
 from tui.stored.run_list import StoredRunList
-from tui.text.inert import inert_line
-from tui.text.lines import Line, Span, Tint, fit, width_of
+from tui.text.lines import Line, Span, Tint, fit, inert_line, pad
 from tui.widgets.lines import Lines
 from tui.widgets.messages import RowOpened, RowPicked
 
@@ -35,7 +34,8 @@ class RunList(Lines):
             for number, run in enumerate(runs)
         ]
         empty = "no run matches" if run_list.runs else "no run is stored yet; rig run makes one"
-        self.show([_header(names, width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
+        header = f"    {'run':<7} {'name':<{names + 1}}{'started':<17}{'turns':>11}  success"
+        self.show([fit([(header, Tint.MUTED)], width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
         before, self._place = self._place, run_list.place
         if run_list.place != before:
             # The first run brings the header with it.
@@ -47,23 +47,16 @@ class RunList(Lines):
             self.post_message(RowOpened(number) if event.chain > 1 else RowPicked(number))
 
 
-def _header(names: int, width: int) -> Line:
-    text = f"    {'run':<7} {'name':<{names + 1}}{'started':<17}{'turns':>11}  success"
-    return fit([(text, Tint.MUTED)], width)
-
-
 def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: int) -> Line:
     bar: Span = (str(signs.CURSOR) if is_chosen else " ", Tint.RUNNING)
     mark: Span = (signs.MARKED.sign if is_marked else " ", Tint.CALL)
     tint = Tint.STRONG if is_chosen else Tint.PLAIN
     state = STATES[run.state]
-    line: list[Span] = [bar, mark, (state.sign, Tint(state.tint))]
-    name = fit([(inert_line(run.name or ""), tint)], names)
-    line += [(f" {inert_line(run.id):<7}", tint), *name, (" " * (names - width_of(name) + 1), Tint.PLAIN)]
+    line: list[Span] = [bar, mark, (state.sign, Tint(state.tint)), (f" {inert_line(run.id):<7}", tint)]
+    line += pad(fit([(inert_line(run.name or ""), tint)], names), names + 1)
     line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
-    line.append(
-        (out_of(run.turns_done, run.turns).rjust(11), Tint.MUTED if run.state == "finished" else tint)
-    )
+    done = out_of(run.turns_done, run.turns).rjust(11)
+    line.append((done, Tint.MUTED if run.state == "finished" else tint))
     for number, arm in enumerate(run.arms):
         rate = headline(run.declaration, arm.rated)
         line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]

@@ -1,5 +1,6 @@
 """The lines above: of the run, of its conversations, and of the transcript."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from textual import events
@@ -10,10 +11,8 @@ from tui.live.board import Board, Filter
 from tui.live.glyphs import sign_of
 from tui.live.state import ConversationState, RunState
 from tui.text.bars import progress
-from tui.text.inert import inert_line
-from tui.text.lines import Line, Span, Tint, spread, width_of
+from tui.text.lines import Line, Span, Tint, inert_line, spread, width_of
 from tui.widgets.lines import Lines
-from tui.widgets.messages import FilterPicked, ViewPicked
 
 
 class Title(Lines):
@@ -67,8 +66,8 @@ class BoardTitle(Lines):
             right = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in columns]
         self.show([spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)])
 
-    def on_click(self) -> None:
-        self.post_message(FilterPicked())
+    async def on_click(self) -> None:
+        await self.run_action("screen.filter")
 
 
 BAR = 20
@@ -77,40 +76,29 @@ BAR = 20
 class Header(Lines):
     """One line; the bar counts turns, the number beside it conversations."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._shown: tuple[object, ...] = ()
-
     def show_run(self, state: RunState, condition: str) -> None:
         """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
-        version = (self.size.width, condition, state.run, state.changes, state.turns_done, len(state.arms))
-        if version == self._shown:
+        if not self.is_new(condition, state.run, state.changes, state.turns_done, len(state.arms)):
             return
-        self._shown = version
         left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
-        if len(state.arms) == 1:
-            left.append((inert_line(state.arms[0].info.name), Tint.STRONG))
-        elif state.arms:
-            left.append((f"{len(state.arms)} arms", Tint.STRONG))
-        if state.run:
-            left.append((f"   run {inert_line(state.run)}", Tint.MUTED))
-        if condition:
-            left.append((f"   {condition}", Tint.RUNNING))
+        if state.arms:
+            several = f"{len(state.arms)} arms"
+            name = inert_line(state.arms[0].info.name) if len(state.arms) == 1 else several
+            left.append((name, Tint.STRONG))
+        left += [(f"   run {inert_line(state.run)}", Tint.MUTED)] if state.run else []
+        left += [(f"   {condition}", Tint.RUNNING)] if condition else []
         self.show([spread(left, _progress(state, self.size.width), self.size.width)])
 
 
 def _progress(state: RunState, width: int) -> Line:
-    if not state.conversations:
+    conversations = state.conversations.values()
+    if not conversations:
         return ()
-    over = sum(conversation.status.over for conversation in state.conversations.values())
-    is_known = all(conversation.turns for conversation in state.conversations.values())
-    parts = (state.turns_done, state.turns_total) if is_known else (over, len(state.conversations))
-    size = BAR if width >= 100 else BAR // 2
-    total = str(len(state.conversations))
-    return (
-        *progress(*parts, size),
-        (f" {over:>{len(total)}}/{total} ", Tint.STRONG),
-    )
+    over, total = sum(conversation.status.over for conversation in conversations), len(conversations)
+    is_known = all(conversation.turns for conversation in conversations)
+    parts = (state.turns_done, state.turns_total) if is_known else (over, total)
+    bar = progress(*parts, BAR if width >= 100 else BAR // 2)
+    return (*bar, (f" {over:>{len(str(total))}}/{total} ", Tint.STRONG))
 
 
 class Tabs(Lines):
@@ -118,32 +106,24 @@ class Tabs(Lines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._places: list[tuple[int, int]] = []
+        self._ends: list[int] = []
 
     def show_views(self, names: Sequence[str], chosen: int) -> None:
         """Bring the line up to date. Names are cut to their first letters where there is little room."""
         if not self.size.width:
             return
         for longest in (20, 5, 3, 0):
-            line = self._lay_out([name[:longest] for name in names], chosen)
+            line: list[Span] = []
+            self._ends = []
+            for number, name in enumerate(names):
+                word = f"{number + 1} {name[:longest]}".rstrip()
+                is_chosen = number == chosen
+                line.append((f"[{word}]", Tint.STRONG) if is_chosen else (f" {word} ", Tint.MUTED))
+                self._ends.append(width_of(line))
             if width_of(line) <= self.size.width:
                 break
-        self.show([line])
+        self.show([tuple(line)])
 
-    def _lay_out(self, names: Sequence[str], chosen: int) -> Line:
-        line: list[Span] = []
-        self._places = []
-        for number, name in enumerate(names):
-            start = width_of(line)
-            digit = f"{number + 1} {name}".rstrip()
-            if number == chosen:
-                line.append((f"[{digit}]", Tint.STRONG))
-            else:
-                line.append((f" {digit} ", Tint.MUTED))
-            self._places.append((start, width_of(line)))
-        return tuple(line)
-
-    def on_click(self, event: events.Click) -> None:
-        for number, (start, end) in enumerate(self._places):
-            if start <= event.x < end:
-                self.post_message(ViewPicked(number))
+    async def on_click(self, event: events.Click) -> None:
+        if event.x < max(self._ends, default=0):
+            await self.run_action(f"screen.view({bisect_right(self._ends, event.x)})")

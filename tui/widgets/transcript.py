@@ -8,14 +8,12 @@ from rig.verdicts import StepPlace
 from tui.live.blocks import Form
 from tui.live.column import Column
 from tui.live.state import ConversationState
-from tui.live.transcript import Entry
-from tui.text.lines import Line, Tint, without_first
-from tui.text.search import Search
-from tui.widgets.lines import Lines
+from tui.text.lines import Line, Tint
 from tui.widgets.messages import Scrolled
+from tui.widgets.page import Page
 
 
-class TranscriptView(Lines):
+class TranscriptView(Page):
     """Shows what was said and done. It stays at the end while it is there, and where it is otherwise.
 
     A call can be chosen, and words can be searched; both are marked when lines are painted.
@@ -28,8 +26,6 @@ class TranscriptView(Lines):
         self._chosen: StepPlace | None = None
         self._chosen_lines = range(0)
         self._stays_at_end = True
-        self._searched_from = 0
-        self.search = Search()
 
     def show_conversation(self, conversation: ConversationState | None, instead: str) -> None:
         """Bring the view up to date with a conversation, this or another, or with words `instead` of one."""
@@ -42,7 +38,7 @@ class TranscriptView(Lines):
         transcript = conversation.transcript if conversation else None
         if conversation is None or transcript is None:
             self._column, self._chosen = None, None
-            self._mark()
+            self.mark()
             self.show([((instead, Tint.MUTED),)] if instead else [])
             return
         # Not whether it is at its end: it may just have become lower, and was at its end until then.
@@ -56,18 +52,20 @@ class TranscriptView(Lines):
             else:
                 self.jump_to_end()
             return
-        top = self._top(old)
+        top = old.entry_at(self.scroll_offset.y)
         if old.form != form or old.full != self._full:
             self._begin(Column(transcript, form, self._full))
         else:
             start = old.update()
             if start is not None:
                 self.replace(start, old.lines[start:])
-                self._mark()
+                self.mark()
             elif not at_end:
                 return
         if not at_end:
-            self._return_to(*top)
+            line = self._column.line_of(*top) if self._column else None
+            if line is not None:
+                self.jump_to(line)
         elif not self.at_end:
             self.jump_to_end()
 
@@ -79,32 +77,15 @@ class TranscriptView(Lines):
         column.update()
         self._column = column
         self.replace(0, column.lines)
-        self._mark()
-
-    def _top(self, column: Column) -> tuple[Entry | None, int]:
-        """The entry at the top of the view, and how many of its lines are above."""
-        line = self.scroll_offset.y
-        number = column.entry_at(line)
-        if number >= len(column.entries):
-            return None, 0
-        return column.entries[number], line - column.start_of(number)
-
-    def _return_to(self, top: Entry | None, line: int) -> None:
-        number = None if self._column is None or top is None else self._column.find(top)
-        if self._column is not None and number is not None:
-            start, end = self._column.start_of(number), self._column.start_of(number + 1)
-            self.jump_to(min(start + line, max(end - 1, start)))
+        self.mark()
 
     def next_turn(self, step: int) -> None:
         """Scroll to the next turn, or back to the one before."""
         turns = self._column.turns() if self._column else []
         top = self.scroll_offset.y
-        if step > 0:
-            heading = next((line for line in turns if line > top), None)
-        else:
-            heading = next((line for line in reversed(turns) if line < top), None)
-        if heading is not None:
-            self.jump_to(heading)
+        ahead = [line for line in turns if (line > top if step > 0 else line < top)]
+        if ahead:
+            self.jump_to(ahead[0 if step > 0 else -1])
 
     # Calls
 
@@ -130,7 +111,7 @@ class TranscriptView(Lines):
 
     def _choose(self, call: Called) -> None:
         self._chosen = call.place
-        self._mark()
+        self.mark()
         self.refresh()
         self.bring_into_sight(self._chosen_lines.start, self._chosen_lines.stop - 1)
 
@@ -140,7 +121,7 @@ class TranscriptView(Lines):
         calls = self._calls()
         chosen = [call for call, _ in calls if call.place == self._chosen]
         seen = [call for call, lines in calls if self._is_in_sight(lines)]
-        return next(iter([*chosen, *reversed(seen)]), None)
+        return chosen[0] if chosen else seen[-1] if seen else None
 
     def toggle_full(self) -> None:
         """Show all that is kept of the chosen call and its response, or of all calls when none is chosen."""
@@ -157,42 +138,19 @@ class TranscriptView(Lines):
                 self._choose(call)
                 self.post_message(Scrolled())
 
-    # Searching
-
-    def begin_search(self) -> None:
-        """Matches are looked for from here on, however far writing the words leads away."""
-        self._searched_from = self.scroll_offset.y
-
-    def search_for(self, term: str) -> None:
-        """Mark what matches; no term ends the search."""
-        self.search.term = term
-        self._mark()
-        self.refresh()
-
-    def go_to_match(self, step: int) -> None:
-        """Go to the next match or the one before; with 0, to the first from where the search began."""
-        if step:
-            self.search.step(step)
-        else:
-            self.search.start(self._searched_from)
-        line = self.search.line
-        if line is not None:
-            self.bring_into_sight(max(line - 2, 0), line + 2)
-        self.refresh()
-
     # Painting
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
         column = self._column
         self.search.update(column.lines if column else [], column.form.margin if column else 0)
-        chosen = [] if self._chosen is None else self._calls()
-        blocks = [lines for call, lines in chosen if call.place == self._chosen]
-        self._chosen_lines = blocks[0] if blocks else range(0)
+        calls = [] if self._chosen is None else self._calls()
+        blocks = (lines for call, lines in calls if call.place == self._chosen)
+        self._chosen_lines = next(blocks, range(0))
 
     def look_of(self, number: int) -> Line:
-        line = self.search.look_of(number, super().look_of(number))
-        if number in self._chosen_lines:
-            line = ((str(CURSOR), Tint.RUNNING), *without_first(line))
+        line = super().look_of(number)
+        if line and number in self._chosen_lines:
+            line = ((str(CURSOR), Tint.RUNNING), (line[0][0][1:], line[0][1]), *line[1:])
         return line
 
     def on_mouse_scroll_up(self) -> None:

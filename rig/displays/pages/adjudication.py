@@ -26,18 +26,17 @@ def question_text(
     left_out = len(question.said) - len(history)
     lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
     lines += [f"  … {left_out} earlier"] if left_out else []
-    lines += [f"  {signs.USER.word if role == 'user' else role}: {_line(text)}" for role, text in history]
+    lines += [
+        f"  {signs.USER.word if role == 'user' else role}: {clip(text, _LONGEST).line}"
+        for role, text in history
+    ]
     lines += [
         f"  {doubt.tool}, {doubt.argument}",
-        f"    expected: {_line(doubt.expected)}",
-        f"    got:      {_line(doubt.got)}",
+        f"    expected: {clip(doubt.expected, _LONGEST).line}",
+        f"    got:      {clip(doubt.got, _LONGEST).line}",
         f"  {doubt.note}",
     ]
     if opinion is not None:
         view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
-        lines.append(f"  {opinion.model} thinks: {view} ({_line(opinion.reason)})")
+        lines.append(f"  {opinion.model} thinks: {view} ({clip(opinion.reason, _LONGEST).line})")
     return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    return str(clip(text, _LONGEST)).replace("\n", "\\n")

@@ -13,7 +13,7 @@ from rig.displays import signs
 from rig.displays.numbers import UNKNOWN, clock_time, file_size, measured, out_of, rate
 from rig.displays.pages.compare_rows import signed
 from rig.displays.pages.summary import summary, whereabouts
-from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph, Sign
+from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
 from rig.displays.table import Row, columns, middle, one_line
 from rig.errors import RigError
 from rig.metrics import TASKS, UNCLEAR, Metric
@@ -33,18 +33,15 @@ _FAULTS = 3
 _SENTENCES = 4
 """Verdicts that are also told as sentences; of others `rig compare` tells."""
 
-_KINDS = {
-    VerdictKind.LOSS: Sign(signs.FAILED.glyph, VerdictKind.LOSS, "failure"),
-    VerdictKind.SUSPECTED: Sign(signs.ERROR.glyph, VerdictKind.SUSPECTED, "error"),
-    VerdictKind.GAIN: Sign(signs.SUCCESS.glyph, VerdictKind.GAIN, "success"),
-    VerdictKind.NO_LOSS_FOUND: Sign(Glyph("=", "="), VerdictKind.NO_LOSS_FOUND, "plain"),
-    VerdictKind.NOTHING_TO_LOSE: Sign(signs.WAITING.glyph, VerdictKind.NOTHING_TO_LOSE, "muted"),
-    VerdictKind.CANNOT_TELL: Sign(Glyph("?", "?"), VerdictKind.CANNOT_TELL, "muted"),
-    VerdictKind.NO_RATE: Sign(Glyph("?", "?"), VerdictKind.NO_RATE, "muted"),
+_SIGNS = {
+    VerdictKind.LOSS: (signs.FAILED.glyph, "failure"),
+    VerdictKind.SUSPECTED: (signs.ERROR.glyph, "error"),
+    VerdictKind.GAIN: (signs.SUCCESS.glyph, "success"),
+    VerdictKind.NO_LOSS_FOUND: (Glyph("=", "="), "plain"),
+    VerdictKind.NOTHING_TO_LOSE: (signs.WAITING.glyph, "muted"),
+    VerdictKind.CANNOT_TELL: (Glyph("?", "?"), "muted"),
+    VerdictKind.NO_RATE: (Glyph("?", "?"), "muted"),
 }
-_REFERENCE = Sign(signs.CALL.glyph, "reference", "call")
-_FAILED = Sign(signs.ERROR.glyph, "failed", "error")
-_NOT_EVALUATED = Sign(signs.ERROR.glyph, "not evaluated", "error")
 
 
 class _Column(NamedTuple):
@@ -56,8 +53,19 @@ class _Column(NamedTuple):
     is_text: bool = False
 
     @property
+    def heading(self) -> tuple[str, str]:
+        """The title, on two lines where it has two words."""
+        above, _, below = self.title.rpartition(" ") if len(self.title) > 9 else ("", "", self.title)
+        return above, below
+
+    @property
     def width(self) -> int:
-        return max(*(len(part) for part in _heading(self.title)), *(len(text) for text, _ in self.cells))
+        return max(*(len(part) for part in self.heading), *(len(text) for text, _ in self.cells))
+
+    def narrower(self, over: int) -> "_Column":
+        """By so many cells: texts lose their middles, as they differ at the ends."""
+        room = self.width - max(over, 0)
+        return self._replace(cells=[(middle(text, room), tint) for text, tint in self.cells])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +101,11 @@ class Card:
 
     def lines(self, width: int) -> list[Line]:
         """The card as tinted lines, this many cells wide."""
-        run = self.run
-        lines = [self._title(), _rule(width), *self._table(width), _rule(width)]
-        for label, note in self._notes():
+        rule: Line = ((str(RULE) * width, "rule"),)
+        lines = [self._title(), rule, *self._table(width), rule]
+        caution = self.run.declaration.caution
+        for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
             lines += _beside(label, note, width)
-        if run.declaration.caution:
-            lines += _beside("caution", run.declaration.caution, width)
         return lines
 
     def _title(self) -> Line:
@@ -119,38 +126,34 @@ class Card:
 
     def _table(self, width: int) -> list[Line]:
         arms, metrics = self.run.arms, self._metrics()
-        first = metrics[0] if metrics else None
         table = [_Column("model", [(one_line(arm.name), "strong") for arm in arms], 9, is_text=True)]
         sizes = [file_size((arm.fingerprint or {}).get("model.file_bytes")) for arm in arms]
         if set(sizes) != {UNKNOWN}:
             table.append(_Column("size", [(size, "muted") for size in sizes], 3))
-        if first is not None:
-            if first.format == "percent":
-                bars = [_bar(first.rate(arm.rated)) for arm in arms]
+        for late, metric in enumerate(metrics):
+            if not late and metric.format == "percent":
+                full = [round(_BAR * (metric.rate(arm.rated) or 0.0)) for arm in arms]
+                bars = [(str(FULL) * cells + str(TRACK) * (_BAR - cells), "bar") for cells in full]
                 table.append(_Column("", bars, 0, is_text=True))
-            table.append(_of_metric(first, arms, 9))
-            if self.comparison is not None:
-                table.append(_Column(str(DELTA), [self._difference(first, arm) for arm in arms], 9))
-        for late, metric in enumerate(metrics[1:]):
-            table.append(_of_metric(metric, arms, 2 if late else 8))
+            tint = "strong" if metric.better == "higher" else "plain"
+            rates = [(measured(metric, arm.rated), tint) for arm in arms]
+            table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
+            if not late and self.comparison is not None:
+                table.append(_Column(str(DELTA), [self._difference(metric, arm) for arm in arms], 9))
         table.append(_Column("tok/s", [(rate(arm.speed.decode_rate), "plain") for arm in arms], 7))
         verdicts = [self._verdict(arm) for arm in arms]
-        if any(verdict is not None for verdict in verdicts):
-            cells = [(verdict.label, verdict.tint) if verdict else ("", "plain") for verdict in verdicts]
-            table.append(_Column("verdict", cells, 9, is_text=True))
+        if any(text for text, _ in verdicts):
+            table.append(_Column("verdict", verdicts, 9, is_text=True))
         for least in range(5):
             kept = [column for column in table if column.last >= least]
             over = sum(column.width + len(_GAP) for column in kept) - len(_GAP) - width
             if over <= 0 or (least == 4 and kept[0].width - over >= _NAME):
-                return _rows([kept[0]._replace(cells=_shortened(kept[0], over)), *kept[1:]])
-        titled = [column for column in table if column.title]
-        room = (width - max(len(column.title) for column in titled)) // 2 - len(_GAP)
-        names = _shortened(titled[0], titled[0].width - room)
-        told = [
-            Row(column.title, [text for text, _ in (column.cells if number else names)])
-            for number, column in enumerate(titled)
-        ]
-        return [((line, "plain"),) for line in columns(told, width)]
+                return _rows([kept[0].narrower(over), *kept[1:]])
+        names, *titled = [column for column in table if column.title]
+        room = (width - max(len(column.title) for column in (names, *titled))) // 2 - len(_GAP)
+        below = (names.narrower(names.width - room), *titled)
+        rows = [Row(column.title, [text for text, _ in column.cells]) for column in below]
+        return [((line, "plain"),) for line in columns(rows, width)]
 
     def _metrics(self) -> list[Metric]:
         """The rate of success, or the first there is; then what is better low, then the others of a line."""
@@ -173,17 +176,15 @@ class Card:
         value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
         return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
 
-    def _verdict(self, arm: StoredArm) -> Sign | None:
-        if arm.failure:
-            return _FAILED
-        if arm.not_evaluated:
-            return _NOT_EVALUATED
-        if self.comparison is None:
-            return None
-        pair = self._pair(arm)
-        if pair is not None:
-            return _KINDS[pair.verdict.kind]
-        return _REFERENCE if self.comparison.baseline.position == arm.position else None
+    def _verdict(self, arm: StoredArm) -> Span:
+        if arm.failure or arm.not_evaluated:
+            return f"{signs.ERROR.sign} {'failed' if arm.failure else 'not evaluated'}", "error"
+        if pair := self._pair(arm):
+            glyph, tint = _SIGNS[pair.verdict.kind]
+            return f"{glyph} {pair.verdict.kind}", tint
+        if self.comparison is not None and self.comparison.baseline.position == arm.position:
+            return f"{signs.CALL.sign} reference", "call"
+        return "", "plain"
 
     # Below it
 
@@ -198,7 +199,8 @@ class Card:
             for pair in self.comparison.pairs:
                 verdicts.setdefault(pair.verdict.text, []).append(pair.arm)
             for number, (text, arms) in enumerate(list(verdicts.items())[:_SENTENCES]):
-                yield "" if number else "verdicts", f"{_told(arms)}: {text}"
+                who = arms[0] if len(arms) == 1 else f"{len(arms)} arms"
+                yield "" if number else "verdicts", f"{who}: {text}"
             if len(verdicts) > _SENTENCES:
                 yield "", f"{len(verdicts) - _SENTENCES} more: rig compare {run.id}"
         elif estimate := self._alone():
@@ -209,13 +211,9 @@ class Card:
         commonest = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
         yield "faults", f" {DOT} ".join(commonest) or "none"
         if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
-            yield (
-                "unclear",
-                f"{counted(int(unclear), 'text')} undecided, counted as wrong: rig adjudicate {run.id}",
-            )
-        command, why = self._next()
-        yield "next", command
-        yield "", why
+            texts = counted(int(unclear), "text")
+            yield "unclear", f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"
+        yield from zip(("next", ""), self._next(), strict=True)
 
     def _alone(self) -> str:
         """What can be said about a single arm."""
@@ -253,51 +251,18 @@ def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kep
     return f"{card}\n\nrun {run.id} is stored in {store}" if is_kept else card
 
 
-def _of_metric(metric: Metric, arms: Sequence[StoredArm], last: int) -> _Column:
-    tint = "strong" if metric.better == "higher" else "plain"
-    return _Column(metric.title, [(measured(metric, arm.rated), tint) for arm in arms], last)
-
-
-def _told(arms: Sequence[str]) -> str:
-    return arms[0] if len(arms) == 1 else f"{len(arms)} arms"
-
-
-def _bar(share: float | None) -> Span:
-    full = round(_BAR * (share or 0.0))
-    return str(FULL) * full + str(TRACK) * (_BAR - full), "bar"
-
-
-def _heading(title: str) -> tuple[str, str]:
-    """A title on two lines where it has two words."""
-    above, _, below = title.rpartition(" ") if len(title) > 9 else ("", "", title)
-    return above, below
-
-
-def _shortened(column: _Column, over: int) -> list[Span]:
-    """Names without their middles, so that the column is `over` cells less wide; they differ at the ends."""
-    room = column.width - max(over, 0)
-    return [(middle(text, room), tint) for text, tint in column.cells]
-
-
 def _rows(table: Sequence[_Column]) -> list[Line]:
-    headings = [_heading(column.title) for column in table]
-    rows = [[(text, "muted") for text in row] for row in zip(*headings, strict=True) if any(row)]
-    rows += [list(row) for row in zip(*(column.cells for column in table), strict=True)]
-    return [
-        tuple(
-            part
-            for column, (text, tint) in zip(table, row, strict=True)
-            for part in (
-                (text.ljust(column.width) if column.is_text else text.rjust(column.width), tint),
-                (_GAP, "plain"),
-            )
-        )
-        for row in rows
-    ]
-
-
-def _rule(width: int) -> Line:
-    return ((str(RULE) * width, "rule"),)
+    headings = zip(*(column.heading for column in table), strict=True)
+    rows: list[Sequence[Span]] = [[(text, "muted") for text in row] for row in headings if any(row)]
+    rows += zip(*(column.cells for column in table), strict=True)
+    lines = []
+    for row in rows:
+        line: list[Span] = []
+        for column, (text, tint) in zip(table, row, strict=True):
+            cell = text.ljust(column.width) if column.is_text else text.rjust(column.width)
+            line += [(cell, tint), (_GAP, "plain")]
+        lines.append(tuple(line))
+    return lines
 
 
 def _beside(label: str, text: str, width: int) -> list[Line]:
@@ -306,8 +271,6 @@ def _beside(label: str, text: str, width: int) -> list[Line]:
     if label == "next":
         return [((label.ljust(margin), "muted"), (text, "call"))]
     lines = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
-    tint = "plain"
-    return [
-        ((("" if number else label).ljust(margin), "muted"), (line, tint))
-        for number, line in enumerate(lines)
-    ]
+    words = [label, *("" for _ in lines[1:])]
+    pairs = zip(words, lines, strict=False)
+    return [((word.ljust(margin), "muted"), (line, "plain")) for word, line in pairs]

@@ -3,15 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from rig.compare import ArmPair, Comparison, Flip, VerdictKind
-from rig.displays.pages.compare_rows import (
-    cost_rows,
-    difference_rows,
-    flips_with_turns,
-    heading,
-    how_often,
-    notes,
-    quality_rows,
-)
+from rig.displays.pages import compare_rows
+from rig.displays.pages.compare_rows import flips_with_turns, how_often
 from rig.displays.table import Row, fitted
 from rig.metrics import UNCLEAR
 
@@ -25,18 +18,15 @@ def compare_text(comparison: Comparison, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells take less room, or follow below.
     """
-    arms = comparison.arms
+    arms, pairs = comparison.arms, comparison.pairs
+    told = [*compare_rows.quality_rows(comparison), *compare_rows.cost_rows(arms)]
+    differences = compare_rows.difference_rows(comparison)
     parts = [
-        "\n".join([*heading(comparison), *notes(comparison)]),
-        table("", [arm.label for arm in arms], [*quality_rows(comparison), *cost_rows(arms)], width),
-        table(
-            "points more or less",
-            [pair.arm for pair in comparison.pairs],
-            difference_rows(comparison),
-            width,
-        ),
-        *(_flips(pair) for pair in comparison.pairs if pair.flips or pair.turn_flips),
-        "\n".join([*(f"{pair.arm}: {pair.verdict.text}" for pair in comparison.pairs), *_hint(comparison)]),
+        "\n".join([*compare_rows.heading(comparison), *compare_rows.notes(comparison)]),
+        table("", [arm.label for arm in arms], told, width),
+        table("points more or less", [pair.arm for pair in pairs], differences, width),
+        *(_flips(pair) for pair in pairs if pair.flips or pair.turn_flips),
+        "\n".join([*(f"{pair.arm}: {pair.verdict.text}" for pair in pairs), *_hint(comparison)]),
     ]
     return "\n\n".join(parts)
 

@@ -6,7 +6,8 @@ from math import isnan
 from rig.compare import ArmPair, ArmResult, Comparison, Estimate, Flip, RateDifference
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
-from rig.displays.table import Row, by_kind
+from rig.displays.pages.summary import count_row, wrong_rows
+from rig.displays.table import Row
 from rig.metrics import UNCLEAR, Metric, if_right
 from rig.rates.agreement import Interval
 from rig.words import counted
@@ -78,19 +79,13 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         for metric in comparison.metrics
     ]
     if any(arm.counts.get(UNCLEAR) for arm in arms):
-        rows.append(Row("texts unclear", tuple(f"{arm.counts.get(UNCLEAR, 0):g}" for arm in arms)))
+        rows.append(count_row("texts unclear", arms, UNCLEAR))
         rows += [
             Row(f"{metric.noun}, if they are right", cells, detail=True)
             for metric in comparison.metrics
             if set(cells := tuple(_if_right(metric, arm) for arm in arms)) != {UNKNOWN}
         ]
-    rows += [
-        Row(count.noun, tuple(f"{arm.counts.get(count.name, 0):g}" for arm in arms))
-        for count in comparison.declaration.counts
-    ]
-    rows += by_kind("steps in error", [arm.errors for arm in arms])
-    rows += by_kind(comparison.declaration.error_types, [arm.error_types for arm in arms])
-    return rows + by_kind("faults", [arm.faults for arm in arms])
+    return rows + wrong_rows(comparison.declaration, arms)
 
 
 def _if_right(metric: Metric, arm: ArmResult) -> str:
@@ -115,20 +110,24 @@ def difference_rows(comparison: Comparison) -> list[Row]:
     corrected = ", corrected" if len(pairs) > 1 else ""
     noise = comparison.noise
     flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
+    turns = [(sum(flip.outcome == "won" for flip in pair.turn_flips), pair.turn_flips) for pair in pairs]
     return [
         *(
             Row(metric.noun, tuple(_difference(metric, pair.differences[metric.name]) for pair in pairs))
             for metric in comparison.metrics
         ),
         Row(f"p of {noun} ({tests}{corrected})", tuple(_p(judgement.p_holm) for judgement in judged)),
-        Row(f"detectable in {noun}", tuple(_amount(judge, judgement.detectable) for judgement in judged)),
+        Row(
+            f"detectable in {noun}",
+            tuple(UNKNOWN if test.detectable is None else judge.amount(test.detectable) for test in judged),
+        ),
         *(
             Row(f"{title} of {noun}", tuple(_agreeing(pair.alike[name]) for pair in pairs), detail)
             for name, title, detail in (("icc3", "agreement by conversation: ICC3", False), ("r", "R", True))
         ),
         Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
         *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
-        Row("turns won, lost", tuple(_won_lost(pair.turn_flips) for pair in pairs)),
+        Row("turns won, lost", tuple(f"{won}, {len(flips) - won}" for won, flips in turns)),
     ]
 
 
@@ -149,11 +148,6 @@ def how_often(flip: Flip) -> str:
         f" (right {flip.arm_right} of {flip.arm_repeats} times,"
         f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
     )
-
-
-def _won_lost(flips: Sequence[Flip]) -> str:
-    won = sum(flip.outcome == "won" for flip in flips)
-    return f"{won}, {len(flips) - won}"
 
 
 _SHARE = Metric("share", "share", "")
@@ -182,10 +176,6 @@ def signed(metric: Metric, difference: float) -> str:
     """A difference that rounds to nothing has no sign."""
     text = metric.amount(difference, "+")
     return text if float(text) else text.lstrip("+-")
-
-
-def _amount(metric: Metric, value: float | None) -> str:
-    return UNKNOWN if value is None else metric.amount(value)
 
 
 def _agreeing(interval: Interval) -> str:

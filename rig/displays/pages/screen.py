@@ -76,11 +76,10 @@ def _validity(validity: Sequence[Validity]) -> list[str]:
         "how well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)",
         f"  by the {SIGNAL}",
     ]
-    lines += [
-        f"  {group.arm}: {group.outcome} {group.with_outcome} of {group.turns} turns;"
-        f" AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
-        for group in validity
-    ]
+    for group in validity:
+        measures = f"AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
+        outcome = f"{group.outcome} {group.with_outcome} of {group.turns} turns"
+        lines.append(f"  {group.arm}: {outcome}; {measures}")
     return [*lines, *(f"  {name}: {meaning}" for name, meaning in OUTCOMES.items())]
 
 

@@ -1,14 +1,18 @@
 """The table that ends a run and begins `rig show`: a column for each arm."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind, columns
-from rig.metrics import TASKS, UNCLEAR
+from rig.metrics import TASKS, UNCLEAR, Declaration
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, StoredArm, StoredRun
+
+if TYPE_CHECKING:
+    from rig.compare import ArmResult
 
 _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
@@ -36,17 +40,14 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells follow below.
     """
-    rows = [Row("", [arm.name for arm in run.arms]), _counted(run, "conversations", TASKS)]
+    rows = [Row("", [arm.name for arm in run.arms]), count_row("conversations", run.arms, TASKS)]
     rows += [
         Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
     ]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
-        rows.append(_counted(run, "texts unclear", UNCLEAR))
-    rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
-    rows += by_kind("steps in error", [arm.errors for arm in run.arms])
-    rows += by_kind(run.declaration.error_types, [arm.error_types for arm in run.arms])
-    rows += by_kind("faults", [arm.faults for arm in run.arms])
+        rows.append(count_row("texts unclear", run.arms, UNCLEAR))
+    rows += wrong_rows(run.declaration, run.arms)
     speed = [Row(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     rows += [row for row in speed if set(row.cells) != {UNKNOWN}]
     lines = columns(rows, width)
@@ -65,8 +66,17 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def _counted(run: StoredRun, label: str, count: str) -> Row:
-    return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in run.arms])
+def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:
+    """A count of each arm."""
+    return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in arms])
+
+
+def wrong_rows(declaration: Declaration, arms: "Sequence[StoredArm | ArmResult]") -> list[Row]:
+    """The counts that a method declares, and what went wrong by kind."""
+    rows = [count_row(count.noun, arms, count.name) for count in declaration.counts]
+    rows += by_kind("steps in error", [arm.errors for arm in arms])
+    rows += by_kind(declaration.error_types, [arm.error_types for arm in arms])
+    return rows + by_kind("faults", [arm.faults for arm in arms])
 
 
 def _tried_again(arm: StoredArm) -> str:

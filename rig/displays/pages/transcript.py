@@ -4,29 +4,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 from rig.calls import Json, JsonObject
-from rig.displays import signs
-from rig.displays.clip import Clip, clip, clip_json
-from rig.displays.steps import (
-    Called,
-    Failed,
-    Judged,
-    Replied,
-    StepView,
-    again,
-    ended,
-    errors_of,
-    expected,
-    repeats,
-    step_view,
-)
-from rig.displays.trees import back, branches, parent_of
+from rig.displays import signs, steps
+from rig.displays.clip import clip, clip_json
+from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, step_view
+from rig.displays.trees import branches, parent_of
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
 from rig.tasks import Task, numbered, turn_number
-from rig.toolbox.diff import ColumnChange, RecordChange
-from rig.toolbox.rules import is_optional
+from rig.toolbox.diff import RecordChange
 from rig.verdicts import CallPlace, StepPlace
 from rig.words import counted
 
@@ -50,49 +37,53 @@ def transcript_text(
         f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
         ", ".join(task.facts.values()),
     ]
-    matched = _matched(transcript)
-    for index in transcript.turn_numbers:
-        lines += _said(task.expected(index).said)
-        lines += ["", f"turn {turn_number(task, index)}"]
-        played = transcript.turns.get(index)
-        steps = played.steps if played else ()
-        lines += [f"  {line}" for line in _outline(index, steps, path)]
-        before: StepView | None = None
-        same = 0
-        for number, step in enumerate(steps):
-            went = back(index, number, step)
-            view = step_view(index, number, step, _LONGEST)
-            if before is not None and effects is None and went is None and repeats(before, view):
-                same += 1
-                lines[-1:] = [] if same > 1 else lines[-1:]
-                lines.append(f"     {again(same)}")
-                continue
-            before, same = view, 0
-            lines += [f"  {went.sign.label}: {went.text}"] if went else []
-            lines += [f"  {line}" for line in _step(view)]
-            effect = effects.by_call.get(StepPlace(index, number)) if effects else None
-            lines += [f"     {line}" for line in (effect_lines(effect) if effect else ())]
-        if played is None:
-            lines.append("  not played yet")
-        lines += [f"  {line}" for line in _truth(task, index, matched, over=played is not None)]
-        faults = (fault for fault in transcript.faults if fault.turn == index)
-        lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
+    matches = steps.matched(transcript)
+    for turn in transcript.turn_numbers:
+        lines += [*_said(task.expected(turn).said), "", f"turn {turn_number(task, turn)}"]
+        played = transcript.turns.get(turn)
+        below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, effects)] if played else []
+        below += [
+            *([] if played else ["not played yet"]),
+            *_truth(task, turn, matches, over=played is not None),
+        ]
+        below += [f"fault: {fault.kind}: {fault.text}" for fault in transcript.faults if fault.turn == turn]
+        lines += [f"  {line}" for line in below]
     return "\n".join([*lines, *_said(task.closing)])
 
 
-def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> list[str]:
+def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[str]:
+    """A call that was made again and again is only counted, unless its effects are asked for."""
+    lines: list[str] = []
+    before: StepView | None = None
+    same = 0
+    for number, step in enumerate(played):
+        view = step_view(turn, number, step, _LONGEST)
+        if before is not None and effects is None and steps.repeats(before, view):
+            same += 1
+            if same > 1:
+                lines.pop()
+            lines.append(f"   {steps.again(same)}")
+            continue
+        before, same = view, 0
+        lines += _step(view)
+        effect = effects.by_call.get(StepPlace(turn, number)) if effects else None
+        lines += [f"   {line}" for line in (effect_lines(effect) if effect else ())]
+    return lines
+
+
+def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> list[str]:
     """The steps of a turn as a tree, where they are one: what follows on what, and what led to the answer."""
     lines = []
-    for number, drawn in branches(steps):
-        view = step_view(index, number, steps[number], _SHORT)
-        label = f"{view.made.sign.label}: " if not isinstance(view.made, Called) else ""
-        arguments = f" {_line(view.made.arguments)}" if isinstance(view.made, Called) else ""
-        mark = " *" if StepPlace(index, number) in path else ""
-        lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
-    on_path = [step for number, step in enumerate(steps) if StepPlace(index, number) in path]
-    legend = (
-        "lead to the answer" if on_path and _is_answer(on_path[-1]) else "were tried last, without an answer"
-    )
+    for number, drawn in branches(played):
+        view = step_view(turn, number, played[number], _SHORT)
+        answer, words = view.made, clip(view.words, _SHORT).line
+        told = f"{answer.sign.label}: {words}"
+        if isinstance(answer, Called):
+            told = f"{words} {answer.arguments.line}"
+        lines.append(f"{drawn}{number + 1}.{' *' * (StepPlace(turn, number) in path)} {told}")
+    on_path = [step for number, step in enumerate(played) if StepPlace(turn, number) in path]
+    is_answered = bool(on_path) and _is_answer(on_path[-1])
+    legend = "lead to the answer" if is_answered else "were tried last, without an answer"
     legend = f"; those with * {legend}" if on_path else ""
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
 
@@ -111,54 +102,37 @@ def _said(texts: Iterable[str]) -> list[str]:
 
 
 def _outcome(transcript: Transcript) -> str:
-    if transcript.counts is None:
-        done, turns = len(transcript.turns), len(transcript.conversation.known_turns)
-        return f"{done}{f' of {turns}' if turns else ''} turns played"
-    end = ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
-    return ", ".join(filter(None, (end.sign.label, end.text)))
-
-
-def _matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
-    """For each ground-truth call that was matched, the step that did."""
-    return {
-        step.verdict.ground_truth: StepPlace(turn, number)
-        for turn, played in transcript.turns.items()
-        for number, step in enumerate(played.steps)
-        if step.verdict and step.verdict.ground_truth
-    }
+    if end := steps.end_of(transcript):
+        return ", ".join(filter(None, (end.sign.label, end.text)))
+    done, turns = len(transcript.turns), len(transcript.conversation.known_turns)
+    return f"{done}{f' of {turns}' if turns else ''} turns played"
 
 
 def _step(view: StepView) -> list[str]:
-    answer, label = view.made, f"{view.step + 1}. {view.made.sign.label}"
-    salvaged = [f"   salvaged ({view.salvage}){_source(view)}"] if view.salvage else []
-    match answer:
-        case Called():
-            lines = [f"{label}: {_call(answer)}", *salvaged]
-        case Replied():
-            lines = [f"{label}: {_line(answer.text)}", *salvaged]
-        case Failed():
-            lines = [f"{label}: {answer.why}", *(salvaged or [f"   raw: {_line(view.raw)}"])]
-    if view.thought is not None:
-        lines.insert(0, f"   {view.thought.sign.label}, {view.thought.words} {_line(view.thought.text)}")
-    if view.returned is not None:
-        lines.append(f"   {view.returned.sign.label}: {_line(view.returned.text)}")
-    return [*lines, *(_judged(view.judged) if view.judged is not None else [])]
-
-
-def _source(view: StepView) -> str:
-    """What a salvaged answer was read from; of a reply that is all that was written, nothing."""
-    is_all = isinstance(view.made, Replied) and view.made.text.text == view.raw.text.strip()
-    return "" if is_all else f" from: {_line(view.raw)}"
-
-
-def _judged(judged: Judged) -> list[str]:
-    parts = [judged.said, "" if judged.match else _line(judged.reason)]
-    lines = [f"   {judged.sign.label}: {'; '.join(filter(None, parts))}"]
-    for difference in judged.differences:
-        if difference.similarity is not None:
-            lines.append(f"     {difference.what} expected: {_line(difference.expected)}")
-            lines.append(f"     {difference.what} got:      {_line(difference.got)}")
-    return lines
+    answer, thought, judged = view.made, view.thought, view.judged
+    words = (
+        answer.why
+        if isinstance(answer, Failed)
+        else _call(answer)
+        if isinstance(answer, Called)
+        else answer.text.line
+    )
+    below = [f"raw: {view.raw.line}"] if isinstance(answer, Failed) else []
+    if view.salvage:
+        # Of a reply that is all that was written, it need not be said what it was read from.
+        is_all = isinstance(answer, Replied) and answer.text.text == view.raw.text.strip()
+        below = [f"salvaged ({view.salvage}){'' if is_all else f' from: {view.raw.line}'}"]
+    below += [f"{view.returned.sign.label}: {view.returned.text.line}"] if view.returned else []
+    if judged is not None:
+        parts = filter(None, (judged.said, "" if judged.match else judged.reason.line))
+        below.append(f"{judged.sign.label}: {'; '.join(parts)}")
+        for difference in judged.differences:
+            if difference.similarity is not None:
+                below.append(f"  {difference.what} expected: {difference.expected.line}")
+                below.append(f"  {difference.what} got:      {difference.got.line}")
+    lines = [f"{view.back.sign.label}: {view.back.text}"] if view.back else []
+    lines += [f"   {thought.sign.label}, {thought.words} {thought.text.line}"] if thought else []
+    return [*lines, f"{view.step + 1}. {answer.sign.label}: {words}", *(f"   {line}" for line in below)]
 
 
 def effect_lines(effect: Effect) -> list[str]:
@@ -173,75 +147,57 @@ def effect_lines(effect: Effect) -> list[str]:
 
 def _record(change: RecordChange) -> str:
     key = " ".join(
-        _line(clip(value, _LONGEST)) if isinstance(value, str) else _value(value) for _, value in change.key
+        clip(value, _LONGEST).line if isinstance(value, str) else _value(value) for _, value in change.key
     )
-    columns = "; ".join(map(_column, change.columns)) or "the record"
-    return f"{change.kind} {change.table} {key}: {columns}"
+    columns = []
+    for column in change.columns:
+        values = (_value(value) for value in (column.before, column.after) if value is not None)
+        columns.append(f"{column.name} {' -> '.join(values)}")
+    return f"{change.kind} {change.table} {key}: {'; '.join(columns) or 'the record'}"
 
 
-def _column(column: ColumnChange) -> str:
-    parts = [_value(value) for value in (column.before, column.after) if value is not None]
-    return f"{column.name} {' -> '.join(parts) if len(parts) == 2 else ''.join(parts)}"
-
-
-def _truth(task: Task, index: int, matched: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
+def _truth(task: Task, turn: int, matches: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
     """What should have been done and said; nothing if nobody knows."""
     lines = []
-    truth = task.expected(index)
+    truth = task.expected(turn)
     for number, executed in enumerate(truth.calls):
-        call, result = expected(index, number, executed, _LONGEST)
-        place = matched.get(CallPlace(index, number))
-        status = signs.due(made=place is not None, over=over, optional=is_optional(executed)).label
-        where = f" in turn {turn_number(task, place.turn)}, step {place.step + 1}" if place else ""
-        lines += [
-            f"expected: {_call(call)} ({status}{where})",
-            f"   {result.sign.label}: {_line(result.text)}",
-        ]
-    if truth.reply:
-        lines.append(f"expected: {signs.REPLY.label}: {truth.reply}")
-    return lines
+        due = steps.expected(turn, number, executed, Lengths.of(_LONGEST))
+        by = matches.get(CallPlace(turn, number))
+        status = signs.due(made=by is not None, over=over, optional=due.is_optional).label
+        where = f" in turn {turn_number(task, by.turn)}, step {by.step + 1}" if by else ""
+        lines.append(f"expected: {_call(due.call)} ({status}{where})")
+        lines.append(f"   {due.returned.sign.label}: {due.returned.text.line}")
+    return [*lines, *([f"expected: {signs.REPLY.label}: {truth.reply}"] if truth.reply else [])]
 
 
 def _call(call: Called) -> str:
-    return f"{_line(call.name)} {_line(call.arguments)}"
-
-
-def _line(text: Clip) -> str:
-    """A text on one line, even a reply or an unconstrained answer of several lines."""
-    return str(text).replace("\n", "\\n")
+    return f"{call.name.line} {call.arguments.line}"
 
 
 def _value(value: Json) -> str:
-    return _line(clip_json(value, _LONGEST))
+    return clip_json(value, _LONGEST).line
 
 
 def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:
     """All that is stored of a conversation, with its ground truth; with `effects`, those of its calls."""
-    matched = _matched(transcript)
+    matches = steps.matched(transcript)
     task = transcript.conversation
     turns: list[JsonObject] = []
     for index in transcript.turn_numbers:
-        truth = task.expected(index)
-        position = turn_number(task, index)
-        turns += _said_json(truth.said, index - len(truth.said), position)
+        truth, number = task.expected(index), turn_number(task, index)
         played = transcript.turns.get(index)
-        entry: JsonObject = {"turn": position, "position": index, "role": "assistant", "text": truth.reply}
+        turns += _said_json(truth.said, index - len(truth.said), number)
+        entry: JsonObject = {"turn": number, "position": index, "role": "assistant", "text": truth.reply}
         entry["ground_truth"] = [
-            {**call.as_json(), "match": CallPlace(index, number) in matched}
-            for number, call in enumerate(truth.calls)
+            {**call.as_json(), "match": CallPlace(index, place) in matches}
+            for place, call in enumerate(truth.calls)
         ]
-        entry["steps"] = (
-            None
-            if played is None
-            else [_step_json(number, step, task) for number, step in enumerate(played.steps)]
-        )
-        if effects is not None and played is not None:
-            for place, effect in effects.by_call.items():
-                if place.turn == index:
-                    entry["steps"][place.step]["effect"] = effect.as_json()
-        entry["faults"] = [
-            numbered(fault.as_json(), task) for fault in transcript.faults if fault.turn == index
-        ]
+        entry["steps"] = played and [_step_json(place, step, task) for place, step in enumerate(played.steps)]
+        for place, effect in (effects.by_call if effects is not None and played is not None else {}).items():
+            if place.turn == index:
+                entry["steps"][place.step]["effect"] = effect.as_json()
+        faults = (fault for fault in transcript.faults if fault.turn == index)
+        entry["faults"] = [numbered(fault.as_json(), task) for fault in faults]
         turns.append(entry)
     turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1), None)
     return {
@@ -253,9 +209,7 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
 
 
 def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonObject]:
-    """What was said before an assistant turn, by its position in the conversation from `first` on, where it
-    has one.
-    """
+    """What was said, by its position in the conversation from `first` on, where it has one."""
     return [
         {"turn": turn, "position": first + number if first >= 0 else None, "role": "user", "text": text}
         for number, text in enumerate(texts)
