@@ -43,7 +43,5 @@ class KeyCommands(Provider):
             yield Command(does, display(active.binding), run)
         for name in self.app.available_themes:
             if name.startswith("rig-"):
-                yield Command(f"theme {name.removeprefix('rig-')}", name, partial(self._use_theme, name))
-
-    def _use_theme(self, theme: str) -> None:
-        self.app.theme = theme
+                use = partial(setattr, self.app, "theme", name)
+                yield Command(f"theme {name.removeprefix('rig-')}", name, use)

@@ -1,6 +1,6 @@
 """matplotlib's SVG adapted to a page: elements and attributes. Texts stay as they are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -21,7 +21,8 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
             element.attrib[name.rpartition("}")[2]] = element.attrib.pop(name)
     for metadata in root.findall("metadata"):
         root.remove(metadata)
-    used = set(_referred(root))
+    used = {element.get("href", "").removeprefix("#") for element in root.iter()}
+    used |= {element.get("clip-path", "")[len("url(#") : -1] for element in root.iter()}
     for element in root.iter():
         _tidy(element, used, colours)
     width, height = (root.get("viewBox") or "").split()[2:]
@@ -33,15 +34,6 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         "aria-label": title,
     }
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _referred(root: Element) -> Iterator[str]:
-    """The ids that are referred to."""
-    for element in root.iter():
-        if address := element.get("href"):
-            yield address.removeprefix("#")
-        if clip := element.get("clip-path"):
-            yield clip.removeprefix("url(#").removesuffix(")")
 
 
 def _tidy(element: Element, used: set[str], colours: Mapping[str, str]) -> None:

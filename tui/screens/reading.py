@@ -1,6 +1,5 @@
 """Moving around in a run: which conversation of which arm you read, and where in it."""
 
-from functools import partial
 from pathlib import Path
 
 from rig.events import Where
@@ -43,26 +42,22 @@ class ReadingScreen(CopyActions, SteeringScreen):
         """A conversation from memory or from the store, and words for where there is nothing of it."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
-            return None, f"waiting for the {self._awaited}"
+            turn = "next turn" if self.state.turns_done else "first turn"
+            return None, f"waiting for the {turn if self.state.run else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:
             return conversation, _NOT_BEGUN.get(conversation.status, "")
         if self._cache.want(where):
             store, run = Path(self.state.store), self.state.run
-            self.in_background(lambda: read(store, run, where), partial(self._stored_before, where))
+
+            def keep(stored: ConversationState | str) -> None:
+                self._cache.put(where, stored)
+                self.show_state()
+
+            self.in_background(lambda: read(store, run, where), keep)
         stored = self._cache.get(where)
         if isinstance(stored, str):
             return conversation, inert(stored)
         return stored or conversation, "reading it from the store"
-
-    @property
-    def _awaited(self) -> str:
-        if not self.state.run:
-            return "run to start"
-        return "next turn" if self.state.turns_done else "first turn"
-
-    def _stored_before(self, where: Where, stored: ConversationState | str) -> None:
-        self._cache.put(where, stored)
-        self.show_state()
 
     def read(self, where: Where | None) -> None:
         """Stop following and read a conversation."""

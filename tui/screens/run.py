@@ -171,7 +171,9 @@ class RunScreen(ReadingScreen):
             self.reading = state.current
         conversation, instead = self.shown(self.reading)
         arm = self.reading.arm if self.reading else 0
-        self._make_room_for_arms(len(state.arms))
+        if (len(state.arms) > 1) != self.has_class("-several"):
+            self.set_class(len(state.arms) > 1, "-several")
+            self.query_one(Arms).styles.height = len(state.arms)
         self.query_one(Header).show_run(state, self.live_run.condition)
         self.query_one(Arms).show_arms(state, arm)
         self._show_board()
@@ -181,13 +183,10 @@ class RunScreen(ReadingScreen):
             self._show_transcript(conversation, instead)
         self.query_one(Expectations).show_conversation(conversation)
         self._show_question()
-        self._show_numbers(arm)
+        estimates, times = self._estimates_of(arm), (self.live_run.elapsed_s, self.live_run.remaining)
+        of_arm = state.arm(arm) if state.arms else None
+        self.query_one(Meters).show_arm(of_arm, state.declaration, estimates, *times)
         self._show_possible()
-
-    def _make_room_for_arms(self, arms: int) -> None:
-        if (arms > 1) != self.has_class("-several"):
-            self.set_class(arms > 1, "-several")
-            self.query_one(Arms).styles.height = arms
 
     def _show_board(self) -> None:
         is_grid = self.has_class("-grid")
@@ -244,12 +243,6 @@ class RunScreen(ReadingScreen):
         self.set_class(bar.display, "-asked")
         if question is not None:
             self.query_one(Script).show_question(question)
-
-    def _show_numbers(self, arm: int) -> None:
-        state = self.state.arm(arm) if self.state.arms else None
-        times = self.live_run.elapsed_s, self.live_run.remaining
-        estimates = self._estimates_of(arm)
-        self.query_one(Meters).show_arm(state, self.state.declaration, estimates, *times)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to the end."""

@@ -44,7 +44,9 @@ class Row(NamedTuple):
 def outline(record: Record) -> list[Row]:
     """The rows, in the order in which things happened."""
     by_call = matched(record.transcript)
-    rows = [Row(None, None, sign_of(record), "conversation", _share(record))]
+    counts, parts = record.transcript.counts, record.transcript.declaration.outcome
+    share = " ".join(part.brief(counts) for part in parts if part.whole) if counts else ""
+    rows = [Row(None, None, sign_of(record), "conversation", share)]
     for number, turn in enumerate(record.turns, 1):
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
@@ -60,7 +62,10 @@ def outline(record: Record) -> list[Row]:
                 bool(steps) and matches < len(truth),
             )
         )
-        rows += [_row(step, number) for step in steps]
+        for step in steps:
+            view = step.view(_LONGEST)
+            text = step.drawn + view.words
+            rows.append(Row(step.turn, step.step, view.sign, text, "", number, view.is_wrong))
     return rows
 
 
@@ -71,19 +76,9 @@ def sign_of(record: Record) -> Sign:
     return signs.RUNNING if record.transcript.turns else signs.WAITING
 
 
-def _row(step: StepRecord, number: int) -> Row:
-    view = step.view(_LONGEST)
-    return Row(step.turn, step.step, view.sign, step.drawn + view.words, "", number, view.is_wrong)
-
-
 def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Sign:
     if not steps:
         return signs.WAITING
     incorrect = any(step.made.verdict and step.made.verdict.bad_action for step in steps)
     error = max(steps, key=lambda step: step.step).made.prediction.error is not None
     return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
-
-
-def _share(record: Record) -> str:
-    counts, wholes = record.transcript.counts, (p for p in record.transcript.declaration.outcome if p.whole)
-    return " ".join(part.brief(counts) for part in wholes) if counts else ""

@@ -29,7 +29,9 @@ def find(lines: Sequence[Line], term: str, margin: int) -> list[Mark]:
         starts.append(starts[-1] + len(text) + 1)
     marks = []
     line = 0
-    for number, match in enumerate(_pattern(term).finditer("\n".join(texts))):
+    parts = [r"[ \n]+" if part.isspace() else re.escape(part) for part in re.findall(r" +|[^ ]", term)]
+    matches = re.finditer(r"\n?".join(parts), "\n".join(texts), re.IGNORECASE)
+    for number, match in enumerate(matches):
         while starts[line + 1] <= match.start():
             line += 1
         last = line
@@ -40,11 +42,6 @@ def find(lines: Sequence[Line], term: str, margin: int) -> list[Mark]:
                 marks.append(Mark(number, last, start + margin, end + margin))
             last += 1
     return marks
-
-
-def _pattern(term: str) -> re.Pattern[str]:
-    parts = [r"[ \n]+" if part.isspace() else re.escape(part) for part in re.findall(r" +|[^ ]", term)]
-    return re.compile(r"\n?".join(parts), re.IGNORECASE)
 
 
 class Search:

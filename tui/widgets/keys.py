@@ -58,22 +58,17 @@ def display(binding: Binding) -> str:
     """The keys of a binding as they are written for people."""
     if binding.key_display:
         return binding.key_display
-    return " ".join(format_key(key) if "+" not in key else _combined(key) for key in binding.key.split(","))
-
-
-def _combined(key: str) -> str:
-    *held, last = key.split("+")
-    return "+".join([*held, format_key(last)])
+    keys = (key.rpartition("+") for key in binding.key.split(","))
+    return " ".join(f"{held}{plus}{format_key(last)}" for held, plus, last in keys)
 
 
 def markdown(sections: Sequence[Section]) -> str:
     """The sections as Markdown, a table for each."""
     parts = []
     for section in sections:
-        rows = [f"| {_code(key.keys)} | {key.does} |" for key in keys_of(section)]
+        rows = []
+        for keys, does in keys_of(section):
+            code = " ".join(f"`{key}`" for key in keys.split(" ")).replace("|", "\\|")
+            rows.append(f"| {code} | {does} |")
         parts.append("\n".join([f"**{section.title}**\n", "| key | |", "| --- | --- |", *rows]))
     return "\n\n".join(parts)
-
-
-def _code(keys: str) -> str:
-    return " ".join(f"`{key}`" for key in keys.split(" ")).replace("|", "\\|")
