@@ -170,6 +170,8 @@ def test_runs(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> 
     small_talks.play(small_talks.plan(store, small_talks.oracle(), run="aaaaa", name=hostile))
     with closing(sqlite3.connect(store)) as database, database:
         database.execute("UPDATE runs SET finished = NULL WHERE id = 'aaaaa'")
+        # The picture need not change with every version of the grader.
+        database.execute("UPDATE scores SET grader_version = '7'")
     stored_runs.stand_still(store)
     screen = RunsScreen(store)
     snap(screen, "j", "space", wait="abcde", size=size, until=lambda: screen.run_list.marked)
