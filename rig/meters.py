@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 POWERCAP = Path("/sys/class/powercap")
 _PROCESS = Path("/proc/self")
+Number = TypeVar("Number", int, float)
 
 
 def available_cores() -> int:
@@ -51,16 +52,18 @@ class CostMeter:
     """Measures from when it is made. `read` must be called every few minutes: counters run over."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:
-        _forget_peak()
+        # The peak of the resident size starts over, if Linux allows it.
+        with suppress(OSError):
+            (_PROCESS / "clear_refs").write_text("5")
         self._counters: list[_Package | _Gpu] = [*_packages(powercap), *_gpus()]
         self._device_peak: int | None = None
 
     def read(self) -> Costs:
         """Peaks and energy since the beginning."""
         used = _total([counter.used() for counter in self._counters])
-        held = [counter.memory() for counter in self._counters]
-        self._device_peak = _largest(self._device_peak, _total(held))
-        return Costs(0.0, _peak_memory(), None if self._device_peak is None else int(self._device_peak), used)
+        held = _total([counter.memory() for counter in self._counters])
+        self._device_peak = _largest(self._device_peak, held)
+        return Costs(0.0, _peak_memory(), self._device_peak, used)
 
 
 class _Package:
@@ -109,12 +112,12 @@ class _Gpu:
 
 
 def _packages(powercap: Path) -> list[_Package]:
-    found = []
+    packages = []
     for folder in sorted(powercap.glob("intel-rapl:*")):
         if re.fullmatch(r"intel-rapl:\d+", folder.name):
             with suppress(OSError, ValueError):  # many systems let only root read it
-                found.append(_Package(folder))
-    return found
+                packages.append(_Package(folder))
+    return packages
 
 
 def _gpus() -> list[_Gpu]:
@@ -130,12 +133,6 @@ def _gpus() -> list[_Gpu]:
         return []
 
 
-def _forget_peak() -> None:
-    """Let the peak of the resident size start over, if Linux allows it."""
-    with suppress(OSError):
-        (_PROCESS / "clear_refs").write_text("5")
-
-
 def _peak_memory() -> int:
     with suppress(OSError, AttributeError):
         status = (_PROCESS / "status").read_text()
@@ -146,11 +143,10 @@ def _peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _largest(left: float | None, right: float | None) -> Any:
-    known = [value for value in (left, right) if value is not None]
-    return max(known) if known else None
+def _largest(*values: int | None) -> int | None:
+    return max((value for value in values if value is not None), default=None)
 
 
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _total(values: Sequence[Number | None]) -> Number | None:
+    measured = [value for value in values if value is not None]
+    return sum(measured[1:], measured[0]) if measured else None

@@ -6,7 +6,7 @@ read the declaration. `rate` is the one place where a rate is computed, and `RAT
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import JsonObject
 from rig.verdicts import Doubt, Fault, Verdict
@@ -179,26 +179,21 @@ class Declaration(NamedTuple):
 
         Raises ValueError, KeyError or TypeError for what is none.
         """
-        metrics = tuple(_of(Metric, each) for each in data["metrics"])
-        if unknown := {metric.place for metric in metrics} - {*_PLACES}:
+        rows: dict[str, Any] = {
+            name: tuple(_of(kind, row) for row in data[name]) for name, kind in _ROWS.items()
+        }
+        if unknown := {metric.place for metric in rows["metrics"]} - {*_PLACES}:
             raise ValueError(f"{unknown.pop()!r} is no place of a metric")
-        return cls(
-            data["method"],
-            metrics,
-            data["success"],
-            tuple(_of(NamedCount, each) for each in data["counts"]),
-            tuple(_of(Part, each) for each in data["outcome"]),
-            data.get("error_types", ""),
-            data.get("caution", ""),
-            data.get("decides", True),
-        )
+        named = {"method": data["method"], "success": data["success"]}
+        optional = {name: data[name] for name in ("error_types", "caution", "decides") if name in data}
+        return cls(**named, **rows, **optional)
 
     def to_json(self) -> JsonObject:
         """All of it by name."""
-        parts = {name: [each._asdict() for each in getattr(self, name)] for name in _SEVERAL}
+        rows = {name: [row._asdict() for row in getattr(self, name)] for name in _ROWS}
         named = {"method": self.method, "success": self.success, "error_types": self.error_types}
-        said = {"caution": self.caution, "decides": self.decides} if self.caution else {}
-        return {**named, **parts, **said}
+        remark = {"caution": self.caution, "decides": self.decides} if self.caution else {}
+        return {**named, **rows, **remark}
 
     def shown(self, place: Place) -> tuple[Metric, ...]:
         """The metrics that are shown there, in order."""
@@ -217,25 +212,29 @@ class Declaration(NamedTuple):
     @property
     def parts(self) -> tuple[Metric, ...]:
         """The rates of success by kinds of tasks, where there is none over all of them."""
-        found = (m for m in self.metrics if m.numerator == f"{self.success}.{m.name}")
-        return () if self.success_metric else tuple(found)
+        parts = (m for m in self.metrics if m.numerator == f"{self.success}.{m.name}")
+        return () if self.success_metric else tuple(parts)
 
     @property
     def progress(self) -> Metric | None:
         """The metric that tells how far failed tasks got: the first that `outcome` speaks of."""
         sides = {(part.name, part.whole) for part in self.outcome}
-        found = (metric for metric in self.metrics if (metric.numerator, metric.denominator) in sides)
-        return next(found, None)
+        return next((m for m in self.metrics if (m.numerator, m.denominator) in sides), None)
 
     def sides(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
         """The counts that these metrics are made of, those with rows of their own first.
 
         Not those that are only summed for a mean over tasks.
         """
-        micro = [metric for metric in metrics if metric.denominator != TASKS]
-        made = dict.fromkeys(name for metric in micro for name in (metric.numerator, metric.denominator))
-        named = [count.name for count in self.counts]
-        return tuple(dict.fromkeys((*named, *made)))
+        micro = (metric for metric in metrics if metric.denominator != TASKS)
+        sides = (name for metric in micro for name in (metric.numerator, metric.denominator))
+        return tuple(dict.fromkeys((*(count.name for count in self.counts), *sides)))
+
+    @property
+    def other_counts(self) -> list[NamedCount]:
+        """The counts with rows of their own that `outcome` does not speak of."""
+        wholes = {part.whole for part in self.outcome}
+        return [count for count in self.counts if count.name not in wholes]
 
     def rates(self, counts: Counts) -> dict[str, float | None]:
         """Every rate by name, a fraction or None."""
@@ -243,12 +242,11 @@ class Declaration(NamedTuple):
 
     def bounds_json(self, counts: Counts) -> JsonObject:
         """How many texts are unclear, and both ends of each rate, which are the same where nothing is."""
-        rates = self.rates(counts)
-        ends = {metric.name: metric.bounds(counts) for metric in self.metrics}
+        ends = {metric.name: metric.bounds(counts) or (metric.rate(counts),) * 2 for metric in self.metrics}
         return {
             "unclear": counts.get(UNCLEAR, 0),
-            "lower": {name: found.lower if found else rates[name] for name, found in ends.items()},
-            "upper": {name: found.upper if found else rates[name] for name, found in ends.items()},
+            "lower": {name: lower for name, (lower, _) in ends.items()},
+            "upper": {name: upper for name, (_, upper) in ends.items()},
         }
 
     def as_json(self, counts: Counts) -> JsonObject:
@@ -288,12 +286,11 @@ class Declaration(NamedTuple):
 UNDECLARED = Declaration()
 """That of a run which nobody told of."""
 
-_SEVERAL = ("metrics", "counts", "outcome")
+_ROWS = {"metrics": Metric, "counts": NamedCount, "outcome": Part}
+"""What a declaration has several of, and what each is."""
 
-_Row = TypeVar("_Row", Metric, NamedCount, Part)
 
-
-def _of(kind: type[_Row], data: JsonObject) -> _Row:
+def _of(kind: Any, data: JsonObject) -> Any:
     return kind(**{name: value for name, value in data.items() if name in kind._fields})
 
 

@@ -35,11 +35,8 @@ def require_named(run: str, values: Mapping[str, Any], names: Iterable[str] = ()
 
     `values` are options by name. `names` are names of what is registered, which are no places.
     """
-    places = [
-        (option, place) for option, value in values.items() for place in _places(value) if place not in names
-    ]
-    hidden = [(option, place) for option, place in places if not _is_named(real(expanded(place)))]
-    if hidden:
+    places = ((option, place) for option, value in values.items() for place in _places(value))
+    if hidden := [(option, place) for option, place in places if place not in names and not _is_named(place)]:
         opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
         what = ", ".join(dict.fromkeys(option for option, _ in hidden))
         raise RigError(
@@ -66,8 +63,9 @@ def was_started_here(run: str, settings: Mapping[str, Any]) -> bool:
         return False
 
 
-def _is_named(place: Path) -> bool:
-    return not _named.isdisjoint((place, *place.parents))
+def _is_named(place: str) -> bool:
+    path = real(expanded(place))
+    return not _named.isdisjoint((path, *path.parents))
 
 
 def _started_file() -> Path:

@@ -1,7 +1,7 @@
 """What an option is, and how a field of the table of options (`rig.options`) becomes one."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -78,39 +78,34 @@ class Option:
             raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
 
 
-def option(
-    default: Any, help_text: str, group: str = "", *, name: str = "", verbs: str = "", **more: Any
-) -> Any:
+def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
     """A field of the table. `more` are parts of `Option`; `verbs` are words."""
-    told = {"name": name, "help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
+    told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
     return field(
         **{"default_factory" if callable(default) else "default": default}, metadata={"option": told}
     )
 
 
-def options_of(table: type, reader: Reader) -> dict[str, Option]:
-    """The options that the fields of a class declare, by name."""
+def options_of(table: type, reader: Reader, recorded: Recorded = "changed") -> dict[str, Option]:
+    """The options that the fields of a class declare, by name; `recorded` holds where none says otherwise."""
     hints = get_type_hints(table)
-    read = (_option(part, hints[part.name], reader) for part in fields(table))
+    common = {"reader": reader, "recorded": recorded}
+    read = (_option(part, value_type(hints[part.name]), common) for part in fields(table))
     return {option.name: option for option in read}
 
 
-def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
-    told = dict(part.metadata["option"])
-    hint = _without_none(hint)
-    is_choice = get_origin(hint) is Literal
+def _option(part: Field[Any], hint: Any, common: Mapping[str, Any]) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
-    choices = get_args(hint) if is_choice else ()
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    told: dict[str, Any] = {"name": part.name, "key": part.name, **common, **part.metadata["option"]}
     if values := told.get("values"):
         choices = tuple(values)
         default = next(word for word, value in values.items() if value == default)
-    told["name"] = told["name"] or part.name
-    kind = hint if isinstance(hint, type) and not is_choice and not choices else str
-    option = Option(default=default, reader=reader, kind=kind, choices=choices, field=part.name, **told)
-    return replace(option, key=option.key or part.name)
+    kind = hint if isinstance(hint, type) and not choices else str
+    return Option(default=default, kind=kind, choices=choices, field=part.name, **told)
 
 
-def _without_none(hint: Any) -> Any:
+def value_type(hint: Any) -> Any:
     """The type of a value that is there; of a tuple, that of its values."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)

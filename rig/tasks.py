@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.errors import RigError
+from rig.plugins import Named
 from rig.words import did_you_mean
 
 
@@ -86,35 +87,26 @@ class Counted(Protocol):
 
 def turn_number(task: Counted, turn: int) -> int:
     """How people count the assistant turn of this number: the assistant's turns alone, from 1."""
-    known = task.known_turns
-    return known.index(turn) + 1 if turn in known else turn + 1
+    turns = task.known_turns
+    return turns.index(turn) + 1 if turn in turns else turn + 1
 
 
 def numbered(told: JsonObject, task: Counted) -> JsonObject:
     """Something said of a turn or of a true call, as JSON, with turns as people count them: `position` is
     where the turn stands in the task, and `ground_truth` is (turn, call).
     """
-    found: JsonObject = {}
+    values: JsonObject = {}
     for name, value in told.items():
         if name == "turn":
-            found |= {"turn": turn_number(task, value), "position": value}
+            values |= {"turn": turn_number(task, value), "position": value}
         elif name == "ground_truth" and value is not None:
-            found[name] = [turn_number(task, value[0]), value[1]]
+            values[name] = [turn_number(task, value[0]), value[1]]
         else:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
-
-
-class Named(Protocol):
-    """Anything with a name."""
-
-    @property
-    def name(self) -> str:
-        """What tells it from the others."""
-        ...
 
 
 AnyNamed = TypeVar("AnyNamed", bound=Named)
@@ -127,10 +119,9 @@ def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
 
 def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None = None) -> list[AnyTask]:
     """Those named in `only` (all when empty), then the first `limit`. Raises RigError for unknown names."""
-    known = {task.name for task in tasks}
-    unknown = [name for name in only if name not in known]
-    if unknown:
-        near = did_you_mean(unknown[0], known)
+    names = {task.name for task in tasks}
+    if unknown := [name for name in only if name not in names]:
+        near = did_you_mean(unknown[0], names)
         raise RigError(
             f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
         )

@@ -11,14 +11,14 @@ def counted(count: float, noun: str, none: str = "0") -> str:
     if count == 1:
         return f"1 {noun}"
     amount = f"{count:,}" if isinstance(count, int) else f"{count:g}"
-    shown = amount if count else none
-    return f"{shown} {noun[:-1]}ies" if noun.endswith("y") else f"{shown} {noun}s"
+    amount = amount if count else none
+    return f"{amount} {noun[:-1]}ies" if noun.endswith("y") else f"{amount} {noun}s"
 
 
-def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """The known name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
+def did_you_mean(text: str, names: Iterable[str]) -> str:
+    """The name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
     from difflib import get_close_matches
 
-    by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(text[:_LONGEST].lower(), by_lower, n=1)
-    return f" (did you mean {by_lower[found[0]]!r}?)" if found else ""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(text[:_LONGEST].lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""

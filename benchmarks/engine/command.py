@@ -4,7 +4,6 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,9 +13,9 @@ from benchmarks.engine.run import Options, bench, chosen, export
 from benchmarks.engine.time_shares import profile
 from benchmarks.engine.work import Work
 from rig import displays
-from rig.cli import completion
-from rig.cli.options import json_option, named_options
+from rig.cli.options import MODEL, json_option, of_table
 from rig.cli.output import print_json, print_table, printable
+from rig.cli.verbs import option, verb
 from rig.errors import RigError
 from rig.methods.tooltalk.conversations import SUITES
 from rig.running.control import Control
@@ -24,78 +23,45 @@ from rig.running.options import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)
-_FILE = click.Path(path_type=Path)
+_PARALLEL = click.IntRange(1, 64)
+_SUITE = click.Choice([*SUITES, "all"])
 _WORK = ("suite", "conversations", "only", "limit", "prefixes")
 
 
-@click.command()
-@click.argument("model", shell_complete=completion.model_files)
-@click.option(
-    "--suite", type=click.Choice([*SUITES, "all"]), default="easy", show_default=True, help="The suite."
-)
-@named_options("conversations", "only")
-@click.option(
-    "--limit",
-    type=_COUNT,
-    metavar="N",
-    default=12,
-    show_default=True,
-    help="Use only the first N conversations.",
-)
-@click.option(
-    "--prefixes", type=_COUNT, metavar="N", default=30, show_default=True, help="Use only the first N points."
-)
-@click.option("--prompts", type=_FILE, help="Use the prompts in this file instead of conversations.")
-@click.option("--export", "target", type=_FILE, help="Write the prompts to this file, and stop.")
-@click.option(
-    "--max-tokens",
-    type=_COUNT,
-    metavar="N",
-    help="At most N tokens in an answer.  [default: 64, or as in --prompts]",
-)
-@named_options("threads", "gpu_layers", "n_ctx", "chat_template")
-@click.option(
-    "--peers",
-    default="all",
-    show_default=True,
-    metavar="LIST",
-    help="all, none, or some of outlines, llama-cpp-server, llama-server, llama-server-4, with commas.",
-)
-@click.option(
-    "--profile",
-    "as_profile",
-    is_flag=True,
-    help="Play the conversations as `rig run` does, and show where the time goes, instead.",
-)
-@click.option(
-    "--parallel",
-    type=click.IntRange(1, 64),
-    metavar="N",
-    default=4,
-    show_default=True,
-    help="Answers at once, when rig makes several; 1 skips that part.",
-)
-@click.option(
-    "--repeats",
-    type=_COUNT,
-    metavar="N",
-    default=3,
-    show_default=True,
-    help="How often to measure every contestant.",
-)
-@json_option("Print JSON, with every answer of every pass.")
-@click.pass_context
+@verb()
 def command(
     context: click.Context,
-    /,
-    model: str,
-    prompts: Path | None,
-    target: Path | None,
-    peers: str,
-    as_profile: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+    *,
+    model: str = MODEL,
+    suite: str = option("The suite.", type=_SUITE, start="easy"),
+    conversations: Path | None = of_table("conversations"),
+    only: tuple[str, ...] = of_table("only"),
+    limit: int = option("Use only the first N conversations.", "N", type=_COUNT, start=12),
+    prefixes: int = option("Use only the first N points.", "N", type=_COUNT, start=30),
+    prompts: Path | None = option("Use the prompts in this file instead of conversations."),
+    target: Path | None = option("Write the prompts to this file, and stop.", flags="--export"),
+    max_tokens: int | None = option(
+        "At most N tokens in an answer.  [default: 64, or as in --prompts]", "N", type=_COUNT
+    ),
+    threads: int | None = of_table("threads"),
+    gpu_layers: int | None = of_table("gpu_layers"),
+    n_ctx: int | None = of_table("n_ctx"),
+    chat_template: Path | None = of_table("chat_template"),
+    peers: str = option(
+        "all, none, or some of outlines, llama-cpp-server, llama-server, llama-server-4, with commas.",
+        "LIST",
+        start="all",
+    ),
+    as_profile: bool = option(
+        "Play the conversations as `rig run` does, and show where the time goes, instead.",
+        flags="--profile",
+    ),
+    parallel: int = option(
+        "Answers at once, when rig makes several; 1 skips that part.", "N", type=_PARALLEL, start=4
+    ),
+    repeats: int = option("How often to measure every contestant.", "N", type=_COUNT, start=3),
+    as_json: bool = json_option("Print JSON, with every answer of every pass."),
+) -> int | None:
     """Measure the engine against its floor, and against other ways to run the same prompts.
 
     The prompts are the points in the first conversations at which the model has to act, with all tools on
@@ -107,30 +73,30 @@ def command(
     options = Options(
         model=model,
         work=Work(
-            suite=given["suite"],
-            directory=str(given["conversations"].absolute()) if given["conversations"] else None,
-            only=given["only"],
-            limit=given["limit"],
-            prefixes=given["prefixes"],
+            suite=suite,
+            directory=str(conversations.absolute()) if conversations else None,
+            only=only,
+            limit=limit,
+            prefixes=prefixes,
         ),
         prompts=prompts,
         peers=chosen(peers),
-        repeats=given["repeats"],
-        parallel=given["parallel"],
-        max_tokens=given["max_tokens"],
-        gpu_layers=given["gpu_layers"],
-        n_ctx=given["n_ctx"],
-        chat_template=given["chat_template"],
+        repeats=repeats,
+        parallel=parallel,
+        max_tokens=max_tokens,
+        gpu_layers=gpu_layers,
+        n_ctx=n_ctx,
+        chat_template=chat_template,
     )
-    if given["threads"]:
-        options = replace(options, threads=given["threads"])
+    if threads:
+        options = replace(options, threads=threads)
     if as_profile:
-        _profile(options, given["parallel"] if _is_set(context, "parallel") else 1, as_json)
-        return
+        _profile(options, parallel if _is_set(context, "parallel") else 1, as_json)
+        return None
     if target is not None:
         count = export(options, target)
         click.echo(f"{target}: {count} prompts")
-        return
+        return None
     found = bench(options, lambda line: click.echo(printable(line), err=True))
     if as_json:
         print_json(found.as_json())
@@ -138,7 +104,7 @@ def command(
         click.echo(f"{printable(report.heading(found))}\n")
         print_table(*report.table(found))
         click.echo("\n" + printable("\n".join(report.remarks(found))))
-    sys.exit(1 if found.failures else 0)
+    return bool(found.failures)
 
 
 def _profile(options: Options, parallel: int, as_json: bool) -> None:

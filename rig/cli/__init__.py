@@ -1,33 +1,18 @@
 """The command line: one file per verb, imported only when the verb is used."""
 
 import errno
-import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
 
 from rig import __version__, opening
 from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
-from rig.cli.verbs import HELP_NAMES, Verbs
+from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.displays import signs
 from rig.errors import RigError
-
-
-class Verb(NamedTuple):
-    """The module of a verb, and what it does in short. Its click command is called `command` if not named."""
-
-    place: str
-    does: str
-
-    @property
-    def module(self) -> str:
-        """Where its code is."""
-        return self.place.partition(":")[0]
-
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
@@ -66,26 +51,14 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-class _LazyGroup(Verbs):
-    """Imports a verb's module when it is used, so that `rig runs` never loads llama.cpp."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(VERBS)
-
+class _Rig(Verbs):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
         try:
-            module = importlib.import_module(VERBS[name].module)
+            return super().get_command(context, name)
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("benchmarks"):
                 raise
             return _bench_elsewhere
-        command: click.Command = getattr(module, VERBS[name].place.partition(":")[2] or "command")
-        return command
-
-    def does(self, context: click.Context, name: str) -> str:
-        return VERBS[name].does
 
 
 @click.command("bench", context_settings={"ignore_unknown_options": True})
@@ -95,7 +68,7 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": HELP_NAMES})
+@click.group(cls=_Rig, later=VERBS, context_settings={"help_option_names": HELP_NAMES})
 @click.version_option(__version__, prog_name="rig")
 @click.option(
     "--plugin",
@@ -158,45 +131,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    code: int | None
+    words = list(arguments) if arguments is not None else None
     try:
-        code = cli.main(
-            args=list(arguments) if arguments is not None else None, prog_name="rig", standalone_mode=False
-        )
+        code: int | None = cli.main(args=words, prog_name="rig", standalone_mode=False)
+        return code or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        code = error.exit_code
-    except (RigError, click.ClickException) as error:
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"rig: {_one_line(text)}", err=True)
-        code = 2
-    except OSError as error:
-        # Whatever path or stream it is, only the user can have given it.
-        if error.errno not in _OF_USERS:
-            raise
-        place = f"{error.filename}: " if error.filename else ""
-        click.echo(f"rig: {printable(place)}{error.strerror}", err=True)
-        code = 2
-    except ValueError as error:
-        if "embedded null" not in str(error):
-            raise
-        click.echo("rig: a path holds a null byte, which no file's name has; give another", err=True)
-        code = 2
-    except MemoryError:
-        click.echo(f"rig: out of memory; {_INTACT}", err=True)
-        code = 2
+        return error.exit_code
     except click.Abort:
-        code = INTERRUPTED
+        return INTERRUPTED
     except BaseException as error:
-        # What a library in Rust raises when it gives up, as for lack of memory: no Exception, of no module.
-        if type(error).__module__ != "pyo3_runtime":
+        fault = _fault(error)
+        if fault is None:
             raise
-        click.echo(
-            f"rig: a library gave up, perhaps for lack of memory: {_one_line(str(error))}; {_INTACT}",
-            err=True,
-        )
-        code = 2
-    return code or 0
+        click.echo(f"rig: {fault}", err=True)
+        return 2
+
+
+def _fault(error: BaseException) -> str | None:
+    """A fault of the user's, or of the machine, in one line; None for a bug."""
+    if isinstance(error, RigError):
+        return _one_line(str(error))
+    if isinstance(error, click.ClickException):
+        return _one_line(error.format_message())
+    if isinstance(error, OSError) and error.errno in _OF_USERS:
+        # Whatever path or stream it is, only the user can have given it.
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{printable(place)}{error.strerror}"
+    if isinstance(error, ValueError) and "embedded null" in str(error):
+        return "a path holds a null byte, which no file's name has; give another"
+    if isinstance(error, MemoryError):
+        return f"out of memory; {_INTACT}"
+    # What a library in Rust raises when it gives up, as for lack of memory: no Exception, of no module.
+    if type(error).__module__ == "pyo3_runtime":
+        return f"a library gave up, perhaps for lack of memory: {_one_line(str(error))}; {_INTACT}"
+    return None
 
 
 def _one_line(text: str) -> str:
@@ -204,28 +173,13 @@ def _one_line(text: str) -> str:
     return shortened(printable(" ".join(text.split())))
 
 
-_OF_USERS = frozenset(
-    {
-        errno.ENAMETOOLONG,
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EFBIG,
-        errno.EROFS,
-        errno.EACCES,
-        errno.EPERM,
-        errno.EIO,
-        errno.ELOOP,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.EAGAIN,
-        errno.ENOTDIR,
-        errno.ENODEV,
-        errno.ENXIO,
-        errno.ETXTBSY,
-        errno.ESTALE,
-    }
-)
+_OF_USERS = {
+    getattr(errno, name)
+    for name in (
+        *("ENAMETOOLONG", "ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EIO", "ELOOP"),
+        *("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "ENOTDIR", "ENODEV", "ENXIO", "ETXTBSY", "ESTALE"),
+    )
+}
 """Faults of paths, disks and limits, as opposed to faults of rig."""
 
 

@@ -1,43 +1,34 @@
 """`rig adjudicate`: decide whether texts mean the same that no rule can judge."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import click
 
-from rig.cli import completion
-from rig.cli.options import json_option, runs_option
-from rig.cli.output import print_json, printable
+from rig.cli.options import RUN, STORE, json_option
+from rig.cli.output import print_json, say
+from rig.cli.verbs import option, verb
 from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.models import Model
-from rig.paths import runs_file
-from rig.rescore import Adjudication, Opinion, Opinions
+from rig.rescore import Adjudication, Opinions
 from rig.scoring import add_answers, answers_file, read_answers
 from rig.words import counted
 
-_PATH = click.Path(path_type=Path)
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}
 _UNDO = ("u", "undo")
 
 
-@click.command()
-@click.argument("run", required=False, shell_complete=completion.runs)
-@click.option("--judge", metavar="MODEL", help="Also show what this local model thinks. It decides nothing.")
-@click.option("--show-arms", is_flag=True, help="Also say whose text it is, which can sway you.")
-@click.option("--export", "to", type=_PATH, help="Write all answers to a new file.")
-@click.option("--import", "source", type=_PATH, help="Add the answers in this file; they overrule yours.")
-@runs_option()
-@json_option("Print the undecided texts as JSON, and ask nothing.")
+@verb()
 def command(
-    run: str | None,
-    judge: str | None,
-    show_arms: bool,
-    to: Path | None,
-    source: Path | None,
-    runs: Path | None,
-    as_json: bool,
+    *,
+    run: str | None = RUN,
+    judge: str | None = option("Also show what this local model thinks. It decides nothing.", "MODEL"),
+    show_arms: bool = option("Also say whose text it is, which can sway you."),
+    to: Path | None = option("Write all answers to a new file.", flags="--export"),
+    source: Path | None = option("Add the answers in this file; they overrule yours.", flags="--import"),
+    runs: Path = STORE,
+    as_json: bool = json_option("Print the undecided texts as JSON, and ask nothing."),
 ) -> None:
     """Decide on texts that rig cannot judge by itself.
 
@@ -47,22 +38,27 @@ def command(
     wherever the same two texts are compared again; if you answer twice, the last answer counts. `rig score
     RUN` then scores the run with your answers.
     """
-    store = runs or runs_file()
     if run is None and to is None and source is None:
         raise RigError("which run? Name one (`rig runs`), or give --export or --import")
+    file = answers_file(runs)
     if source is not None:
-        _import(source, answers_file(store))
+        _import(source, file)
     if run is not None:
-        if overruled := read_answers(answers_file(store)).overruled:
-            click.echo(f"{answers_file(store)}{_overrules(len(overruled))}", err=True)
-        asking = Adjudication(store, run)
-        with _opinions(judge) as opinions:
+        if overruled := read_answers(file).overruled:
+            click.echo(f"{file}{_overrules(len(overruled))}", err=True)
+        asking = Adjudication(runs, run)
+        with nullcontext() if judge is None else closing(Opinions(_load(judge))) as opinions:
             if as_json:
                 print_json(_as_json(asking, opinions, is_blind=not show_arms))
             else:
                 _ask(asking, opinions, is_blind=not show_arms)
     if to is not None:
-        _export(answers_file(store), to)
+        if to.exists():
+            raise RigError(f"--export {to}: exists; choose a new file")
+        answers = read_answers(file)
+        add_answers(to, answers)
+        overruled_text = _overrules(len(answers.overruled))
+        click.echo(f"wrote {counted(len(answers), 'answer')} to {to}{overruled_text}", err=True)
 
 
 def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
@@ -73,7 +69,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
     at, decided = 0, set[int]()
     while at < len(pairs):
         opinion = opinions.of(pairs[at]) if opinions else None
-        click.echo(printable(question_text(pairs[at], at + 1, len(pairs), opinion, is_blind=is_blind)))
+        say(question_text(pairs[at], at + 1, len(pairs), opinion, is_blind=is_blind))
         reply = _answer()
         if reply is None:
             break
@@ -110,15 +106,6 @@ def _answer() -> str | None:
         click.echo("y if they mean the same, n if not, s to leave it open, u to go back, q to stop here")
 
 
-@contextmanager
-def _opinions(judge: str | None) -> Iterator[Opinions | None]:
-    if judge is None:
-        yield None
-        return
-    with closing(Opinions(_load(judge))) as opinions:
-        yield opinions
-
-
 def _load(name: str) -> Model:
     # Kept from those who ask no model: this loads llama.cpp.
     from rig.engine.core.settings import EngineSettings
@@ -132,13 +119,10 @@ def _load(name: str) -> Model:
 
 
 def _as_json(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> dict[str, object]:
-    judgements: list[Opinion | None] = [
-        opinions.of(question) if opinions else None for question in asking.questions
-    ]
-    questions = [
-        {**question.as_json(is_blind=is_blind), **({"opinion": opinion.as_json()} if opinion else {})}
-        for question, opinion in zip(asking.questions, judgements, strict=True)
-    ]
+    questions = [question.as_json(is_blind=is_blind) for question in asking.questions]
+    if opinions is not None:
+        for question, told in zip(asking.questions, questions, strict=True):
+            told["opinion"] = opinions.of(question).as_json()
     return {"run": asking.run.id, "answers": str(asking.file), "unclear": questions}
 
 
@@ -150,16 +134,6 @@ def _import(source: Path, file: Path) -> None:
     overruled = sum(mine.of(answer.first, answer.second) is not None for answer in new)
     add_answers(file, new)
     click.echo(f"added {counted(len(new), 'answer')} to {file}{_overrules(overruled)}", err=True)
-
-
-def _export(file: Path, to: Path) -> None:
-    if to.exists():
-        raise RigError(f"--export {to}: exists; choose a new file")
-    answers = read_answers(file)
-    add_answers(to, answers)
-    click.echo(
-        f"wrote {counted(len(answers), 'answer')} to {to}{_overrules(len(answers.overruled))}", err=True
-    )
 
 
 def _overrules(count: int) -> str:

@@ -1,68 +1,45 @@
 """`rig bundle`: pack everything for a machine without a network into one file, and check such a file."""
 
-import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from rig.cli import completion
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import json_option
-from rig.cli.output import print_json, printable
-from rig.cli.verbs import Verbs
+from rig.cli.options import AS_JSON
+from rig.cli.output import print_json, say
+from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.numbers import file_size
 from rig.errors import RigError
 from rig.paths import expanded
 
-_PATH = click.Path(path_type=Path)
 
-
-@click.group(cls=Verbs, invoke_without_command=True)
-@click.option("-o", "--output", type=_PATH, help="The file to write: .tar.gz, .tar.xz, .tar.zst or .tar.")
-@click.option(
-    "--models",
-    multiple=True,
-    metavar="MODEL",
-    shell_complete=completion.model_files,
-    help="A model by name or path. Repeatable, or several with commas.  [default: the registry's models"
-    " that are here]",
-)
-@click.option("--lora", "adapters", multiple=True, type=_PATH, help="A LoRA adapter of your own. Repeatable.")
-@click.option("--toolbox", "toolboxes", multiple=True, type=_PATH, help="A folder with tools. Repeatable.")
-@click.option(
-    "--instructions",
-    type=click.Choice(["native", "portable"]),
-    default="native",
-    show_default=True,
-    help="Pack llama.cpp as it is installed here, or compile it again for x86 processors since 2013 or"
-    " any ARM processor; that needs its source and a compiler.",
-)
-@click.option(
-    "--wheel",
-    "wheels",
-    multiple=True,
-    type=_PATH,
-    help="Pack this wheel instead of what is installed. Repeatable.",
-)
-@click.option(
-    "--extra",
-    "extras",
-    multiple=True,
-    metavar="NAME",
-    help="Include this extra, such as autode. Repeatable.",
-)
-@click.option("--force", is_flag=True, help="Replace a file that is already there.")
-@click.pass_context
+@verb(Verbs, invoke_without_command=True)
 def command(
     context: click.Context,
-    output: Path | None,
-    models: tuple[str, ...],
-    adapters: tuple[Path, ...],
-    toolboxes: tuple[Path, ...],
-    instructions: str,
-    wheels: tuple[Path, ...],
-    extras: tuple[str, ...],
-    force: bool,
+    *,
+    output: Path | None = option(
+        "The file to write: .tar.gz, .tar.xz, .tar.zst or .tar.", flags="-o --output"
+    ),
+    models: tuple[str, ...] = option(
+        "A model by name or path. Repeatable, or several with commas.  [default: the registry's models that"
+        " are here]",
+        "MODEL",
+        shell_complete=completion.model_files,
+    ),
+    adapters: tuple[Path, ...] = option("A LoRA adapter of your own. Repeatable.", flags="--lora"),
+    toolboxes: tuple[Path, ...] = option("A folder with tools. Repeatable.", flags="--toolbox"),
+    instructions: Literal["native", "portable"] = option(
+        "Pack llama.cpp as it is installed here, or compile it again for x86 processors since 2013 or any ARM"
+        " processor; that needs its source and a compiler.",
+        start="native",
+    ),
+    wheels: tuple[Path, ...] = option(
+        "Pack this wheel instead of what is installed. Repeatable.", flags="--wheel"
+    ),
+    extras: tuple[str, ...] = option("Include this extra, such as autode. Repeatable.", "NAME", "--extra"),
+    force: bool = option("Replace a file that is already there."),
 ) -> None:
     """Pack everything rig needs into one file, for a machine without a network.
 
@@ -79,22 +56,17 @@ def command(
     # Kept from `--help`: what a bundle is made of takes a moment to load.
     from rig.bundle import Contents, make
 
-    names = tuple(name for model in models for name in _split(model))
+    # A file's name may have a comma itself.
+    split = ([model] if expanded(model).exists() else model.split(",") for model in models)
+    names = tuple(name for several in split for name in several)
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
     bundle = make(output, contents, force=force, say=lambda text: click.echo(f"bundle: {text}", err=True))
-    click.echo(f"{printable(str(output))}: {bundle.files} files, {file_size(bundle.digest.size)}")
+    say(f"{output}: {bundle.files} files, {file_size(bundle.digest.size)}")
     click.echo(f"SHA-256 {bundle.digest.sha256}")
 
 
-def _split(text: str) -> list[str]:
-    """Several names; a file's name may have a comma itself."""
-    return [text] if expanded(text).exists() else text.split(",")
-
-
-@command.command()
-@click.argument("file", type=_PATH)
-@json_option()
-def verify(file: Path, as_json: bool) -> None:
+@command.verb()
+def verify(file: Path = argument(), *, as_json: bool = AS_JSON) -> int:
     """Check every file of a bundle against its checksum.
 
     The exit code is 1 if a file differs. Nothing is unpacked. rig refuses links, names that lead out of the
@@ -106,19 +78,12 @@ def verify(file: Path, as_json: bool) -> None:
     report = verified(file)
     if as_json:
         differing = [{"file": name, "fault": fault} for name, fault in report.differing]
-        print_json(
-            {
-                "ok": not differing,
-                "sha256": report.digest.sha256,
-                "size": report.digest.size,
-                "files": report.files,
-                "differing": differing,
-            }
-        )
-    else:
-        for name, fault in report.differing:
-            click.echo(f"{printable(name)}: {fault}")
-        state = f"{len(report.differing)} differ" if report.differing else "all as they were packed"
-        click.echo(f"{printable(str(file))}: {report.files} files, {state}")
-        click.echo(f"SHA-256 {report.digest.sha256}")
-    sys.exit(1 if report.differing else 0)
+        about = {"ok": not differing, "sha256": report.digest.sha256, "size": report.digest.size}
+        print_json({**about, "files": report.files, "differing": differing})
+        return bool(differing)
+    for name, fault in report.differing:
+        say(f"{name}: {fault}")
+    state = f"{len(report.differing)} differ" if report.differing else "all as they were packed"
+    say(f"{file}: {report.files} files, {state}")
+    click.echo(f"SHA-256 {report.digest.sha256}")
+    return bool(report.differing)

@@ -1,6 +1,7 @@
 """What the shell offers while you type a model, a run or a conversation. After a fault, it offers nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -15,25 +16,21 @@ if TYPE_CHECKING:
 
 def models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """What can be run: registry names, files in the models directory, the oracle, or any path."""
-    return _names_or_paths([*_known_names(), "oracle"], typed)
+    return _names_or_path(typed, "oracle")
 
 
 def model_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Registry names, files in the models directory, or any path."""
-    return _names_or_paths(_known_names(), typed)
+    return _names_or_path(typed)
 
 
-def _known_names() -> list[str]:
+def _names_or_path(typed: str, *others: str) -> list[CompletionItem]:
     from rig.engine.files.registry import known_names
 
-    try:
-        return known_names()
-    except RigError:
-        return []
-
-
-def _names_or_paths(names: Sequence[str], typed: str) -> list[CompletionItem]:
-    fitting = [CompletionItem(name) for name in names if name.startswith(typed)]
+    names: list[str] = []
+    with suppress(RigError):
+        names = known_names()
+    fitting = [CompletionItem(name) for name in (*names, *others) if name.startswith(typed)]
     return fitting or [CompletionItem(typed, type="file")]
 
 
@@ -48,13 +45,9 @@ def conversations(context: click.Context, parameter: click.Parameter, typed: str
     return _stored(context, typed, lambda stored: stored.get(run).conversations)
 
 
-def _stored(
-    context: click.Context, typed: str, names: "Callable[[Runs], list[str] | tuple[str, ...]]"
-) -> list[str]:
+def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterable[str]]") -> list[str]:
     from rig.store import Runs
 
-    try:
-        with Runs.open(context.params.get("runs") or runs_file()) as stored:
-            return [name for name in names(stored) if name.startswith(typed)]
-    except RigError:
-        return []
+    with suppress(RigError), Runs.open(context.params.get("runs") or runs_file()) as stored:
+        return [name for name in names(stored) if name.startswith(typed)]
+    return []

@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from rig import displays
-from rig.cli.options import display_option, full_option
+from rig.cli.options import DISPLAY, FULL
+from rig.cli.verbs import option, verb
 from rig.cli.watch import tell
 from rig.errors import RigError
 from rig.paths import DEMO
@@ -22,17 +23,15 @@ from rig.store import Runs
 LASTS_S = 30.0
 
 
-@click.command()
-@display_option
-@click.option(
-    "--speed",
-    type=click.FloatRange(min=SLOWEST),
-    metavar="X",
-    help="How fast to replay; 1 takes half a minute.",
-)
-@full_option
-@click.pass_context
-def command(context: click.Context, /, display: str, speed: float | None, full: bool) -> None:
+@verb()
+def command(
+    context: click.Context,
+    display: str = DISPLAY,
+    speed: float | None = option(
+        "How fast to replay; 1 takes half a minute.", "X", type=click.FloatRange(min=SLOWEST)
+    ),
+    full: bool = FULL,
+) -> int:
     """Watch a recorded run for half a minute: no model, no download.
 
     You see a small model on the easy suite, as it comes and after it was taught to call tools, and the
@@ -41,10 +40,10 @@ def command(context: click.Context, /, display: str, speed: float | None, full: 
     with recording() as (store, pace):
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
         pace = pace * (speed or 1.0) if is_paced else math.inf
-        sys.exit(tell(context, store, "latest", display, speed=pace, full=full, is_kept=False))
+        return tell(context, store, "latest", display, speed=pace, full=full, is_kept=False)
 
 
-@click.command()
+@verb()
 def tour() -> None:
     """Learn the keys of the live view in a minute, on a recorded run.
 

@@ -2,18 +2,19 @@
 
 import webbrowser
 
-import click
-
 from rig import site
-from rig.cli.output import print_json, printable
+from rig.cli.output import print_json, say
+from rig.cli.verbs import argument, option, verb
 
 
-@click.command()
-@click.argument("name", metavar="[PAGE]", required=False)
-@click.option("--list", "listed", is_flag=True, help="List the pages instead.")
-@click.option("--path", "as_path", is_flag=True, help="Print where the page is instead of opening it.")
-@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON.")
-def command(name: str | None, *, listed: bool, as_path: bool, as_json: bool) -> None:
+@verb()
+def command(
+    name: str | None = argument("[PAGE]"),
+    *,
+    listed: bool = option("List the pages instead.", flags="--list"),
+    as_path: bool = option("Print where the page is instead of opening it.", flags="--path"),
+    as_json: bool = option("With --list: print JSON.", flags="--json"),
+) -> None:
     """Open the documentation in a browser: the first page, or PAGE. It needs no network.
 
     \b
@@ -28,10 +29,10 @@ def command(name: str | None, *, listed: bool, as_path: bool, as_json: bool) -> 
         if as_json:
             print_json({name: str(path) for name, path in pages.items()})
         for title, path in () if as_json else pages.items():
-            click.echo(printable(f"{title:<20} {path.relative_to(folder).parent}"))
+            say(f"{title:<20} {path.relative_to(folder).parent}")
         return
     path = site.page(folder, name)
     if as_path:
-        click.echo(printable(str(path)))
+        say(str(path))
     elif not webbrowser.open(path.resolve().as_uri()):
-        click.echo(f"rig: no browser was found; open {printable(str(path))} yourself", err=True)
+        say(f"rig: no browser was found; open {path} yourself", err=True)

@@ -2,10 +2,10 @@
 
 import os
 import platform
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -14,15 +14,16 @@ import psutil
 from packaging.requirements import Requirement
 
 from rig import DISTRIBUTION, __version__, methods
-from rig.cli.options import json_option, runs_option
-from rig.cli.output import print_json, printable
+from rig.cli.options import AS_JSON, runs_option
+from rig.cli.output import print_json, say
+from rig.cli.verbs import verb
 from rig.displays.numbers import file_size
 from rig.engine.built import built_for
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.meters import available_cores
-from rig.paths import models_directory, runs_file
+from rig.paths import models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.world import World
@@ -30,13 +31,7 @@ from rig.tooltalk.world.checks import check_world
 from rig.words import counted
 
 _WORLD_TABLES = (
-    "users",
-    "alarms",
-    "events",
-    "emails",
-    "messages",
-    "reminders",
-    "weather",
+    *("users", "alarms", "events", "emails", "messages", "reminders", "weather"),
     "historic_weather",
 )
 
@@ -51,47 +46,38 @@ class Finding:
     advice: str = ""
 
 
-@click.command()
-@runs_option("The run store to check.")
-@json_option()
-def command(runs: Path | None, as_json: bool) -> None:
+@verb()
+def command(*, runs: Path = runs_option("The run store to check."), as_json: bool = AS_JSON) -> int:
     """Check that everything a run needs is in place.
 
     rig looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations,
     the world and the similarity model. It changes nothing and uses no network. The exit code is 1 if
     something would stop a run.
     """
-    looks: list[Callable[[], Iterator[Finding]]] = [
-        _python,
-        _libraries,
-        _llama_cpp,
-        _models,
-        lambda: _store(runs or runs_file()),
-        _conversations,
-        _world,
-        _similarity,
-    ]
     findings = []
-    for look in looks:
-        for finding in look():
-            findings.append(finding)
-            if not as_json:
-                _print(finding)
-    findings.append(_network(findings))
+    checks = (_python(), _libraries(), _llama_cpp(), _models(), _store(runs))
+    for finding in chain(*checks, _conversations(), _world(), _similarity()):
+        findings.append(finding)
+        if not as_json:
+            _print(finding)
     healthy = all(finding.state != "fail" for finding in findings)
-    if as_json:
-        print_json({"ok": healthy, "findings": [asdict(finding) for finding in findings]})
+    if healthy:
+        network = Finding("network", "ok", "not needed: everything a run uses is on this machine")
     else:
-        _print(findings[-1])
-    sys.exit(0 if healthy else 1)
+        network = Finding("network", "warn", "may be needed once, for what is missing above; never for a run")
+    if as_json:
+        print_json({"ok": healthy, "findings": [asdict(finding) for finding in (*findings, network)]})
+    else:
+        _print(network)
+    return not healthy
 
 
 def _print(finding: Finding) -> None:
     colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
     click.echo(f"{click.style(finding.state.ljust(4), fg=colour)}  ", nl=False)
-    click.echo(f"{finding.name.ljust(13)} {printable(finding.detail)}")
+    say(f"{finding.name.ljust(13)} {finding.detail}")
     if finding.advice:
-        click.echo(f"{'':20}{printable(finding.advice)}")
+        say(f"{'':20}{finding.advice}")
 
 
 def _python() -> Iterator[Finding]:
@@ -119,12 +105,10 @@ def _libraries() -> Iterator[Finding]:
             continue
         versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
-            yield Finding(
-                "libraries",
-                "warn",
-                f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})",
-                "run `make setup` in a new environment",
+            fault = (
+                f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})"
             )
+            yield Finding("libraries", "warn", fault, "run `make setup` in a new environment")
     yield Finding("libraries", "ok", ", ".join(versions))
 
 
@@ -136,12 +120,8 @@ def _llama_cpp() -> Iterator[Finding]:
         yield Finding("llama.cpp", "fail", f"does not start ({error})", rebuild)
         return
     yield Finding("llama.cpp", "ok", build.system.strip())
-    if build.offloads:
-        yield Finding("gpu offload", "ok", "yes")
-    else:
-        yield Finding(
-            "gpu offload", "ok", "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
-        )
+    on_cpu = "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
+    yield Finding("gpu offload", "ok", "yes" if build.offloads else on_cpu)
 
 
 def _models() -> Iterator[Finding]:
@@ -164,13 +144,8 @@ def _models() -> Iterator[Finding]:
         yield Finding("model", "ok", f"{name}: {state}, {path}")
         yield from _template(name, path)
     if not usable:
-        first = next(iter(registry), "NAME")
-        yield Finding(
-            "model",
-            "fail",
-            f"there is none in {models_directory()}",
-            f"rig models pull {first}, or copy a GGUF file there",
-        )
+        advice = f"rig models pull {next(iter(registry), 'NAME')}, or copy a GGUF file there"
+        yield Finding("model", "fail", f"there is none in {models_directory()}", advice)
 
 
 def _template(name: str, path: Path) -> Iterator[Finding]:
@@ -190,9 +165,8 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
         return
     except Unsupported as error:
         if error.shows_calls:
-            yield Finding(
-                "template", "warn", f"{name}: the template {error}; it answers in rig's form", advice
-            )
+            fault = f"{name}: the template {error}; it answers in rig's form"
+            yield Finding("template", "warn", fault, advice)
         return
     for fault in native.faults if native.is_supported else ():
         yield Finding("template", "warn", f"{name}: {fault}", advice)
@@ -246,9 +220,3 @@ def _similarity() -> Iterator[Finding]:
         yield Finding("similarity", "fail", str(error), "run `make setup` again")
         return
     yield Finding("similarity", "ok", "all-MiniLM-L6-v2 is here")
-
-
-def _network(findings: list[Finding]) -> Finding:
-    if any(finding.state == "fail" for finding in findings):
-        return Finding("network", "warn", "may be needed once, for what is missing above; never for a run")
-    return Finding("network", "ok", "not needed: everything a run uses is on this machine")

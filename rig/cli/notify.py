@@ -31,7 +31,7 @@ class Notifier:
         self._command = command
         self._progress = Progress()
         self._began = monotonic()
-        self._said = ""
+        self._title = ""
         self._is_titled = False
         self._stream = sys.stderr
 
@@ -50,11 +50,10 @@ class Notifier:
     def tell(self, event: Event) -> None:
         """Take one event in. May be called in any thread."""
         self._progress.tell(event)
-        if self._progress.total and self._is_titled:
-            percent = 100 * self._progress.done // self._progress.total
-            title = f"rig {percent}% of {self._progress.total} {self._progress.unit}"
-            if title != self._said:
-                self._said = title
+        if (total := self._progress.total) and self._is_titled:
+            title = f"rig {100 * self._progress.done // total}% of {total} {self._progress.unit}"
+            if title != self._title:
+                self._title = title
                 self._write(f"\x1b]2;{title}\x07")
 
     def ended(self, run: StoredRun) -> str | None:
@@ -64,15 +63,10 @@ class Notifier:
             self._write(f"\x07\x1b]9;{summary}\x1b\\")
         if self._command is None:
             return None
-        told = {"RIG_RUN": run.id, "RIG_STATE": run.state, "RIG_SUMMARY": summary}
+        env = os.environ | {"RIG_RUN": run.id, "RIG_STATE": run.state, "RIG_SUMMARY": summary}
+        stdout = self._stream.fileno()
         try:
-            done = subprocess.run(
-                self._command,
-                shell=True,
-                env=os.environ | told,
-                timeout=_PATIENCE_S,
-                stdout=self._stream.fileno(),
-            )
+            done = subprocess.run(self._command, shell=True, env=env, timeout=_PATIENCE_S, stdout=stdout)
         except subprocess.TimeoutExpired:
             return f"--notify: {self._command}: took longer than {_PATIENCE_S:g} s and was ended"
         return f"--notify: {self._command}: exit code {done.returncode}" if done.returncode else None

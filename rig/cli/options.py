@@ -1,79 +1,63 @@
 """Options of verbs: those of the table (`rig.options`) as click takes them, and those that verbs share."""
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from rig import displays
+from rig.cli import completion
+from rig.cli.verbs import OTHERS, GroupedOption, argument, option
+from rig.errors import RigError
 from rig.options import GROUPS, TABLE, Option
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+from rig.paths import runs_file
 
 OUTPUT = "Output"
-_OTHERS = "Options"
 _MARK = " *"
 """Ends the help of an option that you can repeat to make several arms."""
 _WIDEST = 24
 """Cells of an option's name; what is longer has its help on the next line."""
-PATH = click.Path(path_type=Path)
 
 
-class GroupedOption(click.Option):
-    """An option that knows its group in the help of verbs that have many."""
-
-    def __init__(self, *names: Any, group: str = OUTPUT, **parts: Any) -> None:
-        super().__init__(*names, **parts)
-        self.group = group
-
-
-def click_option(option: Option, *, single: bool = False, **changes: Any) -> click.Option:
+def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
     """An option of the table as click takes it, but for `changes`. A `single` one has no default and makes no
     arms.
     """
-    is_several = option.listed or (option.several and not single)
-    unset = (
-        f"  [default: {option.unset}]" if option.unset and (single or not callable(option.default)) else ""
-    )
-    default = (() if is_several else None) if single else option.start
+    is_several = told.listed or (told.several and not single)
+    unset = f"  [default: {told.unset}]" if told.unset and (single or not callable(told.default)) else ""
+    default = (() if is_several else None) if single else told.start
+    in_help = False if single or default is None else told.unset or True
+    flag, metavar = told.flag, told.metavar
     parts: dict[str, Any] = {
-        "help": f"{option.help}{_MARK if option.several and not single else ''}{unset}",
-        "group": option.group,
-        "type": _type(option),
+        "group": told.group,
         "default": default,
+        "show_default": in_help,
         "multiple": is_several,
-        "metavar": option.metavar,
-        "show_default": False if single or default is None else option.unset or True,
     }
-    names = option.flag
-    if option.kind is bool:
-        parts |= {"is_flag": True, "type": None, "multiple": False}
-        if option.default:
-            names = f"{option.flag}/--{option.off or f'no-{option.name}'.replace('_', '-')}"
-        else:
-            parts["show_default"] = False
-    elif option.kind in (int, float) and not option.choices:
-        parts["metavar"] = option.metavar or ("N" if option.kind is int else "X")
-        parts["callback"] = _finite
-    return GroupedOption([names, option.name], **{**parts, **changes})
+    if told.choices:
+        parts["type"] = click.Choice(told.choices)
+    elif told.kind is bool and told.default:
+        flag = f"{flag}/--{told.off or f'no-{told.name}'.replace('_', '-')}"
+    elif told.kind is bool:
+        parts["show_default"] = False
+    elif told.kind in (int, float):
+        metavar = metavar or ("N" if told.kind is int else "X")
+        parts |= {"type": _range(told), "callback": _finite}
+    mark = _MARK if told.several and not single else ""
+    make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
+    parameter: click.Option = make(told.name, told.kind)
+    return parameter
 
 
-def _type(option: Option) -> click.ParamType[Any]:
-    if option.choices:
-        return click.Choice(option.choices)
-    if option.kind is Path:
-        return PATH
-    if option.kind is float:
-        least = option.least if option.more_than is None else option.more_than
-        return click.FloatRange(least, option.most, min_open=option.more_than is not None)
-    if option.kind is int:
-        # click takes whole numbers alone as bounds of whole numbers.
-        least, most = (None if bound is None else int(bound) for bound in (option.least, option.most))
-        return click.IntRange(least, most)
-    return click.STRING
+def _range(told: Option) -> click.ParamType[Any]:
+    if told.kind is float:
+        least = told.least if told.more_than is None else told.more_than
+        return click.FloatRange(least, told.most, min_open=told.more_than is not None)
+    # click takes whole numbers alone as bounds of whole numbers.
+    least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
+    return click.IntRange(least, most)
 
 
 def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
@@ -90,40 +74,43 @@ def table_options(verb: str = "", *, single: bool = False, without: Sequence[str
     return [click_option(option, single=single) for option in chosen if not verb or verb in option.verbs]
 
 
-def named_options(*names: str, **changes: Any) -> Callable[[Decorated], Decorated]:
-    """Adds options of the table by name, but for `changes`."""
-
-    def add(command: Decorated) -> Decorated:
-        options = [click_option(TABLE[name], single=True, **changes) for name in names]
-        command.__dict__.setdefault("__click_params__", []).extend(reversed(options))
-        return command
-
-    return add
+def of_table(name: str, **changes: Any) -> Any:
+    """Declares an option of the table, but for `changes`. It has no default."""
+    return lambda _name, _kind: click_option(TABLE[name], single=True, **changes)
 
 
 def chosen_options(context: click.Context) -> dict[str, Any]:
-    """The options of the table that were given, by name: none that was left to its default."""
-    return {
+    """The options of the table that were given, by name: none that was left to its default.
+
+    What was said about a role with an option of its own is there as `ROLE=MODEL`.
+    """
+    options = {
         name: value
         for name, value in context.params.items()
         if name in TABLE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
+    roles = context.command.roles() if isinstance(context.command, RolesCommand) else ()
+    by_role = [f"{role}={model}" for role in roles for model in context.params.get(role) or ()]
+    if by_role:
+        options["role"] = (*options.get("role", ()), *by_role)
+    return options
 
 
-def runs_option(help_text: str = "The run store.") -> Callable[[Decorated], Decorated]:
-    """Adds `--runs`."""
+def require_one_suite(options: Mapping[str, Any]) -> None:
+    """Raise RigError where the conversations are chosen twice."""
+    if "suite" in options and "conversations" in options:
+        raise RigError("--suite and --conversations both choose the conversations; give one of them")
+
+
+def runs_option(help_text: str) -> Any:
+    """Declares `--runs`: the run store, which is there as a path whether somebody names it or not."""
     where = f"{help_text}  [default: $RIG_RUNS, or runs.sqlite]"
-    return click.option("--runs", cls=GroupedOption, type=PATH, help=where)
+    return option(where, group=OUTPUT, callback=lambda _context, _parameter, path: path or runs_file())
 
 
-def json_option(help_text: str = "Print JSON.") -> Callable[[Decorated], Decorated]:
-    """Adds `--json`."""
-    return click.option("--json", "as_json", cls=GroupedOption, is_flag=True, help=help_text)
-
-
-def name_option(command: Decorated) -> Decorated:
-    """Adds `--name`."""
-    return click.option("--name", cls=GroupedOption, help="Give the run a name.", metavar="NAME")(command)
+def json_option(help_text: str) -> Any:
+    """Declares `--json`."""
+    return option(help_text, flags="--json", group=OUTPUT)
 
 
 class _DisplayName(click.Choice[str]):
@@ -137,31 +124,26 @@ class _DisplayName(click.Choice[str]):
         return displays.names()
 
 
-def display_option(command: Decorated) -> Decorated:
-    """Adds `--display`."""
-    return click.option(
-        "--display",
-        cls=GroupedOption,
-        type=_DisplayName(),
-        default="auto",
-        show_default=True,
-        help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
-    )(command)
-
-
-def full_option(command: Decorated) -> Decorated:
-    """Adds `--full`: all numbers at the end instead of one screen."""
-    return click.option(
-        "--full", cls=GroupedOption, is_flag=True, help="Print every number at the end instead of one screen."
-    )(command)
-
-
-GRADED_BY = click.option(
-    "--graded-by",
-    metavar="NAME",
-    default="",
-    help="Use the scores of this grader: own for those made during the run, or a part of a name that"
+RUN = argument(shell_complete=completion.runs)
+"""A stored run: an id or its beginning, a name, or `latest`."""
+MODEL = argument(shell_complete=completion.model_files)
+STORE = runs_option("The run store.")
+WRITTEN_STORE = runs_option("The run store to write.")
+AS_JSON = json_option("Print JSON.")
+JSON_AT_END = json_option("Print one JSON object at the end; the display uses stderr.")
+NAME = option("Give the run a name.", "NAME", group=OUTPUT)
+FULL = option("Print every number at the end instead of one screen.", group=OUTPUT)
+DISPLAY = option(
+    "How to show the run: live, a line for each conversation, JSON lines, or not at all.",
+    type=_DisplayName(),
+    group=OUTPUT,
+    start="auto",
+)
+GRADED_BY = option(
+    "Use the scores of this grader: own for those made during the run, or a part of a name that"
     " `rig show` lists.  [default: the newest with your answers, else own]",
+    "NAME",
+    default="",
 )
 
 
@@ -172,14 +154,14 @@ class Grouped(click.Command):
     """
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_OTHERS, *GROUPS, OUTPUT)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (OTHERS, *GROUPS, OUTPUT)}
         is_explained = f"marked{_MARK}" in (self.help or "")
         for parameter in self.get_params(context):
             record = parameter.get_help_record(context)
             if record is not None and isinstance(parameter, click.Option):
                 name, text = record
                 text = text if is_explained else text.replace(_MARK, "", 1)
-                group = OUTPUT if parameter.is_eager else getattr(parameter, "group", _OTHERS)
+                group = OUTPUT if parameter.is_eager else getattr(parameter, "group", OTHERS)
                 sections.setdefault(group, []).append((name, text))
         for title, rows in sections.items():
             if rows:
@@ -189,6 +171,14 @@ class Grouped(click.Command):
 
 class RolesCommand(Grouped):
     """A verb with an option for each role that is not evaluated: `--user MODEL` for `--role user=MODEL`."""
+
+    @staticmethod
+    def roles() -> tuple[str, ...]:
+        """The roles."""
+        # Kept from the verbs that play nothing.
+        from rig import methods
+
+        return methods.other_roles()
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         parameters = super().get_params(context)
@@ -202,42 +192,22 @@ class RolesCommand(Grouped):
                 metavar="MODEL",
                 help=f"Choose who plays the {role}: {players}.{_MARK}",
             )
-            for role in _other_roles()
+            for role in self.roles()
             if f"--{role}" not in flags
         ]
         place = 1 + max((n for n, parameter in enumerate(parameters) if parameter.name == "role"), default=-1)
         return [*parameters[:place], *roles, *parameters[place:]]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from rig import methods
+
         super().format_options(context, formatter)
         rows = [
-            (f"{option.name}={option.default}", f"{method}: {option.help}{_MARK if option.several else ''}")
-            for method, option in _own_options()
+            (f"{own.name}={own.default}", f"{method.name}: {own.help}{_MARK if own.several else ''}")
+            for method in methods.known().values()
+            for own in method.options
+            if own.name not in TABLE and own.help
         ]
         if rows:
             with formatter.section("Options of one method, for --set"):
                 formatter.write_dl(rows, col_max=_WIDEST)
-
-
-def _other_roles() -> tuple[str, ...]:
-    # Kept from the verbs that play nothing.
-    from rig import methods
-
-    return methods.other_roles()
-
-
-def _own_options() -> list[tuple[str, Option]]:
-    """The options that one method alone has, with its name. Judging has verbs of its own."""
-    from rig import methods
-
-    return [
-        (method.name, option)
-        for method in methods.known().values()
-        for option in method.options
-        if option.name not in TABLE and option.help
-    ]
-
-
-def chosen_roles(context: click.Context) -> tuple[str, ...]:
-    """What was said about roles with options of their own, as `ROLE=MODEL`."""
-    return tuple(f"{role}={player}" for role in _other_roles() for player in context.params.get(role) or ())

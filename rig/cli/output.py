@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -95,6 +95,11 @@ def shortened(line: str) -> str:
 _LONGEST = 4_000
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text with nothing in it that steers a terminal."""
+    click.echo(printable(text), err=err)
+
+
 def print_json(value: "Json") -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
     from rig.files import json_text
@@ -107,9 +112,16 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> None:
+def print_table(header: Sequence[str], rows: Iterable[Iterable[object]], width: int | None = None) -> None:
     """Columns as wide as their widest cell, in blocks if lines would be longer than `width`."""
-    click.echo("\n".join(cells(header, rows, width)))
+    click.echo("\n".join(cells(header, [[str(cell) for cell in row] for row in rows], width)))
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """A line for each fact that is known: its title, and what it is."""
+    for title, fact in facts.items():
+        if fact not in (None, "", 0):
+            say(f"{title:<13} {fact}")
 
 
 class ProgressLine:

@@ -7,69 +7,51 @@ from pathlib import Path
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import json_option, runs_option
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.options import AS_JSON, STORE
+from rig.cli.output import print_json, print_table, say
+from rig.cli.verbs import option, verb
 from rig.displays.numbers import headline, measured, out_of
 from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
 from rig.methods.paper import Table
-from rig.paths import runs_file
 from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 
-@click.command()
-@runs_option()
-@click.option(
-    "--tui",
-    "live",
-    is_flag=True,
-    help="Browse the runs in the terminal: open, watch, resume, compare and delete them.",
-)
-@click.option(
-    "--datasette",
-    is_flag=True,
-    help="Print metadata for Datasette instead: a description of each column.",
-)
-@click.option(
-    "--backup",
-    "copy",
-    type=click.Path(path_type=Path),
-    help="Copy the store to a new file instead. Safe while a run is in progress.",
-)
-@json_option()
-@click.pass_context
+@verb()
 def command(
     context: click.Context,
-    runs: Path | None,
-    live: bool,
-    datasette: bool,
-    copy: Path | None,
-    as_json: bool,
+    *,
+    runs: Path = STORE,
+    live: bool = option(
+        "Browse the runs in the terminal: open, watch, resume, compare and delete them.", flags="--tui"
+    ),
+    datasette: bool = option("Print metadata for Datasette instead: a description of each column."),
+    copy: Path | None = option(
+        "Copy the store to a new file instead. Safe while a run is in progress.", flags="--backup"
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """List the stored runs, newest first."""
     if live and (datasette or as_json):
         raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
-    store = runs or runs_file()
     if copy is not None:
-        backup(store, copy)
-        click.echo(printable(f"{store} is copied to {copy}"))
-        return
-    if live:
-        chosen = importlib.import_module("tui.watch").browse(store)
-        if chosen is not None:
-            go_on(context, chosen.run, store)
-        return
-    if datasette:
-        print_json(datasette_metadata(store))
-        return
-    with Runs.open(store) as stored:
-        listed = stored.all()
-    if as_json:
-        print_json([run_json(run) for run in listed])
+        backup(runs, copy)
+        say(f"{runs} is copied to {copy}")
+    elif live:
+        if chosen := importlib.import_module("tui.watch").browse(runs):
+            go_on(context, chosen.run, runs)
+    elif datasette:
+        print_json(datasette_metadata(runs))
     else:
-        header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
-        print_table(header, [_row(run) for run in listed])
-        print_cautions(listed)
+        with Runs.open(runs) as store:
+            stored = store.all()
+        if as_json:
+            print_json([run_json(run) for run in stored])
+            return
+        print_table(
+            ("run", "name", "started", "state", "conversations", "turns", "success by arm"), map(_row, stored)
+        )
+        print_cautions(stored)
 
 
 def print_cautions(runs: Iterable[StoredRun]) -> None:
@@ -79,7 +61,7 @@ def print_cautions(runs: Iterable[StoredRun]) -> None:
         if run.declaration.caution:
             remarks.setdefault(run.declaration.caution, []).append(run.id)
     for caution, ids in remarks.items():
-        click.echo(printable(f"{', '.join(ids)}: {caution}"))
+        say(f"{', '.join(ids)}: {caution}")
 
 
 def go_on(context: click.Context, run: str, store: Path) -> None:
@@ -122,28 +104,21 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
     """One line for each arm and grader."""
     metrics = run.declaration.shown("meters")
     header = ("arm", "grader", "version", "similarity", *(metric.title for metric in metrics))
-    print_table(
-        header,
-        [
-            (
-                run.arms[score.arm].name,
-                score.grader.grader,
-                score.grader.grader_version,
-                score.grader.similarity,
-                *(measured(metric, score.counts) for metric in metrics),
-            )
-            for score in scores
-        ],
-    )
+    rows = []
+    for score in scores:
+        by = score.grader
+        numbers = [measured(metric, score.counts) for metric in metrics]
+        rows.append((run.arms[score.arm].name, by.grader, by.grader_version, by.similarity, *numbers))
+    print_table(header, rows)
 
 
-def _row(run: StoredRun) -> tuple[str, ...]:
+def _row(run: StoredRun) -> tuple[object, ...]:
     return (
         run.id,
         run.name or "",
         f"{run.created.astimezone():%Y-%m-%d %H:%M}",
         run.state,
-        str(len(run.conversations)),
+        len(run.conversations),
         out_of(run.turns_done, run.turns),
         ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
     )
@@ -154,4 +129,4 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
     if as_json:
         print_json({**of, "tables": [table.as_json() for table in tables]})
     else:
-        click.echo(printable(tables_markdown(tables) or "no conversation of these arms is finished yet"))
+        say(tables_markdown(tables) or "no conversation of these arms is finished yet")

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.options import PATH, Grouped, json_option, runs_option, table_options
-from rig.cli.output import ProgressLine, print_json, printable, terminal_width
+from rig.cli.options import AS_JSON, STORE, Grouped, require_one_suite, table_options
+from rig.cli.output import ProgressLine, print_json, say, terminal_width
+from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.screen import screen_text
 from rig.engine.files.checksums import sha256_of
 from rig.errors import RigError
 from rig.files import json_text, write
 from rig.methods.base import Method
 from rig.options import TABLE
-from rig.paths import runs_file
 from rig.running.options import Options
 from rig.running.planning import require_opened
 from rig.store import Runs
@@ -39,51 +37,44 @@ _SELECTING = ("models", "only", "limit")
 """What can be given with --against: which of the run's models and conversations are screened."""
 
 
-@click.command(cls=Grouped, params=table_options("screen", single=True))
-@click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="RUN",
-    shell_complete=completion.runs,
-    help="Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its"
-    " results. Repeatable.",
-)
-@runs_option()
-@click.option("--output", type=PATH, help="Write every step and every choice to this JSON file.")
-@json_option()
+@verb(Grouped, options=table_options("screen", single=True))
 def command(
-    models: tuple[str, ...],
-    against: tuple[str, ...],
-    runs: Path | None,
-    output: Path | None,
-    as_json: bool,
-    **given: Any,
-) -> None:
+    *,
+    models: tuple[str, ...] = argument("BASE [ARM]...", shell_complete=completion.model_files),
+    against: tuple[str, ...] = option(
+        "Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its results."
+        " Repeatable.",
+        "RUN",
+        shell_complete=completion.runs,
+    ),
+    runs: Path = STORE,
+    output: Path | None = option("Write every step and every choice to this JSON file."),
+    as_json: bool = AS_JSON,
+    **values: Any,
+) -> int:
     """Rank files without generating, in a fraction of the time.
 
     rig gives each model the prompts of a run, each with the right call or reply already in place, and reads
     in one pass how likely the model finds that call under the grammar, whether it would make it with greedy
     decoding, and how far its choices are from those of BASE. Nothing is stored.
     """
-    options = {name: value for name, value in given.items() if value not in (None, (), False)}
+    options = {name: value for name, value in values.items() if value not in (None, (), False)}
     if models:
         options["models"] = models
     if output is not None and not output.absolute().parent.is_dir():
         raise RigError(f"--output {output}: no such folder")
-    store = runs or runs_file()
-    asked = _as_stored(store, against, options) if against else _as_asked(options)
+    asked = _as_stored(runs, against, options) if against else _as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
     from rig.screening import check_stored, screen, validity_of
 
     screening = _screening(*asked)
     if against:
-        with Runs.open(store) as stored:
+        with Runs.open(runs) as stored:
             check_stored(list(map(_weights, screening.models)), stored, against)
-    screened = screen(screening, _notify, _progress())
+    screened = screen(screening, lambda text: say(text, err=True), _progress())
     validity = []
     if against:
-        with Runs.open(store) as stored:
+        with Runs.open(runs) as stored:
             validity = validity_of(screened, stored, against)
     told: JsonObject = {"foretold": [arm.as_json() for arm in validity]} if against else {}
     if output is not None:
@@ -92,11 +83,11 @@ def command(
     if as_json:
         print_json({**screened.as_json(), **told})
     else:
-        click.echo(printable(screen_text(screened, validity, terminal_width())))
+        say(screen_text(screened, validity, terminal_width()))
     failures = [f"{arm.name}: {arm.failure}" for arm in screened.arms if arm.failure]
     for failure in failures:
-        click.echo(f"rig: {printable(failure)}", err=True)
-    sys.exit(1 if failures else 0)
+        say(f"rig: {failure}", err=True)
+    return bool(failures)
 
 
 def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
@@ -104,12 +95,9 @@ def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
         )
-    if "suite" in options and "conversations" in options:
-        raise RigError("--suite and --conversations both choose the conversations; give one of them")
-    for name in _VARIED:
-        if name in options:
-            options[name] = (options[name],)
-    chosen = Options(**options)
+    require_one_suite(options)
+    varied = {name: (value,) for name, value in options.items() if name in _VARIED}
+    chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
     return chosen, method, select(tasks, chosen.only, chosen.limit)
 
@@ -125,9 +113,10 @@ def _as_stored(
         raise RigError(f"--{name} comes from the run of --against; leave it out")
     with Runs.open(store) as stored:
         arms = choose(stored, against)
+        fingerprints = [arm.arm.fingerprint or {} for arm in arms]
         asked = {
-            json.dumps({key: value for key, value in (arm.arm.fingerprint or {}).items() if _asks(key)})
-            for arm in arms
+            json.dumps({key: value for key, value in fingerprint.items() if _asks(key)})
+            for fingerprint in fingerprints
         }
         if len(asked) > 1:
             raise RigError(
@@ -137,27 +126,23 @@ def _as_stored(
         run = arms[0].run
         tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
-        named = {name for name, value in options.items() if value}
-        require_opened(run, chosen, methods.get(run.declaration.method), named)
-    varied: dict[str, Any] = {
-        name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()
+        method = methods.get(run.declaration.method)
+        require_opened(run, chosen, method, {name for name, value in options.items() if value})
+    # An engine comes with its version, and so does a format.
+    varied = {
+        name: str(fingerprints[0][key]).split()[0] for name, key in _VARIED.items() if key in fingerprints[0]
     }
-    method = methods.get(run.declaration.method)
+    if "format" in varied:
+        varied["format"] = varied["format"].rpartition("-")[0]
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
-    chosen = chosen.replace(models=tuple(models), **varied)
+    several = {name: (value,) for name, value in varied.items()}
+    chosen = chosen.replace(models=tuple(models), **several)
     return chosen, method, select(tasks, options.get("only", ()), options.get("limit"))
 
 
 def _asks(key: str) -> bool:
     """Whether a part of a fingerprint says how a model is asked, not which model it is."""
     return key.startswith("protocol.") or key in _VARIED.values()
-
-
-def _of_arm(fingerprint: JsonObject) -> JsonObject:
-    """The settings that can vary within a run, as this arm has them."""
-    # An engine comes with its version, and so does a format.
-    values = {name: str(fingerprint[key]).split()[0] for name, key in _VARIED.items() if key in fingerprint}
-    return {**values, **({"format": values["format"].rpartition("-")[0]} if "format" in values else {})}
 
 
 def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -173,7 +158,7 @@ def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screenin
         inspect(model.path)
         models += model.with_adapters(options.adapters())
     settings = next(iter(options.settings(method).values()))
-    values = {name: resolved[0] for name, resolved in options.values(method).items()}
+    values = options.first_values(method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
     engine = next(iter(options.engines().values()))
@@ -185,10 +170,6 @@ def _weights(model: Any) -> tuple[object, object, object]:
     return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
 
 
-def _notify(text: str) -> None:
-    click.echo(printable(text), err=True)
-
-
 def _progress() -> Callable[[str, int, int], None]:
     """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
     lines: dict[str, ProgressLine] = {}
@@ -197,6 +178,6 @@ def _progress() -> Callable[[str, int, int], None]:
         if sys.stderr.isatty():
             lines.setdefault(name, ProgressLine(name, "conversation")).show(done, of)
         elif done == of:
-            click.echo(f"{printable(name)}: {counted(of, 'conversation')} screened", err=True)
+            say(f"{name}: {counted(of, 'conversation')} screened", err=True)
 
     return show

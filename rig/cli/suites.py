@@ -6,14 +6,21 @@ from pathlib import Path
 import click
 
 from rig import methods
-from rig.cli.options import json_option
-from rig.cli.output import print_json, print_table, printable
-from rig.cli.verbs import Verbs
+from rig.cli.options import AS_JSON
+from rig.cli.output import print_json, print_table, say
+from rig.cli.verbs import Verbs, argument, option
 from rig.errors import RigError
 from rig.toolbox.own.listing import read_listing, write_listing
 
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _STARTER = Path(__file__).parent / "starter"
-_JSON = json_option()
+_FIRST = (
+    "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
+    "- user: Hello, who are you?\n"
+    "  reply: I can help you with your tools.\n"
+    "# - user: …\n#   calls:\n#     - {tool}: {{argument: value}}\n"
+)
+"""A conversation in which nothing is due yet."""
 
 
 @click.group(cls=Verbs)
@@ -21,9 +28,8 @@ def command() -> None:
     """List suites of conversations, and start your own."""
 
 
-@command.command("list")
-@_JSON
-def list_(as_json: bool) -> None:
+@command.verb("list")
+def list_(*, as_json: bool = AS_JSON) -> None:
     """List the suites that come with rig, and the method that plays each."""
     rows = [
         {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
@@ -32,14 +38,11 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        header = ("suite", "method", "tasks", "place")
-        print_table(header, [tuple(printable(str(row[name])) for name in header) for row in rows])
+        print_table(("suite", "method", "tasks", "place"), [row.values() for row in rows])
 
 
-@command.command()
-@click.argument("suite", metavar="NAME|PATH")
-@_JSON
-def info(suite: str, as_json: bool) -> None:
+@command.verb()
+def info(suite: str = argument("NAME|PATH"), *, as_json: bool = AS_JSON) -> None:
     """List the tasks of a suite."""
     method, tasks = methods.find_tasks(suite)
     rows = [
@@ -49,21 +52,19 @@ def info(suite: str, as_json: bool) -> None:
     if as_json:
         print_json({"suite": suite, "method": method.name, "tasks": rows})
     else:
-        header = ("task", "turns", "calls")
-        print_table(header, [tuple(printable(str(row[name])) for name in header) for row in rows])
+        print_table(("task", "turns", "calls"), [row.values() for row in rows])
 
 
-@command.command()
-@click.argument("folder", type=click.Path(path_type=Path), metavar="NAME")
-@click.option(
-    "--code", is_flag=True, help="Start with tools that are Python functions, and the tables they work on."
-)
-@click.option(
-    "--tools",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Start with the tools in this file, in any form that `rig tools import` reads.",
-)
-def new(folder: Path, code: bool, tools: Path | None) -> None:
+@command.verb()
+def new(
+    *,
+    folder: Path = argument("NAME"),
+    code: bool = option("Start with tools that are Python functions, and the tables they work on."),
+    tools: Path | None = option(
+        "Start with the tools in this file, in any form that `rig tools import` reads.",
+        type=_FILE,
+    ),
+) -> None:
     """Make a folder with tools and conversations that runs at once, for you to change.
 
     Try it with `rig run oracle --toolbox NAME`. `rig docs your-own` explains the next steps.
@@ -78,21 +79,12 @@ def new(folder: Path, code: bool, tools: Path | None) -> None:
         conversations.mkdir(parents=True)
         if listing is not None:
             write_listing(listing, folder / "tools.json")
-            (conversations / "first.yaml").write_text(_first(listing.tools[0].name), encoding="utf-8")
+            text = _FIRST.format(tool=listing.tools[0].name)
+            (conversations / "first.yaml").write_text(text, encoding="utf-8")
         else:
             name = "toolbox.py" if code else "tools.json"
             shutil.copyfile(_STARTER / (f"{name}.txt" if code else name), folder / name)
             shutil.copyfile(_STARTER / f"{'code' if code else 'data'}.yaml", conversations / "first.yaml")
     except OSError as error:
         raise RigError(f"{folder}: cannot be written: {error.strerror}") from error
-    click.echo(printable(f"{folder} is ready: rig run oracle --toolbox {folder}"))
-
-
-def _first(tool: str) -> str:
-    """A conversation in which nothing is due yet."""
-    return (
-        "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
-        "- user: Hello, who are you?\n"
-        "  reply: I can help you with your tools.\n"
-        f"# - user: …\n#   calls:\n#     - {tool}: {{argument: value}}\n"
-    )
+    say(f"{folder} is ready: rig run oracle --toolbox {folder}")

@@ -1,21 +1,182 @@
-"""How groups of commands look and listen: help that is never cut, and suggestions for mistyped names."""
+"""How verbs are declared: a verb is a function, and the defaults of its parameters say what it takes.
+
+    @verb()
+    def command(run: str = argument(), by: Way | None = option("Break it down.")) -> None:
+
+The type says which values there are. A parameter whose type is a dataclass stands for all its fields, which
+are declared in the same way. What a verb returns is its exit code.
+"""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import wraps
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
 from rig.errors import RigError
+from rig.option import value_type
 from rig.words import did_you_mean
 
 HELP_NAMES = ("-h", "--help")
 """What every verb takes. A context without them would leave a command with others, which click remembers."""
+OTHERS = "Options"
+"""The group of options that are in no other."""
+PATH = click.Path(path_type=Path)
+_NO_LIMIT = 10_000
+
+AnyCommand = TypeVar("AnyCommand", bound=click.Command)
+Function: TypeAlias = Callable[..., int | None]
+
+
+class GroupedOption(click.Option):
+    """An option that knows its group in the help of verbs that have many."""
+
+    def __init__(self, *names: Any, group: str = OTHERS, **parts: Any) -> None:
+        super().__init__(*names, **parts)
+        self.group = group
+
+
+def option(
+    help_text: str, metavar: str | None = None, flags: str = "", *, start: Any = None, **changes: Any
+) -> Any:
+    """Declares an option, called like its parameter without `flags`. `start` is a default that help shows."""
+
+    def make(name: str, kind: Any) -> click.Option:
+        names = flags.split() or [f"--{name.replace('_', '-')}"]
+        parts: dict[str, Any] = {"help": help_text, "metavar": metavar, **_type(kind)}
+        parts["multiple"] = get_origin(kind) is tuple
+        if start is not None:
+            parts |= {"default": start, "show_default": True}
+        return GroupedOption([*names, name], **{**parts, **changes})
+
+    return make
+
+
+def argument(metavar: str | None = None, **changes: Any) -> Any:
+    """Declares an argument; there may be any number of a tuple."""
+
+    def make(name: str, kind: Any) -> click.Argument:
+        parts = _type(kind)
+        if NoneType in get_args(kind):
+            parts["required"] = False
+        if get_origin(kind) is tuple:
+            parts["nargs"] = -1
+        return click.Argument([name], metavar=metavar, **{**parts, **changes})
+
+    return make
+
+
+def _type(kind: Any) -> dict[str, Any]:
+    """What click is told of a type."""
+    kind = value_type(kind)
+    if get_origin(kind) is Literal:
+        return {"type": click.Choice(get_args(kind))}
+    return {"is_flag": True} if kind is bool else {"type": PATH if kind is Path else kind}
+
+
+def verb(
+    kind: type[AnyCommand] = click.Command,  # type: ignore[assignment]
+    name: str | None = None,
+    *,
+    options: Sequence[click.Option] = (),
+    **parts: Any,
+) -> Callable[[Function], AnyCommand]:
+    """Makes a verb of a function. `options` come first in its help; `**values` of the function are theirs."""
+
+    def make(function: Function) -> AnyCommand:
+        takes_all = inspect.getfullargspec(function).varkw is not None
+
+        @wraps(function)
+        def run(**values: Any) -> None:
+            own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
+            code = function(**own, **(values if takes_all else {}))
+            if code is not None:
+                sys.exit(int(code))
+
+        return click.command(name, kind, params=[*options, *_parameters(function)], **parts)(run)
+
+    return make
+
+
+def _declared(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The name, the type and the declaration of each parameter."""
+    hints = get_type_hints(function)
+    for name, part in inspect.signature(function).parameters.items():
+        if part.kind is not part.VAR_KEYWORD:
+            yield name, hints[name], part.default
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    for name, hint, make in _declared(function):
+        if is_dataclass(hint) and isinstance(hint, type):
+            yield from _parameters(hint)
+        elif hint is not click.Context:
+            yield make(name, hint)
+
+
+def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
+    """A parameter's value, of all `values` that are left."""
+    if hint is click.Context:
+        return click.get_current_context()
+    if is_dataclass(hint) and isinstance(hint, type):
+        return hint(**{part: values.pop(part) for part in hint.__dataclass_fields__})
+    return values.pop(name)
+
+
+class Verb(NamedTuple):
+    """The module of a verb, and what it does in short. Its click command is called `command` if not named."""
+
+    place: str
+    does: str = ""
+
+    @property
+    def module(self) -> str:
+        """Where its code is."""
+        return self.place.partition(":")[0]
 
 
 class Verbs(click.Group):
-    """A group whose members are listed with the whole first sentence of their help."""
+    """A group whose members are listed with the whole first sentence of their help.
+
+    Those that are `later` are imported when they are used.
+    """
+
+    def __init__(self, *names: Any, later: Mapping[str, Verb] | None = None, **parts: Any) -> None:
+        super().__init__(*names, **parts)
+        self.later = later or {}
+
+    def verb(self, name: str | None = None) -> Callable[[Function], click.Command]:
+        """Makes a member of a function."""
+
+        def add(function: Function) -> click.Command:
+            member: click.Command = verb(name=name)(function)
+            self.add_command(member)
+            return member
+
+        return add
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [*super().list_commands(context), *self.later]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in self.later:
+            return super().get_command(context, name)
+        place = self.later[name].place
+        module = importlib.import_module(self.later[name].module)
+        member: click.Command = getattr(module, place.partition(":")[2] or "command")
+        return member
 
     def does(self, context: click.Context, name: str) -> str:
         """What a member does, in one sentence."""
-        command = self.get_command(context, name)
-        return command.get_short_help_str(limit=_NO_LIMIT) if command else ""
+        text = self.later[name].does if name in self.later else ""
+        command = None if text else self.get_command(context, name)
+        return command.get_short_help_str(limit=_NO_LIMIT) if command else text
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -30,6 +191,3 @@ class Verbs(click.Group):
             near = did_you_mean(name, self.list_commands(context))
             raise RigError(f"there is no `{path} {name}`{near}; `{path} --help` lists what there is")
         return super().resolve_command(context, args)
-
-
-_NO_LIMIT = 10_000

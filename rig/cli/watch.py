@@ -9,12 +9,12 @@ import click
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.options import display_option, full_option, json_option, runs_option
-from rig.cli.output import printable, terminal_width
+from rig.cli.options import DISPLAY, FULL, JSON_AT_END, STORE
+from rig.cli.output import say, terminal_width
 from rig.cli.runs import go_on
+from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.card import ending
 from rig.files import json_text
-from rig.paths import runs_file
 from rig.replay import SLOWEST, Player
 from rig.store import Runs
 
@@ -34,38 +34,28 @@ class _Speed(click.ParamType[float]):
         return speed
 
 
-@click.command()
-@click.argument("run", default="latest", shell_complete=completion.runs)
-@click.option(
-    "--speed",
-    type=_Speed(),
-    metavar="X",
-    help="How fast to replay: 1 is the original speed, `max` does not wait.  [default: 1 in the live view,"
-    " else max]",
-)
-@click.option(
-    "--from",
-    "start",
-    metavar="NAME",
-    shell_complete=completion.conversations,
-    help="Start at this conversation of the first arm.",
-)
-@display_option
-@runs_option()
-@json_option("Print one JSON object at the end; the display uses stderr.")
-@full_option
-@click.pass_context
+@verb()
 def command(
     context: click.Context,
-    /,
-    run: str,
-    speed: float | None,
-    start: str | None,
-    display: str,
-    runs: Path | None,
-    as_json: bool,
-    full: bool,
-) -> None:
+    *,
+    run: str = argument(default="latest", shell_complete=completion.runs),
+    speed: float | None = option(
+        "How fast to replay: 1 is the original speed, `max` does not wait.  [default: 1 in the live view,"
+        " else max]",
+        "X",
+        type=_Speed(),
+    ),
+    start: str | None = option(
+        "Start at this conversation of the first arm.",
+        "NAME",
+        "--from",
+        shell_complete=completion.conversations,
+    ),
+    display: str = DISPLAY,
+    runs: Path = STORE,
+    as_json: bool = JSON_AT_END,
+    full: bool = FULL,
+) -> int:
     """Watch a run in progress, or replay one.
 
     RUN is an id or its first characters, a name given with --name, or `latest`. A finished run is replayed
@@ -73,8 +63,7 @@ def command(
     you can attach and leave as often as you like without disturbing it. The exit code is 1 if the run stopped
     before its end while you watched.
     """
-    store = runs or runs_file()
-    sys.exit(tell(context, store, run, display, speed=speed, start=start, as_json=as_json, full=full))
+    return tell(context, runs, run, display, speed=speed, start=start, as_json=as_json, full=full)
 
 
 def tell(
@@ -112,7 +101,7 @@ def tell(
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif displays.is_watched(view):
-        click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}"))
+        say(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}")
     if player.is_stopped and not live:
         return INTERRUPTED
     return int(was_running and stored.state == "interrupted")

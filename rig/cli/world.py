@@ -2,14 +2,13 @@
 
 import json
 import sqlite3
-import sys
 from pathlib import Path
 
 import click
 
 from rig.cli.options import json_option
-from rig.cli.output import printable
-from rig.cli.verbs import Verbs
+from rig.cli.output import say
+from rig.cli.verbs import Verbs, option
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.tooltalk.world import World
@@ -26,22 +25,23 @@ def command() -> None:
     """Build the mock world, or check it."""
 
 
-@command.command()
-@click.option("--seed", type=_DIRECTORY, default=WORLD_SEED, help="The folder of JSON files to build from.")
-@click.option("--output", type=_FILE, default=WORLD_DATABASE, help="The file to write.")
-def build(seed: Path, output: Path) -> None:
+@command.verb()
+def build(
+    seed: Path = option("The folder of JSON files to build from.", type=_DIRECTORY, default=WORLD_SEED),
+    output: Path = option("The file to write.", type=_FILE, default=WORLD_DATABASE),
+) -> None:
     """Build the world file. It has the same bytes every time."""
     build_world(seed, output)
-    click.echo(printable(f"built {output}"))
+    say(f"built {output}")
 
 
-@command.command()
-@click.option(
-    "--seed", type=_DIRECTORY, default=WORLD_SEED, help="The folder of JSON files it was built from."
-)
-@click.option("--world", "file", type=_FILE, default=WORLD_DATABASE, help="The file to check.")
-@json_option("Print the faults as a JSON list.")
-def check(seed: Path, file: Path, as_json: bool) -> None:
+@command.verb()
+def check(
+    *,
+    seed: Path = option("The folder of JSON files it was built from.", type=_DIRECTORY, default=WORLD_SEED),
+    file: Path = option("The file to check.", flags="--world", type=_FILE, default=WORLD_DATABASE),
+    as_json: bool = json_option("Print the faults as a JSON list."),
+) -> int:
     """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
     try:
         world = World.open(file)
@@ -55,6 +55,6 @@ def check(seed: Path, file: Path, as_json: bool) -> None:
         click.echo(json.dumps(faults, indent=2))
     else:
         for fault in faults:
-            click.echo(printable(fault))
-        click.echo(printable(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}"))
-    sys.exit(1 if faults else 0)
+            say(fault)
+        say(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}")
+    return bool(faults)

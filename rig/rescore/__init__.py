@@ -2,7 +2,6 @@
 
 from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
-from rig.rescore.group import Group, Spool
 from rig.rescore.importing import import_run
 from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
@@ -15,12 +14,10 @@ __all__ = [
     "Effect",
     "Effects",
     "FlatFormat",
-    "Group",
     "Opinion",
     "Opinions",
     "Reexecuted",
     "Scored",
-    "Spool",
     "Unsettled",
     "effects",
     "effects_of",

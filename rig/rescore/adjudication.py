@@ -65,15 +65,16 @@ class Adjudication:
 
     def undo(self, question: Unsettled) -> None:
         """Take back the answer to a question. Raises RigError if that cannot be written."""
-        doubt = question.doubt
-        add_answers(self.file, [Answer.now(doubt.expected, doubt.got, same=None)])
+        self._write(question, None)
         self.answered -= 1
 
     def answer(self, question: Unsettled, *, same: bool) -> None:
         """Keep an answer, for good. Raises RigError if it cannot be written."""
-        doubt = question.doubt
-        add_answers(self.file, [Answer.now(doubt.expected, doubt.got, same=same)])
+        self._write(question, same)
         self.answered += 1
+
+    def _write(self, question: Unsettled, same: bool | None) -> None:
+        add_answers(self.file, [Answer.now(question.doubt.expected, question.doubt.got, same=same)])
 
 
 def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:

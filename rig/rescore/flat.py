@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,9 +33,9 @@ def flat_lines(
     if form not in ("csv", "jsonl"):
         raise RigError(f"no lines of the format {form!r}; choose from: csv, jsonl")
     rows = runs.view(view, run)
-    if form == "jsonl":
-        return (json_text({name: _value(name, value) for name, value in row.items()}) for row in rows)
-    return _csv(runs.view_columns(view), rows, raw)
+    if form == "csv":
+        return chain([csv_line(runs.view_columns(view))], (csv_line(row.values(), raw=raw) for row in rows))
+    return (json_text({name: _value(name, value) for name, value in row.items()}) for row in rows)
 
 
 def write_lines(lines: Iterable[str], path: Path) -> int:
@@ -102,12 +102,6 @@ def _as(kind: type, value: Any) -> Any:
     if kind is str and not isinstance(value, str):
         return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
     return value.encode("utf-8", "backslashreplace").decode() if kind is str else kind(value)
-
-
-def _csv(columns: Iterable[str], rows: Iterable[dict[str, Any]], raw: bool) -> Iterator[str]:
-    yield csv_line(columns)
-    for row in rows:
-        yield csv_line(row.values(), raw=raw)
 
 
 def _value(name: str, value: Any) -> Any:

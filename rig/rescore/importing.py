@@ -11,21 +11,21 @@ from rig.store.reader import new_run_id
 from rig.tasks import Task
 
 
-def import_run(store: Path, method: Method, found: RecordedRun, name: str | None = None) -> str:
+def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | None = None) -> str:
     """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
     check_writable(store)
-    options = Options(models=(), method=method.name, set=found.options)
-    values = {option: several[0] for option, several in options.values(method).items()}
+    options = Options(models=(), method=method.name, set=recorded.options)
+    values = options.first_values(method)
     setup = method.ready(values)
     info = GraderInfo.of(setup.grader)
-    tasks: dict[str, Task] = {task.name: task for task in found.tasks}
+    tasks: dict[str, Task] = {task.name: task for task in recorded.tasks}
     run = new_run_id(store)
-    recipe = {**options.as_json(()), "models": [arm.name for arm in found.arms]}
-    repeats = max((repeat for arm in found.arms for _, repeat, _ in arm.episodes), default=0) + 1
-    arms = tuple(arm.name for arm in found.arms)
+    recipe = {**options.as_json(()), "models": [arm.name for arm in recorded.arms]}
+    repeats = max((repeat for arm in recorded.arms for _, repeat, _ in arm.episodes), default=0) + 1
+    arms = tuple(arm.name for arm in recorded.arms)
     new = NewRun(run, name, recipe, arms, tuple(tasks.values()), method.declaration, repeats)
     with RunWriter.create(store, new) as writer:
-        for position, arm in enumerate(found.arms):
+        for position, arm in enumerate(recorded.arms):
             writer.arm_ready(position, arm.fingerprint, 0.0)
             for task, repeat, turns in arm.episodes:
                 score = ConversationScore(info, setup.score(tasks[task], turns, arm.settings))

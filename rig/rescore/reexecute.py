@@ -6,6 +6,7 @@ None of this is stored.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn
@@ -82,14 +83,8 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Ite
     own, and count only where a match depends on them. Raises RigError if the task cannot start in this
     world.
     """
-    truths = _due(task)
-    simulator = setup.simulator
-    for turn, world in setup.worlds(task, played):
-        simulator.restore(world)
-        for step, recorded in _calls(played, turn):
-            executed = simulator.execute(recorded.call)
-            number = turn_number(task, turn)
-            yield Reexecuted(turn, number, step, recorded, executed, _differ(recorded, executed, truths))
+    for again, _ in _executed(task, played, setup):
+        yield again
 
 
 def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Effect]:
@@ -97,14 +92,25 @@ def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Itera
 
     Raises RigError if the task cannot start in this world.
     """
-    truths, simulator = _due(task), setup.simulator
-    for turn, before in setup.worlds(task, played):
-        simulator.restore(before)
-        for step, recorded in _calls(played, turn):
-            executed = simulator.execute(recorded.call)
-            after = simulator.snapshot()
-            yield Effect(turn, step, simulator.diff(before, after), _differ(recorded, executed, truths))
-            before = after
+    world: Any = None
+    last = None
+    for again, began in _executed(task, played, setup):
+        before = world if again.turn == last else began
+        world, last = setup.simulator.snapshot(), again.turn
+        yield Effect(again.turn, again.step, setup.simulator.diff(before, world), again.differs)
+
+
+def _executed(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[tuple[Reexecuted, Any]]:
+    """Every call as it is executed now, with the world in which its turn begins."""
+    truths = [call for turn in task.known_turns for call in task.expected(turn).calls]
+    for turn, world in setup.worlds(task, played):
+        setup.simulator.restore(world)
+        for number, step in enumerate(played[turn].steps if turn in played else ()):
+            if (recorded := step.executed) is not None:
+                executed = setup.simulator.execute(recorded.call)
+                differs = _differ(recorded, executed, truths)
+                place = turn_number(task, turn)
+                yield Reexecuted(turn, place, number, recorded, executed, differs), world
 
 
 def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
@@ -112,23 +118,11 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
 
     Raises RigError when there is no such world, or the task cannot start in it.
     """
-    setup = setup_of(run)
-    acting = require_world(setup)
+    setup = require_world(setup_of(run))
     made_in = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
     is_other = any(made_in.get(name, value) != value for name, value in setup.fingerprint.items())
-    effects_of_calls = effects(transcript.conversation, transcript.turns, acting)
-    return Effects({StepPlace(effect.turn, effect.step): effect for effect in effects_of_calls}, is_other)
-
-
-def _calls(played: Mapping[int, PlayedTurn], turn: int) -> Iterator[tuple[int, ExecutedCall]]:
-    """The calls of a turn that were executed, each with the number of its step."""
-    for number, step in enumerate(played[turn].steps if turn in played else ()):
-        if step.executed is not None:
-            yield number, step.executed
-
-
-def _due(task: Task) -> list[ExecutedCall]:
-    return [call for turn in task.known_turns for call in task.expected(turn).calls]
+    by_call = effects(transcript.conversation, transcript.turns, setup)
+    return Effects({StepPlace(effect.turn, effect.step): effect for effect in by_call}, is_other)
 
 
 def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:

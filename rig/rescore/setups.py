@@ -1,6 +1,6 @@
 """Prepare a method again: as a stored run had it, or for predictions in files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +11,23 @@ from rig.methods.base import Method, Settings, Setup
 from rig.running.options import Options
 from rig.running.planning import files_named
 from rig.scoring import Named
-from rig.store import StoredArm, StoredRun, Transcript
+from rig.store import StoredRun, Transcript
 from rig.verdicts import StepPlace
 
 
 def setup_of(
-    run: StoredRun, threshold: float | None = None, answers: Path | None = None, **given: Any
+    run: StoredRun, threshold: float | None = None, answers: Path | None = None, **changes: Any
 ) -> Setup:
-    """The method of a stored run, ready as it was but for what is `given` by name and is not None.
+    """The method of a stored run, ready as it was but for `changes` by name that are not None.
 
     `answers` is the file of what people said of unclear texts. Raises RigError for what the method does not
     know, for what cannot be had, and for files that the run names and the user does not.
     """
     method = methods.get(run.declaration.method)
     stored = Options.from_json(run.settings)
-    left = {name: values for name, values in files_named(stored, method).items() if given.get(name) is None}
-    opening.require_named(run.id, left, plugins.registered().toolboxes)
-    return _ready(method, stored, threshold, answers, given)
+    files = files_named(stored, method)
+    _require_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
+    return _ready(method, stored, threshold, answers, changes)
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
@@ -37,24 +37,27 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     """
     method = methods.get(run.declaration.method)
     stored = Options.from_json(run.settings)
-    opening.require_named(run.id, files_named(stored, method), plugins.registered().toolboxes)
-    values = {name: several[0] for name, several in stored.values(method).items()}
-    several = [option.name for option in method.options if option.several]
-    varied = [_varied(arm, several, values) for arm in run.arms]
-    opened = [option.name for option in method.options if option.opens]
+    _require_named(run, files_named(stored, method))
+    values = stored.first_values(method)
+    varied = [
+        {
+            option.name: (arm.fingerprint or {}).get(f"protocol.{option.name}", values[option.name])
+            for option in method.options
+            if option.several
+        }
+        for arm in run.arms
+    ]
+    opened = {option.name for option in method.options if option.opens}
     for of_arm in varied:
-        named = {name: of_arm[name] for name in opened if name in of_arm}
-        opening.require_named(run.id, named, plugins.registered().toolboxes)
+        _require_named(run, {name: value for name, value in of_arm.items() if name in opened})
     try:
         return tuple(method.settings({**values, **of_arm}) for of_arm in varied)
     except (RigError, ValueError, TypeError, KeyError) as error:
         raise RigError(f"run {run.id}: its settings are damaged: {error}") from error
 
 
-def _varied(arm: StoredArm, several: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that can have several values in a run, as an arm had them."""
-    own = arm.fingerprint or {}
-    return {name: own.get(f"protocol.{name}", values[name]) for name in several}
+def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
+    opening.require_named(run.id, values, plugins.registered().toolboxes)
 
 
 def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
@@ -88,32 +91,32 @@ def setup_for_files(
     place: Path,
     threshold: float | None = None,
     answers: Path | None = None,
-    wanted: str | None = None,
+    name: str | None = None,
     options: tuple[str, ...] = (),
-    **given: Any,
+    **changes: Any,
 ) -> list[tuple[Method, Setup]]:
-    """The method whose predictions are in these files, or the one `wanted`, ready as by default but for what
-    is given: `options` are those that it alone knows, each as `NAME=VALUE`.
+    """The method whose predictions are in these files, or the one of that `name`, ready as by default but for
+    the `changes`: `options` are those that it alone knows, each as `NAME=VALUE`.
 
     Where methods share files there may be several; each gets the options that it knows. Raises RigError for
     one that none knows.
     """
-    folder = place if wanted is not None else folders_of(place)[0]
-    candidates = methods.of_results(folder, wanted)
+    folder = place if name is not None else folders_of(place)[0]
+    candidates = methods.of_results(folder, name)
     setups = []
     for method in candidates:
-        option_names = {option.name for option in method.options}
-        others = {option.name for each in candidates for option in each.options} - option_names
+        names = {option.name for option in method.options}
+        others = {option.name for other in candidates for option in other.options} - names
         own = tuple(option for option in options if option.partition("=")[0] not in others)
-        setups.append((method, _ready(method, Options(models=(), set=own), threshold, answers, given)))
+        setups.append((method, _ready(method, Options(models=(), set=own), threshold, answers, changes)))
     return setups
 
 
 def _ready(
-    method: Method, options: Options, threshold: float | None, answers: Path | None, given: dict[str, Any]
+    method: Method, options: Options, threshold: float | None, answers: Path | None, changes: dict[str, Any]
 ) -> Setup:
-    values = {name: several[0] for name, several in options.values(method).items()}
-    for name, value in given.items():
+    values = options.first_values(method)
+    for name, value in changes.items():
         if value is None:
             continue
         if name not in values:

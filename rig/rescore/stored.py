@@ -1,20 +1,23 @@
 """Score stored predictions or files of them again, without their models, and write stored ones to files."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
+from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import filling, write, writing
 from rig.methods import paper
-from rig.methods.base import Method, Setup
-from rig.rescore.scored import Scored, score_turns
+from rig.methods.base import Method, Settings, Setup
+from rig.metrics import Score
+from rig.rescore.scored import Scored
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
+from rig.tasks import Task
 
 
 def score_run(
@@ -37,8 +40,9 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
     arms = settings_of(run)
     with Runs.open(store) as runs:
         for where, transcript in _finished(runs, run):
-            task, turns, settings = transcript.conversation, transcript.turns, arms[where.arm]
-            yield where, score_turns(task, turns, setup, settings, run.declaration, where.repeat)
+            task, turns = transcript.conversation, transcript.turns
+            score = _score(task, turns, setup, arms[where.arm])
+            yield where, Scored(task, turns, score, run.declaration, where.repeat)
 
 
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:
@@ -53,19 +57,19 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         if not files.holds(folder, method.name):
             continue
         seen: Counter[str] = Counter()
-        of_it = scored.setdefault(_below(folder, place), [])
+        name = "" if folder == place else folder.relative_to(place).as_posix()
+        repeats = scored.setdefault(name, [])
         for task, turns in files.predictions(setup, folder, method.name):
-            settings, declaration = setup.settings, method.declaration
-            of_it.append(score_turns(task, turns, setup, settings, declaration, seen[task.name]))
+            score = _score(task, turns, setup, setup.settings)
+            repeats.append(Scored(task, turns, score, method.declaration, seen[task.name]))
             seen[task.name] += 1
     if not scored:
         raise RigError(f"{place}: holds no predictions of the method {method.name}")
     return scored
 
 
-def _below(folder: Path, place: Path) -> str:
-    """The name of a folder in another; empty for that itself."""
-    return "" if folder == place else folder.relative_to(place).as_posix()
+def _score(task: Task, turns: Mapping[int, PlayedTurn], setup: Setup, settings: Settings) -> Score:
+    return setup.score(task, [turns[index] for index in sorted(turns)], settings)
 
 
 def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:
@@ -85,12 +89,15 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in _finished(runs, run):
             text = upstream.record(transcript.conversation, transcript.turns, arms[where.arm])
+            arm = _file_name(run.arms[where.arm].name)
             if upstream.writes == "files":
-                path = _own_folder(run, where, folder) / f"{_file_name(where.conversation)}.json"
+                own = folder / arm if len(run.arms) > 1 else folder
+                own = own / f"repeat-{where.repeat + 1}" if run.repeats > 1 else own
+                path = own / f"{_file_name(where.conversation)}.json"
                 write(text, path, force=True, folders=True)
                 written.append(path)
                 continue
-            arm, name = _file_name(run.arms[where.arm].name), upstream.file_of(transcript.conversation)
+            name = upstream.file_of(transcript.conversation)
             path = folder / arm / _file_name(name) if name else folder / f"{arm}.jsonl"
             if path not in lines:
                 lines[path] = files.enter_context(writing(path, force=True, folders=True))
@@ -100,13 +107,6 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
                 f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
             )
     return [directory / path.relative_to(folder) for path in (*written, *lines)]
-
-
-def _own_folder(run: StoredRun, where: Where, directory: Path) -> Path:
-    """The folder of an arm's repeat; the directory itself where there is but one."""
-    if len(run.arms) > 1:
-        directory /= _file_name(run.arms[where.arm].name)
-    return directory / f"repeat-{where.repeat + 1}" if run.repeats > 1 else directory
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:

@@ -140,6 +140,10 @@ class Options:
                 raise RigError(f"--set {name} takes one value")
         return values
 
+    def first_values(self, method: Method) -> dict[str, Any]:
+        """The value of each of the method's options, the first where there are several. Raises RigError."""
+        return {name: several[0] for name, several in self.values(method).items()}
+
     def adapters(self) -> tuple["Adapter | None", ...]:
         """The adapters that every model is run with, None for without one. Raises RigError."""
         return tuple(_distinct(adapter for _, adapter in self._adapters()))

@@ -150,7 +150,7 @@ def _plan(
 ) -> Plan:
     _check_engine(options)
     recipe = options.as_json(method.models(()).keys())
-    values = {option: several[0] for option, several in options.values(method).items()}
+    values = options.first_values(method)
     plan = Plan(
         run=run,
         store=store,

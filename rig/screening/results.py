@@ -1,5 +1,6 @@
 """The results of screening: step by step, and in figures for each model."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple, get_args
@@ -14,19 +15,19 @@ ALPHA = 0.05
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
+class TurnKey(NamedTuple):
+    """Which turn: its position in its conversation."""
+
+    conversation: str
+    turn: int
+
+
 class StepKey(NamedTuple):
     """Which step: the position of the turn in its conversation, and the step's number in the turn."""
 
     conversation: str
     turn: int
     step: int
-
-
-class TurnKey(NamedTuple):
-    """Which turn: its position in its conversation."""
-
-    conversation: str
-    turn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,9 @@ class ScreenedStep:
         }
 
     def _choice(self, number: int, choice: Choice) -> JsonObject:
-        compared = number < len(self.divergences)
-        return {
-            **choice._asdict(),
-            "kl": self.divergences[number] if compared else None,
-            "same_top": self.same_top[number] if compared else None,
-        }
+        is_compared = number < len(self.divergences)
+        kl, same_top = (self.divergences[number], self.same_top[number]) if is_compared else (None, None)
+        return {**choice._asdict(), "kl": kl, "same_top": same_top}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +106,7 @@ class ArmScreen:
     @property
     def faults(self) -> Mapping[str, int]:
         """Why answers could not be assessed, and how many."""
-        faults: dict[str, int] = {}
-        for step in self.steps:
-            if (fault := step.assessment.fault) is not None:
-                faults[fault] = faults.get(fault, 0) + 1
-        return faults
+        return Counter(fault for step in self.steps if (fault := step.assessment.fault) is not None)
 
     def calls(self) -> list[ScreenedStep]:
         return [step for step in self.assessed if not step.assessment.is_reply]
@@ -222,10 +216,7 @@ class Screen:
             "conversations": list(self.conversations),
             "settings": self.settings,
             "arms": [
-                {
-                    **arm.as_json(self.base),
-                    **({"steps": [step.as_json() for step in arm.steps]} if steps else {}),
-                }
+                arm.as_json(self.base) | ({"steps": [step.as_json() for step in arm.steps]} if steps else {})
                 for arm in self.arms
             ],
         }

@@ -1,8 +1,7 @@
 """The base model's logits where it had a choice, kept on disk until every other model is done."""
 
 import tempfile
-from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +12,8 @@ from rig.errors import RigError
 Values: TypeAlias = npt.NDArray[np.float32]
 
 
-class Place(NamedTuple):
-    """A choice of a step."""
-
-    conversation: str
-    turn: int
-    step: int
-    choice: int
+Place: TypeAlias = tuple[str, int, int, int]
+"""A choice: its conversation, turn and step, and its number in the step."""
 
 
 class Rows:
@@ -36,9 +30,7 @@ class Rows:
     def __enter__(self) -> "Rows":
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def keep(self, place: Place, values: Values) -> None:

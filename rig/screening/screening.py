@@ -4,12 +4,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
-from rig.calls import Call, JsonObject
+from rig.calls import Call
 from rig.engine.core.assessment import Assessment
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
@@ -18,14 +17,14 @@ from rig.methods.base import Method, Settings, Setup
 from rig.models import Notify
 from rig.screening.ground_truth import TrueStep, knowing, true_steps
 from rig.screening.results import ArmScreen, Screen, ScreenedStep, StepKey
-from rig.screening.rows import Place, Rows, Values, divergence
+from rig.screening.rows import Rows, Values, divergence
 from rig.tasks import Task
-
-if TYPE_CHECKING:
-    from rig.engine.forcing.teacher import Teacher
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""
+_Base: TypeAlias = tuple[str, dict[StepKey, Assessment]]
+"""What the others need from the first model, besides its rows: its vocabulary's name, and assessments."""
+_OTHER_VOCABULARY = "its vocabulary differs from the base's, so their distributions cannot be compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,17 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
     that could not be run either.
     """
-    steps = _steps(request)
+    evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
+    steps = {
+        task.name: list(true_steps(request.setup, request.settings, task, evaluated, players))
+        for task in request.tasks
+    }
     arms: list[ArmScreen] = []
+    base: _Base | None = None
     with Rows() as rows:
-        base: _Base | None = None
         for model, name in zip(request.models, _names(request.models), strict=True):
             try:
-                arm, vocabulary = _arm(model, name, request, steps, base, rows, notify, progress)
+                vocabulary, arm = _arm(model, name, request, steps, base, rows, notify, progress)
             except (RigError, MemoryError) as error:
                 if base is None:
                     raise
@@ -60,21 +63,9 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
                 notify(f"{name}: {failure}")
                 arms.append(ArmScreen(name, {}, (), 0.0, failure=failure))
                 continue
-            base = base or _Base(vocabulary, {step.key: step.assessment for step in arm.steps})
+            base = base or (vocabulary, {step.key: step.assessment for step in arm.steps})
             arms.append(arm)
-        return Screen(
-            tuple(arms),
-            tuple(steps),
-            {"protocol": request.settings.fingerprint},
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """What the others need from the first model to compare with it, besides its rows."""
-
-    vocabulary: str
-    assessments: dict[StepKey, Assessment]
+    return Screen(tuple(arms), tuple(steps), {"protocol": request.settings.fingerprint})
 
 
 def _names(models: Sequence[ResolvedModel]) -> list[str]:
@@ -89,14 +80,6 @@ def _names(models: Sequence[ResolvedModel]) -> list[str]:
     return names
 
 
-def _steps(request: Screening) -> dict[str, list[TrueStep]]:
-    players = knowing(request.method, request.tasks)
-    play = partial(
-        true_steps, request.setup, request.settings, evaluated=request.method.roles[0], players=players
-    )
-    return {task.name: list(play(task)) for task in request.tasks}
-
-
 def _arm(
     model: ResolvedModel,
     name: str,
@@ -106,49 +89,37 @@ def _arm(
     rows: Rows,
     notify: Notify,
     progress: Progress,
-) -> tuple[ArmScreen, str]:
-    """One model, and the name of its vocabulary."""
+) -> tuple[str, ArmScreen]:
+    """The name of a model's vocabulary, and what the model makes of the steps."""
+    # Kept from the other verbs: this loads llama.cpp.
+    from rig.engine.forcing.teacher import Teacher
+
     began = time.perf_counter()
-    with closing(_teacher(model, request, notify)) as teacher:
-        vocabulary = teacher.vocabulary
-        is_comparable = base is not None and base.vocabulary == vocabulary
+    engine = replace(request.engine, parallel=1)
+    with closing(Teacher(model.path, engine, model.base, notify, model.adapter)) as teacher:
+        is_comparable = base is not None and base[0] == teacher.vocabulary
         screened: list[ScreenedStep] = []
         for number, (conversation, truths) in enumerate(steps.items()):
             progress(name, number, len(steps))
             for truth in truths:
                 key = StepKey(conversation, truth.request.key.turn, truth.request.key.step)
-                before = base.assessments.get(key) if base and is_comparable else None
+                before = base[1].get(key) if base and is_comparable else None
                 against = _Against(key, rows, before)
                 listen = against.keep if base is None else against.take
                 assessed = teacher.assess(truth.request, truth.answer, listen)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
-        fingerprint = teacher.fingerprint
-        remarks = (
-            ("its vocabulary differs from the base's, so their distributions cannot be compared",)
-            if base is not None and not is_comparable
-            else ()
-        )
+        remarks = () if base is None or is_comparable else (_OTHER_VOCABULARY,)
         for remark in remarks:
             notify(f"{name}: {remark}")
-        arm = ArmScreen(
-            name,
-            fingerprint,
-            tuple(screened),
-            time.perf_counter() - began,
-            made_from=_made_from(fingerprint),
-            remarks=remarks,
-        )
-        return arm, vocabulary
-
-
-def _teacher(model: ResolvedModel, request: Screening, notify: Notify) -> "Teacher":
-    # Kept from the other verbs: this loads llama.cpp.
-    from rig.engine.forcing.teacher import Teacher
-
-    engine = replace(request.engine, parallel=1)
-    return Teacher(model.path, engine, model.base, notify, model.adapter)
+        fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
+        made_from = None
+        if isinstance(origin := fingerprint.get("made_from"), dict):
+            types = ", ".join(f"{count} {kind}" for kind, count in fingerprint["tensor_types"].items())
+            made_from = f"{origin['note']}; {types}"
+        arm = ArmScreen(name, fingerprint, tuple(screened), seconds, made_from, remarks=remarks)
+        return teacher.vocabulary, arm
 
 
 class _Against:
@@ -159,17 +130,17 @@ class _Against:
         self._rows = rows
         self._before = before if before is not None and before.fault is None else None
         self._divergences: list[float] = []
-        self._tops: list[int] = []
+        self._tops: list[bool] = []
 
     def keep(self, number: int, values: Values) -> None:
         """Keep what the base model itself makes of a choice."""
-        self._rows.keep(Place(*self._key, number), values)
+        self._rows.keep((*self._key, number), values)
 
     def take(self, number: int, values: Values) -> None:
         """Compare what another model makes of a choice."""
         if self._before is None:
             return
-        kept = self._rows.get(Place(*self._key, number))
+        kept = self._rows.get((*self._key, number))
         if kept is None or len(kept) != len(values):
             self._before = None  # another path through the grammar
             return
@@ -182,12 +153,4 @@ class _Against:
             return (), ()
         if [choice.token for choice in before.choices] != [choice.token for choice in assessed.choices]:
             return (), ()
-        return tuple(self._divergences), tuple(map(bool, self._tops))
-
-
-def _made_from(fingerprint: JsonObject) -> str | None:
-    origin = fingerprint.get("made_from")
-    if not isinstance(origin, dict):
-        return None
-    types = ", ".join(f"{count} {kind}" for kind, count in fingerprint["tensor_types"].items())
-    return f"{origin['note']}; {types}"
+        return tuple(self._divergences), tuple(self._tops)

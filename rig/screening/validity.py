@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import chain, repeat
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -59,15 +60,9 @@ def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str
 
     For before the screen, which takes its time.
     """
-    chosen = choose(runs, addresses)
-    base, *others = [_made_with(weight, "a file that is screened", chosen) for weight in weights]
-    if base is None:
-        raise RigError(f"{', '.join(addresses)}: no arm was made with the base's file")
-    if not any(others):
-        raise RigError(
-            f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
-        )
-    for other in filter(None, others):
+    names = ["a file that is screened"] * len(weights)
+    base, others = _stored(weights, names, runs, addresses, "the base's file")
+    for other in others.values():
         common_graders(runs, [base, other])
 
 
@@ -76,29 +71,36 @@ def validity_of(screening: Screen, runs: Runs, addresses: Sequence[str]) -> list
 
     Arms are known by the SHA-256 of their files. Raises RigError when they cannot be found.
     """
-    chosen = choose(runs, addresses)
-    base = _stored(screening.base, chosen)
-    if base is None:
-        raise RigError(f"{', '.join(addresses)}: no arm was made with the file of {screening.base.name}")
-    others = [(arm, stored) for arm in screening.arms[1:] if (stored := _stored(arm, chosen)) is not None]
-    if not others:
-        raise RigError(
-            f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
-        )
+    weights = [tuple(map(arm.fingerprint.get, _WEIGHTS)) for arm in screening.arms]
+    names = [arm.name for arm in screening.arms]
+    base, others = _stored(weights, names, runs, addresses, f"the file of {screening.base.name}")
     result: list[Validity] = []
-    for arm, stored in others:
-        outcomes = _outcomes(runs, base, stored)
-        signal = _signal(arm)
+    for number, stored in others.items():
+        arm = screening.arms[number]
+        outcomes, signal = _outcomes(runs, base, stored), _signal(arm)
         result += [_validity(arm.name, outcome, outcomes[outcome], signal) for outcome in OUTCOMES]
     return result
 
 
-def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
-    file, adapter, scale = map(arm.fingerprint.get, _WEIGHTS)
-    return _made_with((file, adapter, scale), arm.name, chosen)
+def _stored(
+    weights: Sequence[tuple[object, ...]],
+    names: Sequence[str],
+    runs: Runs,
+    addresses: Sequence[str],
+    base_file: str,
+) -> tuple[ChosenArm, dict[int, ChosenArm]]:
+    """The arm of the base, and of the others that have one, by number. Raises RigError if there are none."""
+    chosen = choose(runs, addresses)
+    base, *others = map(_made_with, weights, names, repeat(chosen))
+    where = ", ".join(addresses)
+    if base is None:
+        raise RigError(f"{where}: no arm was made with {base_file}")
+    if not any(others):
+        raise RigError(f"{where}: no arm was made with any file that is screened but the base's")
+    return base, {number: arm for number, arm in enumerate(others, 1) if arm is not None}
 
 
-def _made_with(weights: Weights, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
+def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     """The arm that was made with this file and adapter. Raises RigError if there are several."""
     fitting = [
         candidate
@@ -119,23 +121,16 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
     for scored in read(runs, [base, arm], graders):
         judged: dict[TurnKey, list[bool]] = {}
         for (conversation, _), cells in scored.cells.items():
-            for cell in cells.values():
-                for turn in cell.turns:
-                    if turn.right is not None:
-                        judged.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
-        rights.append(
-            {
-                turn: Fraction(sum(rights_of_turn), len(rights_of_turn))
-                for turn, rights_of_turn in judged.items()
-            }
-        )
+            for turn in chain.from_iterable(cell.turns for cell in cells.values()):
+                if turn.right is not None:
+                    judged.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
+        rights.append({turn: Fraction(sum(values), len(values)) for turn, values in judged.items()})
     before, after = rights
     common = [turn for turn in before if turn in after]
     first = [_first_steps(runs, arm_played, {name for name, _ in common}) for arm_played in (base, arm)]
+    both = [turn for turn in common if all(turn in steps for steps in first)]
     return {
-        "changed": {
-            turn: first[0][turn] != first[1][turn] for turn in common if all(turn in f for f in first)
-        },
+        "changed": {turn: first[0][turn] != first[1][turn] for turn in both},
         "flipped": {turn: before[turn] != after[turn] for turn in common},
         "lost": {turn: after[turn] < before[turn] for turn in common if before[turn]},
     }

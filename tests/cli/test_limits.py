@@ -63,7 +63,7 @@ def test_limits_of_the_machine_are_one_line(rig: Rig, monkeypatch: pytest.Monkey
     def refused(*_: object) -> None:
         raise OSError(number, os.strerror(number), "a/place")
 
-    monkeypatch.setattr("rig.cli.runs.runs_file", refused)
+    monkeypatch.setattr("rig.cli.options.runs_file", refused)
     done = rig("runs")
     assert (done.code, done.err) == (2, f"rig: a/place: {os.strerror(number)}\n")
 
@@ -72,7 +72,7 @@ def test_memory_that_runs_out_is_one_line(rig: Rig, monkeypatch: pytest.MonkeyPa
     def refused() -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rig.cli.runs.runs_file", refused)
+    monkeypatch.setattr("rig.cli.options.runs_file", refused)
     done = rig("runs")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "out of memory" in done.err
@@ -83,7 +83,7 @@ def test_a_bug_is_no_fault_of_paths(rig: Rig, monkeypatch: pytest.MonkeyPatch) -
     def bug() -> None:
         raise ValueError("not a path")
 
-    monkeypatch.setattr("rig.cli.runs.runs_file", bug)
+    monkeypatch.setattr("rig.cli.options.runs_file", bug)
     with pytest.raises(ValueError, match="not a path"):
         cli.main(["runs"])
 

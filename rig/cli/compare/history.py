@@ -1,20 +1,18 @@
 """`rig history`: every run of one model file, over time."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from rig.cli import completion
-from rig.cli.options import json_option, runs_option
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.options import AS_JSON, MODEL, STORE
+from rig.cli.output import print_json, print_table, say
+from rig.cli.verbs import verb
 from rig.compare.history import ComparableScores, history, is_hash
 from rig.displays.numbers import measured
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
-from rig.paths import runs_file
 from rig.store import Runs
 from rig.words import counted
 
@@ -22,11 +20,8 @@ _NAMED = 3
 """Settings that are named where several changed."""
 
 
-@click.command()
-@click.argument("model", shell_complete=completion.model_files)
-@runs_option()
-@json_option()
-def command(model: str, runs: Path | None, as_json: bool) -> None:
+@verb()
+def command(model: str = MODEL, *, runs: Path = STORE, as_json: bool = AS_JSON) -> None:
     """Show every run of one model file, over time.
 
     MODEL is a name from `rig models list`, the path of a .gguf file, or the first characters of its SHA-256.
@@ -39,7 +34,7 @@ def command(model: str, runs: Path | None, as_json: bool) -> None:
     sha256 = model
     if not is_hash(model) or Path(model).exists():
         sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end
-    with Runs.open(runs or runs_file()) as stored:
+    with Runs.open(runs) as stored:
         hashes, lines = history(stored, sha256)
     if as_json:
         scores = [past.as_json() for line in lines for past in line.scores]
@@ -48,7 +43,7 @@ def command(model: str, runs: Path | None, as_json: bool) -> None:
     if not lines:
         raise RigError(f"no conversation of a run of {model} is scored yet")
     total = sum(len(line.scores) for line in lines)
-    click.echo(printable(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}"))
+    say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}")
     for line in lines:
         _print(line)
     if len(lines) > 1:
@@ -57,37 +52,18 @@ def command(model: str, runs: Path | None, as_json: bool) -> None:
 
 def _print(line: ComparableScores) -> None:
     metrics = line.declaration.shown("lines")
-    header = (
-        "run",
-        "started",
-        "rig",
-        "arm",
-        "suite",
-        "conversations",
-        *(m.title for m in metrics),
-        "changed",
-    )
-    click.echo(printable(f"\n{line.declaration.method}, graded by {line.grader}"))
+    columns = ("run", "started", "rig", "arm", "suite", "conversations")
+    say(f"\n{line.declaration.method}, graded by {line.grader}")
     rows = []
     version = line.scores[0].rig
     for past in line.scores:
-        changed = ([f"rig {version} to {past.rig}"] if past.rig != version else []) + _named(past.changed)
+        changed = [f"rig {version} to {past.rig}"] if past.rig != version else []
+        changed += [name.rpartition(".")[2].replace("_", " ") for name in past.changed[:_NAMED]]
+        if len(past.changed) > _NAMED:
+            changed.append(f"{len(past.changed) - _NAMED} more")
         version = past.rig
-        rows.append(
-            (
-                past.run,
-                f"{past.created.astimezone():%Y-%m-%d %H:%M}",
-                past.rig,
-                past.arm,
-                ", ".join(filter(None, past.suites)),
-                str(past.tasks),
-                *(measured(metric, past.counts) for metric in metrics),
-                ", ".join(changed),
-            )
-        )
-    print_table(header, rows)
-
-
-def _named(names: Sequence[str]) -> list[str]:
-    short = [name.rpartition(".")[2].replace("_", " ") for name in names[:_NAMED]]
-    return [*short, f"{len(names) - _NAMED} more"] if len(names) > _NAMED else short
+        about = (past.run, f"{past.created.astimezone():%Y-%m-%d %H:%M}", past.rig, past.arm)
+        numbers = [measured(metric, past.counts) for metric in metrics]
+        suites = ", ".join(filter(None, past.suites))
+        rows.append((*about, suites, past.tasks, *numbers, ", ".join(changed)))
+    print_table((*columns, *(metric.title for metric in metrics), "changed"), rows)

@@ -6,42 +6,29 @@ from pathlib import Path
 import click
 
 from rig import files
-from rig.cli.options import json_option, runs_option
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.options import AS_JSON, STORE
+from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_cautions
+from rig.cli.verbs import argument, option, verb
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
 from rig.methods import paper
-from rig.methods.paper import Standing
 from rig.metrics import Metric
-from rig.paths import runs_file
 from rig.rates import Estimate
 from rig.store import Runs
 from rig.words import counted
 
-_PATH = click.Path(path_type=Path)
 
-
-@click.command()
-@click.argument("file", required=False, type=_PATH)
-@click.option("--suite", metavar="NAME", help="The suite.  [default: that of the latest run]")
-@click.option(
-    "--method", metavar="NAME", help="The method, such as judge-win.  [default: that of the latest run]"
-)
-@click.option(
-    "--csv",
-    "csv_path",
-    type=_PATH,
-    help="Also write the ranking to a new file, in the form of ToolBench's leaderboard.",
-)
-@runs_option()
-@json_option()
+@verb()
 def command(
-    file: Path | None,
-    suite: str | None,
-    method: str | None,
-    csv_path: Path | None,
-    runs: Path | None,
-    as_json: bool,
+    file: Path | None = argument(),
+    *,
+    suite: str | None = option("The suite.  [default: that of the latest run]", "NAME"),
+    method: str | None = option("The method, such as judge-win.  [default: that of the latest run]", "NAME"),
+    csv_path: Path | None = option(
+        "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"
+    ),
+    runs: Path = STORE,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Rank the arms of all runs on a suite, with intervals and the settings that differ.
 
@@ -50,7 +37,7 @@ def command(
     if file is not None:
         _print_file(file, as_json)
         return
-    with Runs.open(runs or runs_file()) as opened:
+    with Runs.open(runs) as opened:
         ranking = leaderboard(opened, suite, method)
     if csv_path is not None:
         files.write(paper.toolbench().leaderboard_text(standings(ranking)), csv_path)
@@ -66,9 +53,9 @@ def _print(ranking: Leaderboard) -> None:
         cells = [_estimate(metric, place.rates[metric.name]) for metric in ranking.metrics]
         count = f"{len(place.tasks)}{'' if place.tasks == ranking.tasks else ' *'}"
         settings = ", ".join(place.differs) or "-"
-        rows.append([printable(cell) for cell in (place.name, count, *cells, settings)])
+        rows.append((place.name, count, *cells, settings))
     titles = [metric.title for metric in ranking.metrics]
-    click.echo(printable(f"{ranking.suite}, by the method {ranking.method}"))
+    say(f"{ranking.suite}, by the method {ranking.method}")
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != ranking.tasks for place in ranking.places):
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
@@ -84,7 +71,7 @@ def _print(ranking: Leaderboard) -> None:
             "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
         )
     for line in ranking.left_out:
-        click.echo(printable(line))
+        say(line)
     print_cautions({place.run.id: place.run for place in ranking.places}.values())
 
 
@@ -104,19 +91,15 @@ def _print_file(file: Path, as_json: bool) -> None:
         print_json([row._asdict() for row in rows])
         return
     sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
-    print_table(("method", "win rate", "std error", *sets), [_cells(row, sets) for row in rows])
-    others = [row.method for row in rows if not row.is_consistent]
-    if others:
-        click.echo(
-            printable(
-                f"the test sets of {others[0]}{' and others' if others[1:] else ''} do not average to its win"
-                " rate, so these columns hold something else; in ToolBench's own table against ChatGPT-DFSDT"
-                " they are pass rates"
-            )
+    cells = []
+    for row in rows:
+        by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
+        error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
+        cells.append((row.method, f"{row.win_rate:.3f}", error, *by_set))
+    print_table(("method", "win rate", "std error", *sets), cells)
+    if others := [row.method for row in rows if not row.is_consistent]:
+        say(
+            f"the test sets of {others[0]}{' and others' if others[1:] else ''} do not average to its win"
+            " rate, so these columns hold something else; in ToolBench's own table against ChatGPT-DFSDT"
+            " they are pass rates"
         )
-
-
-def _cells(row: Standing, sets: list[str]) -> list[str]:
-    by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
-    error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
-    return [printable(row.method), f"{row.win_rate:.3f}", error, *by_set]

@@ -1,16 +1,15 @@
 """`rig noise`: measure how much two identical runs differ."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from rig.cli import completion, run
 from rig.cli.notify import Notifier
-from rig.cli.options import RolesCommand, full_option, json_option, table_options
-from rig.cli.output import print_json, printable
-from rig.compare import DifferingShare, Noise
+from rig.cli.options import FULL, RolesCommand, json_option, table_options
+from rig.cli.output import print_json, say
+from rig.cli.verbs import argument, option, verb
+from rig.compare import Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
 from rig.displays.pages.compare import table
@@ -18,7 +17,6 @@ from rig.displays.pages.compare_rows import estimate
 from rig.displays.pages.summary import whereabouts
 from rig.displays.table import Row
 from rig.errors import RigError
-from rig.paths import runs_file
 from rig.running.options import Options
 from rig.running.planning import plan
 from rig.store import Runs, StoredRun
@@ -31,60 +29,39 @@ _KINDS = (
 )
 
 
-@click.command(cls=RolesCommand, params=table_options(without=("exact",)))
-@click.argument("model", required=False, shell_complete=completion.models)
-@click.option(
-    "--of",
-    metavar="RUN",
-    shell_complete=completion.runs,
-    help="Read an earlier run of `rig noise` instead of making one.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="X",
-    default=0.05,
-    show_default=True,
-    help="Intervals cover 1 - alpha.",
-)
-@run.progress_options
-@full_option
-@json_option("Print JSON; the display uses stderr.")
-@click.pass_context
+@verb(RolesCommand, options=table_options(without=("exact",)))
 def command(
     context: click.Context,
-    /,
-    model: str | None,
-    of: str | None,
-    alpha: float,
-    as_json: bool,
-    display: str,
-    runs: Path | None,
-    name: str | None,
-    bell: bool,
-    notify: str | None,
-    **_: Any,
-) -> None:
+    model: str | None = argument(shell_complete=completion.models),
+    *,
+    of: str | None = option(
+        "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=completion.runs
+    ),
+    alpha: float = option(
+        "Intervals cover 1 - alpha.",
+        "X",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        start=0.05,
+    ),
+    playing: run.Playing,
+    full: bool = FULL,
+    as_json: bool = json_option("Print JSON; the display uses stderr."),
+) -> int | None:
     """Run a model twice with the same settings, and once with --exact, and show what differs.
 
     This is the noise in every comparison: two models that differ by no more than this cannot be told apart.
     With a temperature, the second arm uses another seed. The options are those of `rig run`, each given once.
     The run is stored like any other, and `rig compare --noise RUN` shows it next to a comparison.
     """
-    store = runs or runs_file()
-    code = 0
+    store = playing.runs
     if of is None:
         options = run.options_of(context)
-        todo = plan(_options(options, model), store, name)
-        stored, control = run.carry_out(
-            todo, display, as_json=as_json, notifier=Notifier(bell=bell, command=notify)
-        )
-        code = run.exit_code(stored, control)
-        if code:
-            click.echo(
-                printable(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}"), err=True
-            )
-            sys.exit(code)
+        todo = plan(_options(options, model), store, playing.name)
+        notifier = Notifier(bell=playing.bell, command=playing.notify)
+        stored, control = run.carry_out(todo, playing.display, as_json=as_json, notifier=notifier)
+        if code := run.exit_code(stored, control):
+            say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
+            return code
         of = stored.id
     elif model is not None:
         raise RigError("MODEL makes a new run and --of reads one; give one of them")
@@ -99,34 +76,33 @@ def command(
     if as_json:
         print_json({"run": stored.id, "store": str(store), "noise": [noise.as_json() for noise in noises]})
     else:
-        click.echo(printable(_text(stored, noises, alpha)))
+        say(_text(stored, noises, alpha))
+    return None
 
 
 def _options(options: dict[str, Any], model: str | None) -> Options:
     if model is None:
         raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
-    several = [name for name, value in options.items() if isinstance(value, tuple) and len(set(value)) > 1]
-    several = [name for name in several if name != "only"]
-    if several:
-        raise RigError(f"noise measures one arm at a time; give --{several[0].replace('_', '-')} once")
+    for name, value in options.items():
+        if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
+            raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
     return Options(models=(model,), noise=True, **options)
 
 
 def _text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    rows = [Row(label, tuple(_share(getattr(noise, kind)) for noise in noises)) for label, kind in _KINDS]
-    lines = [f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises]
+    differing = [(label, [getattr(noise, kind) for noise in noises]) for label, kind in _KINDS]
+    rows = [
+        Row(label, tuple(f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts))
+        for label, parts in differing
+    ]
     return "\n".join(
         [
             f"noise of {noises[0].arms[0]}, run {stored.id}",
             f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
-            *lines,
+            *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
             "",
             table("", [noise.arms[1] for noise in noises], rows),
             "",
             f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
         ]
     )
-
-
-def _share(differing: DifferingShare) -> str:
-    return f"{differing.differ} of {differing.of}, {estimate(differing.share)}"

@@ -1,23 +1,24 @@
 """`rig judge answers`: votes of a judge on the answers of stored runs, or of folders of answers."""
 
-import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from rig import displays
 from rig.cli import completion, run
 from rig.cli.options import (
+    DISPLAY,
+    JSON_AT_END,
+    NAME,
+    WRITTEN_STORE,
     Grouped,
     chosen_options,
-    display_option,
-    json_option,
-    name_option,
-    runs_option,
     table_options,
 )
-from rig.cli.output import printable, terminal_width
+from rig.cli.output import say, terminal_width
+from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
 from rig.files import json_text
@@ -26,168 +27,116 @@ from rig.judging.files import write_results
 from rig.judging.planning import Wanted, plan_judging
 from rig.judging.questions import ReasonPlace
 from rig.judging.voting import Orders
-from rig.paths import runs_file
-from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.solutions.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.solutions.judgements import SEED, Shape
-from rig.store import StoredRun
-
-_PATH = click.Path(path_type=Path)
 
 
-@click.command("answers", cls=Grouped, params=table_options("judge"))
-@click.argument("places", metavar="RUN|DIR...", nargs=-1, shell_complete=completion.runs)
-@click.option("--judge", metavar="MODEL", shell_complete=completion.models, help="The model that judges.")
-@click.option(
-    "--evaluator",
-    default=DEFAULT,
-    show_default=True,
-    metavar="NAME|DIR",
-    help="How to ask the judge: one of rig's evaluators (default, normalized, fn), a folder with one of"
-    " ToolBench's, or a rule that needs no judge (truth, keyword, details).",
-)
-@click.option(
-    "--against", metavar="NAME", help="Compare every other arm with this arm or model, and give win rates."
-)
-@click.option(
-    "--votes",
-    type=click.IntRange(1, 120),
-    metavar="N",
-    help="Votes on each answer or pair.  [default: 3 on an answer, 1 on a pair, in both orders]",
-)
-@click.option(
-    "--reason",
-    type=click.Choice(get_args(ReasonPlace)),
-    help="Ask for reasons before the verdict, after it, or not at all.",
-)
-@click.option(
-    "--orders", type=click.Choice(get_args(Orders)), help="Show two answers in both orders, or in one."
-)
-@click.option(
-    "--ties",
-    type=click.Choice(get_args(Ties)),
-    help=f"What a tie of votes counts as.  [default: {DEFAULTS.ties}]",
-)
-@click.option(
-    "--unsure",
-    type=click.Choice(get_args(Unsure)),
-    help=f"What an unsure vote counts as.  [default: {DEFAULTS.unsure}]",
-)
-@click.option(
-    "--unsolvable",
-    type=click.Choice(get_args(Unsolvable)),
-    help="Whether an answer that leaves an unsolvable task unsolved passes.  [default:"
-    f" {DEFAULTS.unsolvable}]",
-)
-@click.option(
-    "--passes",
-    metavar="RUN",
-    shell_complete=completion.runs,
-    help="Take the passes from this earlier run of `rig judge`.",
-)
-@click.option(
-    "--test-ids",
-    type=_PATH,
-    help="A file with the queries of each test set; a query without an answer counts as failed.",
-)
-@click.option("--answered-only", is_flag=True, help="Leave out queries that some arm has not answered.")
-@click.option(
-    "--invalid",
-    type=click.Choice(get_args(Shape)),
-    default="seeded",
-    help="What stands for a raw answer that never finished.",
-)
-@click.option(
-    "--walk-seed", type=int, metavar="N", default=SEED, help="The seed that picks a path of such an answer."
-)
-@click.option(
-    "--fail-if-worse", is_flag=True, help="Refuse a judge that is not calibrated or is no better than chance."
-)
-@click.option(
-    "--output",
-    type=_PATH,
-    help="Write ToolBench's result files into this folder, which must be new or empty.",
-)
-@click.option(
-    "--raw", is_flag=True, help="Leave texts in its tables that a spreadsheet would execute as they are."
-)
-@display_option
-@name_option
-@runs_option("The run store to write.")
-@run.resuming_options
-@json_option("Print one JSON object at the end; the display uses stderr.")
-@click.pass_context
-def command(context: click.Context, /, places: tuple[str, ...], **given: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """Who judges, what is judged, and by which rules."""
+
+    judge: str | None = option("The model that judges.", "MODEL", shell_complete=completion.models)
+    evaluator: str = option(
+        "How to ask the judge: one of rig's evaluators (default, normalized, fn), a folder with one of"
+        " ToolBench's, or a rule that needs no judge (truth, keyword, details).",
+        "NAME|DIR",
+        start=DEFAULT,
+    )
+    against: str | None = option(
+        "Compare every other arm with this arm or model, and give win rates.", "NAME"
+    )
+    votes: int | None = option(
+        "Votes on each answer or pair.  [default: 3 on an answer, 1 on a pair, in both orders]",
+        "N",
+        type=click.IntRange(1, 120),
+    )
+    reason: ReasonPlace | None = option("Ask for reasons before the verdict, after it, or not at all.")
+    orders: Orders | None = option("Show two answers in both orders, or in one.")
+    ties: Ties | None = option(f"What a tie of votes counts as.  [default: {DEFAULTS.ties}]")
+    unsure: Unsure | None = option(f"What an unsure vote counts as.  [default: {DEFAULTS.unsure}]")
+    unsolvable: Unsolvable | None = option(
+        f"Whether an answer that leaves an unsolvable task unsolved passes.  [default: {DEFAULTS.unsolvable}]"
+    )
+    passes: str | None = option(
+        "Take the passes from this earlier run of `rig judge`.", "RUN", shell_complete=completion.runs
+    )
+    test_ids: Path | None = option(
+        "A file with the queries of each test set; a query without an answer counts as failed."
+    )
+    answered_only: bool = option("Leave out queries that some arm has not answered.")
+    invalid: Shape = option("What stands for a raw answer that never finished.", default="seeded")
+    walk_seed: int = option("The seed that picks a path of such an answer.", "N", default=SEED)
+
+    def of(self, places: tuple[str, ...], options: dict[str, Any]) -> Wanted:
+        """The votes that are wanted on these answers. Raises RigError for what does not go together."""
+        if not places:
+            raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
+        is_win = self.against is not None
+        unfit = ("ties",) if is_win else ("orders", "passes")
+        for name in unfit:
+            if getattr(self, name) is not None:
+                raise RigError(f"--{name} {'has no effect with' if is_win else 'needs'} --against")
+        of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
+        rules = {name: getattr(self, name) for name in of_method}
+        return Wanted(
+            places=places,
+            judge=self.judge,
+            evaluator=self.evaluator,
+            votes=self.votes,
+            against=self.against,
+            passes=self.passes,
+            test_ids=self.test_ids,
+            answered_only=self.answered_only,
+            shape=self.invalid,
+            seed=self.walk_seed,
+            options=options,
+            rules={name: rule for name, rule in rules.items() if rule is not None},
+        )
+
+
+@verb(Grouped, "answers", options=table_options("judge"))
+def command(
+    context: click.Context,
+    *,
+    places: tuple[str, ...] = argument("RUN|DIR...", shell_complete=completion.runs),
+    judging: Judging,
+    fail_if_worse: bool = option("Refuse a judge that is not calibrated or is no better than chance."),
+    output: Path | None = option(
+        "Write ToolBench's result files into this folder, which must be new or empty."
+    ),
+    raw: bool = option("Leave texts in its tables that a spreadsheet would execute as they are."),
+    display: str = DISPLAY,
+    name: str | None = NAME,
+    runs: Path = WRITTEN_STORE,
+    resuming: run.Resuming,
+    as_json: bool = JSON_AT_END,
+    **_: Any,
+) -> int:
     """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
 
     The judge votes several times on each answer: does it solve the query? With --against, it says which of
     two answers is better. Votes are stored as a run, so you can watch them and continue with --resume. `rig
     judge calibrate` measures how far you can trust a judge.
     """
-    store = given["runs"] or runs_file()
-    if given["resume"] is not None:
+    if resuming.resume is not None:
         if places:
             raise RigError("RUN|DIR makes a new run and --resume continues one; give one of them")
-        todo = plan_resume(given["resume"], {}, store, retry_failed=given["retry_failed"])
+        todo = plan_resume(resuming.resume, {}, runs, retry_failed=resuming.retry_failed)
     else:
-        run.require_resume(given["retry_failed"])
-        todo = plan_judging(_wanted(context, places, given), store, given["name"])
-    if given["fail_if_worse"]:
-        require_trusted(todo)
-    finish(todo, given, store)
-
-
-def finish(todo: Plan, options: dict[str, Any], store: Path) -> None:
-    """Carry out a plan, print the results, write the files that the user wants, and exit."""
-    as_json, display = options["as_json"], options["display"]
+        resuming.require_resume()
+        todo = plan_judging(judging.of(places, chosen_options(context)), runs, name)
+    if fail_if_worse and not todo.caution.decides:
+        raise RigError(f"--fail-if-worse: {todo.caution.text}")
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
-    files = []
-    if options.get("output") and not code:
-        files = write_results(store, stored, options["output"], raw=options["raw"])
+    files = write_results(runs, stored, output, raw=raw) if output and not code else []
     if as_json:
-        click.echo(json_text(_as_json(stored, store, files)))
+        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
+        caution = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+        paths = [str(file) for file in files]
+        click.echo(json_text({"run": stored.id, "store": str(runs), "arms": arms, **caution, "files": paths}))
     elif displays.is_watched(display):
-        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
-        click.echo(printable(text))
-    if control.is_stopped and (as_json or not displays.is_watched(display)):
-        click.echo(printable(whereabouts(stored, str(store))), err=True)
-    sys.exit(code)
-
-
-def require_trusted(todo: Plan) -> None:
-    """Raise RigError unless the judge of a plan was found to be better than chance."""
-    if not todo.caution.decides:
-        raise RigError(f"--fail-if-worse: {todo.caution.text}")
-
-
-def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any]:
-    arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    caution = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
-    paths = [str(file) for file in files]
-    return {"run": stored.id, "store": str(store), "arms": arms, **caution, "files": paths}
-
-
-def _wanted(context: click.Context, places: tuple[str, ...], options: dict[str, Any]) -> Wanted:
-    if not places:
-        raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
-    is_win = options["against"] is not None
-    for name, belongs in (("orders", is_win), ("passes", is_win), ("ties", not is_win)):
-        if options[name] is not None and not belongs:
-            raise RigError(f"--{name} {'needs' if not is_win else 'has no effect with'} --against")
-    of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
-    return Wanted(
-        places=places,
-        judge=options["judge"],
-        evaluator=options["evaluator"],
-        votes=options["votes"],
-        against=options["against"],
-        passes=options["passes"],
-        test_ids=options["test_ids"],
-        answered_only=options["answered_only"],
-        shape=options["invalid"],
-        seed=options["walk_seed"],
-        options=chosen_options(context),
-        rules={name: options[name] for name in of_method if options[name] is not None},
-    )
+        say(f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}")
+    run.say_where(stored, runs, control, is_said=displays.is_watched(display) and not as_json)
+    return code

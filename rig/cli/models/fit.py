@@ -1,62 +1,49 @@
 """`rig models info --fit`: how a model fits on this machine, and how it would be loaded."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import click
 
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.output import print_facts, print_json, print_table, say
+from rig.cli.verbs import option
 from rig.displays.numbers import file_size
 from rig.engine.core.settings import EngineSettings
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.plan import DeviceUse, FitPlan
+from rig.engine.memory.plan import DeviceUse
 from rig.meters import available_cores
+from rig.options import KvType
 
-_COUNT = click.IntRange(min=1)
 _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-def fit_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Options for what a fit decides by itself otherwise; the command gets them as `settings`."""
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What a fit decides by itself otherwise."""
 
-    @click.option(
-        "--gpu-layers",
-        type=click.IntRange(-1),
-        metavar="N",
-        help="With --fit: layers on the GPU; -1 for all.",
+    gpu_layers: int | None = option(
+        "With --fit: layers on the GPU; -1 for all.", "N", type=click.IntRange(-1)
     )
-    @click.option("--n-ctx", type=_COUNT, metavar="N", help="With --fit: context in tokens.")
-    @click.option("--n-batch", type=_COUNT, metavar="N", help="With --fit: tokens in a batch.")
-    @click.option(
-        "--parallel", type=click.IntRange(1, 64), metavar="N", help="With --fit: conversations at once."
-    )
-    @click.option("--kv", type=click.Choice(["f16", "q8_0"]), help="With --fit: type of the KV cache.")
-    @click.option(
-        "--flash-attention", type=click.Choice(["auto", "on", "off"]), help="With --fit: as in `rig run`."
-    )
-    @wraps(function)
-    def collect(
-        *arguments: Any,
-        gpu_layers: int | None,
-        n_ctx: int | None,
-        n_batch: int | None,
-        parallel: int | None,
-        kv: str | None,
-        flash_attention: str | None,
-        **others: Any,
-    ) -> None:
-        settings = EngineSettings(
-            n_gpu_layers=gpu_layers,
-            n_ctx=n_ctx,
-            n_batch=n_batch,
-            parallel=parallel,
-            kv_type="q8_0" if kv == "q8_0" else "f16",
-            flash_attention=None if flash_attention in (None, "auto") else flash_attention == "on",
+    n_ctx: int | None = option("With --fit: context in tokens.", "N", type=click.IntRange(min=1))
+    n_batch: int | None = option("With --fit: tokens in a batch.", "N", type=click.IntRange(min=1))
+    parallel: int | None = option("With --fit: conversations at once.", "N", type=click.IntRange(1, 64))
+    kv: KvType | None = option("With --fit: type of the KV cache.")
+    flash_attention: Literal["auto", "on", "off"] | None = option("With --fit: as in `rig run`.")
+
+    @property
+    def settings(self) -> EngineSettings:
+        """What is asked of the engine."""
+        return EngineSettings(
+            n_gpu_layers=self.gpu_layers,
+            n_ctx=self.n_ctx,
+            n_batch=self.n_batch,
+            parallel=self.parallel,
+            kv_type=self.kv or "f16",
+            flash_attention=_FLASH_ATTENTION[self.flash_attention or "auto"],
         )
-        function(*arguments, **others, settings=settings)
 
-    return collect
+
+_FLASH_ATTENTION = {"auto": None, "on": True, "off": False}
 
 
 def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool, as_json: bool) -> None:
@@ -80,34 +67,30 @@ def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool,
             }
         )
         return
-    _print_choices(plan, info)
+    where = " and ".join(use.title for use in plan.gpus) or "the CPU"
+    layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
+    print_facts(
+        {
+            "layers": f"{layers} on {where}",
+            "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
+            "batch": f"{plan.n_batch} tokens",
+            "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
+            "KV cache": f"{plan.kv_type}, flash attention {'on' if plan.flash_attention else 'off'}",
+            "threads": available_cores(),
+            "made": info.origin and info.origin.note,
+        }
+    )
     click.echo()
-    print_table(_HEADER, [_row(use) for use in plan.uses])
+    print_table(_HEADER, map(_row, plan.uses))
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     for line in (*tried, *plan.remarks):
-        click.echo(printable(line))
+        say(line)
     if load:
         click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
 
 
-def _print_choices(plan: FitPlan, info: GgufInfo) -> None:
-    where = " and ".join(use.title for use in plan.gpus) or "the CPU"
-    layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
-    facts = {
-        "layers": f"{layers} on {where}",
-        "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
-        "batch": f"{plan.n_batch} tokens",
-        "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
-        "KV cache": f"{plan.kv_type}, flash attention {'on' if plan.flash_attention else 'off'}",
-        "threads": str(available_cores()),
-        **({"made": info.origin.note} if info.origin else {}),
-    }
-    for title, value in facts.items():
-        click.echo(f"{title:<13} {printable(value)}")
-
-
-def _row(use: DeviceUse) -> tuple[str, ...]:
+def _row(use: DeviceUse) -> tuple[object, ...]:
     sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
-    return (use.title, str(use.layers), *map(file_size, sizes))
+    return (use.title, use.layers, *map(file_size, sizes))

@@ -4,17 +4,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from rig.calls import JsonObject
-from rig.cli import completion
-from rig.cli.options import json_option
-from rig.cli.output import ProgressLine, print_json, print_table, printable
+from rig.cli.options import AS_JSON, MODEL, of_table
+from rig.cli.output import ProgressLine, print_json, print_table, say
+from rig.cli.verbs import option, verb
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.derived import DerivedModel
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import ResolvedModel, resolve
@@ -26,10 +25,6 @@ from rig.words import did_you_mean
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 
 
-def _kinds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    return () if text is None else _types(text)
-
-
 def _types(text: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for kind in kinds:
@@ -39,19 +34,19 @@ def _types(text: str) -> tuple[str, ...]:
     return kinds
 
 
-@click.command()
-@click.argument("model", shell_complete=completion.model_files)
-@click.option(
-    "--to",
-    callback=_kinds,
-    metavar="TYPE,...",
-    help=f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, 512), metavar="N", help="CPU threads.  [default: all cores]"
-)
-@json_option()
-def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool) -> None:
+@verb()
+def quantize(
+    *,
+    model: str = MODEL,
+    to: tuple[str, ...] = option(
+        f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
+        "TYPE,...",
+        multiple=False,
+        callback=lambda _context, _parameter, text: () if text is None else _types(text),
+    ),
+    threads: int | None = of_table("threads"),
+    as_json: bool = AS_JSON,
+) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 
     Each new file is MODEL-TYPE.gguf in the models folder, and you can use the name MODEL-TYPE at once
@@ -59,33 +54,44 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
     can quantize a quantized model again, but what it has lost stays lost.
     """
     parent = resolve(model)
-    to = to or _asked(parent)
     files = []
-    for kind in to:
+    for kind in to or _asked(parent):
         with endings_as_exceptions():
-            files.append(
-                make(
-                    parent,
-                    kind,
-                    threads=threads or available_cores(),
-                    progress=_bar(f"{parent.name}-{kind}", "quantizing"),
-                )
-            )
+            progress = _bar(f"{parent.name}-{kind}", "quantizing")
+            files.append(make(parent, kind, threads=threads or available_cores(), progress=progress))
     if as_json:
-        print_json([_json(file) for file in files])
+        print_json(
+            [
+                {
+                    **file.entry.model_dump(),
+                    "path": str(file.entry.path),
+                    "bits_per_weight": file.info.bits_per_weight,
+                    "origin": file.info.origin and file.info.origin.as_json(),
+                    "seconds": file.seconds,
+                }
+                for file in files
+            ]
+        )
         return
-    print_table(_HEADER, [_row(file) for file in files])
+    rows = []
+    for file in files:
+        bits = file.info.bits_per_weight
+        tensors = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
+        took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
+        size = file_size(file.entry.size)
+        rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", tensors, took))
+    print_table(_HEADER, rows)
     for new in files:
         if new.entry.fell_back:
             counts = ", ".join(f"{count} from {change}" for change, count in new.entry.fell_back.items())
-            click.echo(
-                f"{printable(new.entry.name)}: tensors whose rows are too short for their type got another:"
+            say(
+                f"{new.entry.name}: tensors whose rows are too short for their type got another:"
                 f" {counts.lower()}"
             )
     origins = [file.info.origin for file in files if file.info.origin]
     if origins and origins[0].requantized:
-        click.echo(
-            f"{printable(origins[0].note)}: its weights were quantized before, so these files lose more than"
+        say(
+            f"{origins[0].note}: its weights were quantized before, so these files lose more than"
             " the same types made from the original weights would"
         )
 
@@ -97,8 +103,8 @@ def _asked(parent: ResolvedModel) -> tuple[str, ...]:
         files = ", ".join(f"{parent.name}-{kind}.gguf" for kind in LADDER)
         raise RigError(f"say which types to make; --to {ladder} would make {files} in {models_directory()}")
     for kind in LADDER:
-        click.echo(printable(f"  {kind:<7} {parent.name}-{kind}.gguf"), err=True)
-    click.echo(f"They go to {printable(str(models_directory()))}. Other types: {', '.join(TYPES)}.", err=True)
+        say(f"  {kind:<7} {parent.name}-{kind}.gguf", err=True)
+    say(f"They go to {models_directory()}. Other types: {', '.join(TYPES)}.", err=True)
     return _types(click.prompt("Which types", default=ladder, err=True))
 
 
@@ -106,54 +112,25 @@ def _is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _row(file: DerivedModel) -> tuple[str, ...]:
-    bits = file.info.bits_per_weight
-    return (
-        file.entry.name,
-        file_size(file.entry.size),
-        f"{bits:.2f}" if bits else "?",
-        ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items()),
-        "here already" if file.seconds is None else f"{file.seconds:.1f}",
-    )
-
-
-def _json(file: DerivedModel) -> JsonObject:
-    return {
-        **file.entry.model_dump(),
-        "path": str(file.entry.path),
-        "bits_per_weight": file.info.bits_per_weight,
-        "origin": file.info.origin and file.info.origin.as_json(),
-        "seconds": file.seconds,
-    }
-
-
 def _bar(name: str, doing: str) -> Callable[[int, int], None]:
     """Shows on a terminal how far it is; elsewhere that a file is begun."""
     if not sys.stderr.isatty():
-        click.echo(f"{printable(name)}: {doing}", err=True)
+        say(f"{name}: {doing}", err=True)
         return lambda _done, _of: None
     return ProgressLine(name, "tensor").show
 
 
-_MERGED = ("f16", "bf16", "f32", "q8_0")
-
-
-@click.command()
-@click.argument("model", shell_complete=completion.model_files)
-@click.option("--lora", metavar="FILE[:SCALE]", help="The adapter.  [default: that of the registry's entry]")
-@click.option("--scale", type=float, metavar="X", help="How strongly the adapter counts.  [default: 1]")
-@click.option(
-    "--to", type=click.Choice(_MERGED), default="f16", show_default=True, help="The type of the weights."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]",
-)
-@json_option()
+@verb()
 def merge(
-    model: str, lora: str | None, scale: float | None, to: str, output: Path | None, as_json: bool
+    *,
+    model: str = MODEL,
+    lora: str | None = option("The adapter.  [default: that of the registry's entry]", "FILE[:SCALE]"),
+    scale: float | None = option("How strongly the adapter counts.  [default: 1]", "X"),
+    to: Literal["f16", "bf16", "f32", "q8_0"] = option("The type of the weights.", start="f16"),
+    output: Path | None = option(
+        "The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]", flags="-o --output"
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Merge a model and a LoRA adapter into one file, which you can then quantize.
 
@@ -174,7 +151,7 @@ def merge(
         return
     state = "here already" if merged.seconds is None else f"made in {merged.seconds:.1f} s"
     note = merged.info.origin.note if merged.info.origin else ""
-    click.echo(printable(f"{path}: {file_size(merged.entry.size)}, {note}; {state}"))
+    say(f"{path}: {file_size(merged.entry.size)}, {note}; {state}")
 
 
 def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:

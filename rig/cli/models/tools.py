@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from rig.calls import Call, JsonObject, Outcome
-from rig.cli.output import printable
+from rig.cli.output import say
 from rig.engine.grammar.language import Tags
 from rig.engine.native.detection import Native, Unsupported, native_of
 from rig.engine.native.form import NativeFormat
@@ -55,15 +55,15 @@ def show_tools(source: str | None) -> None:
         template = ChatTemplate(source or "")
         native = native_of(template)
     except RigError as error:
-        click.echo(printable(f"rig's form: {error}"))
+        say(f"rig's form: {error}")
         return
     except Unsupported as error:
-        click.echo(printable(f"rig's form: the chat template {error}, nor is its family known"))
+        say(f"rig's form: the chat template {error}, nor is its family known")
         return
     for title, text in _facts(native):
-        click.echo(f"{title:<13} {printable(text)}")
+        say(f"{title:<13} {text}")
     click.echo("\nWith a tool that it called, the model is shown this; the call is what it writes itself:")
-    click.echo(printable(_example(template, native)))
+    say(_example(template, native))
 
 
 def _facts(native: Native) -> Iterator[tuple[str, str]]:
