@@ -6,7 +6,8 @@ from contextlib import closing
 from typing import NamedTuple
 
 from rig.calls import Json
-from rig.toolbox.diff import open_snapshot, record_tables, stored_rows, value_of
+from rig.toolbox.diff import open_snapshot, record_tables, stored_rows
+from rig.toolbox.values import value_of
 from rig.toolbox.world import RECORDED_CALLS, Snapshot, Tables
 
 _LEFT_OUT = ("id_generators", RECORDED_CALLS)
@@ -45,7 +46,7 @@ class Differences(NamedTuple):
 
 def contents(snapshot: Snapshot, tables: Tables) -> Counter[Record]:
     """Every record of a world, and how many there are of it."""
-    found: Counter[Record] = Counter()
+    records: Counter[Record] = Counter()
     with closing(open_snapshot(snapshot)) as database:
         for table in record_tables(database, tables):
             if table not in _LEFT_OUT:
@@ -53,31 +54,27 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[Record]:
                 drawn = tables.drawn.get(table, ())
                 for named, columns in rows.items():
                     whole = {**dict(zip(key, named, strict=True)), **columns}
-                    found[
-                        _record(table, {name: value_of(value) for name, value in whole.items()}, drawn)
-                    ] += 1
-    return found
+                    values = ((name, value_of(value)) for name, value in whole.items())
+                    there = ((name, value) for name, value in values if value is not None)
+                    fields = ((name, _text(_ANY if name in drawn else value)) for name, value in there)
+                    records[Record(table, tuple(fields))] += 1
+    return records
 
 
 def compare(expected: Snapshot, got: Snapshot, tables: Tables) -> Differences:
     """How a world differs from the expected one in what it holds."""
-    wanted, there = contents(expected, tables), contents(got, tables)
-    return Differences(*(tuple(sorted(each.elements())) for each in (wanted - there, there - wanted)))
+    due, there = contents(expected, tables), contents(got, tables)
+    return Differences(*(tuple(sorted(records.elements())) for records in (due - there, there - due)))
 
 
 def drawn_values(snapshot: Snapshot, tables: Tables) -> frozenset[str]:
     """The ids and tokens that a world holds."""
-    found: set[str] = set()
+    drawn: set[str] = set()
     with closing(open_snapshot(snapshot)) as database:
         for table, columns in tables.drawn.items():
             rows = database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-            found.update(str(value_of(value)) for row in rows for value in row if value is not None)
-    return frozenset(found)
-
-
-def _record(table: str, columns: dict[str, Json], drawn: tuple[str, ...]) -> Record:
-    fields = {name: _ANY if name in drawn else value for name, value in columns.items() if value is not None}
-    return Record(table, tuple((name, _text(value)) for name, value in fields.items()))
+            drawn.update(str(value_of(value)) for row in rows for value in row if value is not None)
+    return frozenset(drawn)
 
 
 def _text(value: Json) -> str:

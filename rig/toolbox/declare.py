@@ -1,14 +1,14 @@
 """From a typed function to a `Tool`: the one place where declarations become schemas."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.spec import Composed, Match, Part, Tool
+from rig.toolbox.spec import Composed, Match, Tool
 
 
 def tool(
@@ -23,18 +23,27 @@ def tool(
 ) -> Callable[[Callable[..., Json]], Tool]:
     """Declare a function of a world and keyword arguments to be a tool of a plugin.
 
-    Its name in capitals is the tool's, its docstring the description; each argument is `Annotated` with a
-    pydantic `Field(description=…)`, and with `Composed()` where a model may choose it; arguments with a
+    Its name in capitals is the tool's, its docstring the description; each argument is `Annotated` with words
+    or a pydantic `Field(description=…)`, and with `Composed()` where a model may choose it; arguments with a
     default are optional. What the rest means: `Tool`.
     """
 
     def declare(function: Callable[..., Json]) -> Tool:
-        hints = get_type_hints(function, include_extras=True)
+        hints = {
+            name: described(hint) for name, hint in get_type_hints(function, include_extras=True).items()
+        }
+        arguments = list(inspect.signature(function).parameters.values())[1:]  # the first is the world
+        marks = ((name, mark) for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
         return Tool(
             name="".join(word.title() for word in function.__name__.split("_")),
             plugin=plugin,
             description=" ".join((function.__doc__ or "").split()),
-            parameters=_schema(function, hints),
+            parameters={
+                "type": "object",
+                "properties": {argument.name: _property(hints[argument.name]) for argument in arguments},
+                "required": [argument.name for argument in arguments if argument.default is argument.empty],
+                "additionalProperties": False,
+            },
             returns=returns,
             action=action,
             match=match or Match(),
@@ -42,23 +51,10 @@ def tool(
             injected=injected,
             login=login,
             amends=amends,
-            composed=dict(_composed(hints)),
+            composed={name: mark.part for name, mark in marks if isinstance(mark, Composed)},
         )
 
     return declare
-
-
-def _schema(function: Callable[..., Json], hints: dict[str, Any]) -> JsonObject:
-    """The JSON Schema of the arguments after the first, which is the world."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    return {
-        "type": "object",
-        "properties": {parameter.name: _property(hints[parameter.name]) for parameter in parameters},
-        "required": [
-            parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty
-        ],
-        "additionalProperties": False,
-    }
 
 
 def _property(hint: Any) -> JsonObject:
@@ -73,11 +69,13 @@ def _property(hint: Any) -> JsonObject:
     return {name: generated[name] for name in order if name in generated}
 
 
-def _composed(hints: dict[str, Any]) -> Iterator[tuple[str, Part]]:
-    for name, hint in hints.items():
-        for mark in getattr(hint, "__metadata__", ()):
-            if isinstance(mark, Composed):
-                yield name, mark.part
+def described(hint: Any) -> Any:
+    """A type with `Annotated[str, "words"]` as a description, as FastMCP and `llm` have it."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    inner, *extras = get_args(hint)
+    notes = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
+    return Annotated[(inner, *notes)]
 
 
 def without_none(hint: Any) -> Any:

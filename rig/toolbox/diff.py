@@ -1,15 +1,14 @@
 """The difference between two worlds: records added, changed and removed, column by column."""
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.values import decode
-from rig.toolbox.world import RECORDED_CALLS, Elements, Snapshot, Tables
+from rig.toolbox.values import decode, value_of
+from rig.toolbox.world import RECORDED_CALLS, Snapshot, Tables, stored_lists
 
 LIMIT = 50
 """Records of a diff, by default."""
@@ -72,16 +71,10 @@ def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) 
     """How `after` differs from `before`, in at most `limit` records."""
     if before == after:
         return WorldDiff()
-    found: list[RecordChange] = []
-    omitted = 0
     with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
-        for table in record_tables(new, tables):
-            for change in _changes(table, tables, old, new):
-                if len(found) < limit:
-                    found.append(change)
-                else:
-                    omitted += 1
-    return WorldDiff(tuple(found), omitted)
+        names = record_tables(new, tables)
+        changes = [change for table in names for change in _changes(table, tables, old, new)]
+    return WorldDiff(tuple(changes[:limit]), max(len(changes) - limit, 0))
 
 
 def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:
@@ -114,19 +107,9 @@ def _changes(
             "added" if one is None else "removed" if other is None else "changed"
         )
         named = tuple(zip(key, map(decode, record), strict=True))
-        yield RecordChange(table, named, kind, tuple(_columns(one or {}, other or {})))
-
-
-def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ColumnChange]:
-    for name in after or before:
-        one, other = before.get(name), after.get(name)
-        if one != other:
-            yield ColumnChange(name, value_of(one), value_of(other))
-
-
-def value_of(stored: Any) -> Json:
-    """What a stored value stands for; a tuple is a list."""
-    return [decode(each) for each in stored] if isinstance(stored, tuple) else decode(stored)
+        pairs = ((name, (one or {}).get(name), (other or {}).get(name)) for name in other or one or ())
+        columns = (ColumnChange(name, value_of(old), value_of(new)) for name, old, new in pairs if old != new)
+        yield RecordChange(table, named, kind, tuple(columns))
 
 
 def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
@@ -135,30 +118,15 @@ def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tup
     names = [row[1] for row in description]
     key = tables.keys.get(table) or tuple(row[1] for row in description if row[5])
     elements = tables.lists.get(table)
-    lists = _lists(elements, database) if elements else {}
+    lists = stored_lists(database, elements) if elements else {}
     records: _Rows = {}
     for row in database.execute(f"SELECT * FROM {table}"):
         record = dict(zip(names, row, strict=True))
         number = record.get("id")
-        found = tuple(record.pop(name) for name in key)
+        named = tuple(record.pop(name) for name in key)
         if elements is not None and number is not None:
             record[elements.field] = lists.get(number)
         if "id" not in key:
             record.pop("id", None)
-        records[found] = record
+        records[named] = record
     return key, records
-
-
-def _lists(elements: Elements, database: sqlite3.Connection) -> dict[int, Any]:
-    """The values of a field that has a table of its own, by the row they belong to."""
-    lists: dict[int, list[Any]] = defaultdict(list)
-    whole: dict[int, Any] = {}
-    rows = database.execute(
-        f"SELECT {elements.parent}, position, {elements.column} FROM {elements.table} ORDER BY position"
-    )
-    for parent, position, stored in rows:
-        if position < 0:
-            whole[parent] = stored
-        else:
-            lists[parent].append(stored)
-    return {**whole, **{parent: tuple(values) for parent, values in lists.items()}}

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, TypeAlias
 
@@ -32,6 +33,17 @@ def read_time(text: str, name: str) -> datetime:
 def read_instant(text: str, name: str) -> datetime:
     """A date and time. Raises ToolError when the argument `name` is none."""
     return _read(text, name, times.FORMS["datetime"])
+
+
+def read_range(read: Callable[[str, str], datetime], **ends: str | None) -> Sequence[datetime | None]:
+    """The first and the last of a range, by the names of their arguments; None for one that is not given.
+
+    Raises ToolError when one of them is none, or they are in the wrong order.
+    """
+    first, last = (None if text is None else read(text, name) for name, text in ends.items())
+    if first is not None and last is not None and first > last:
+        raise ToolError(" must not be later than ".join(ends) + ".")
+    return first, last
 
 
 def is_email(text: str) -> bool:

@@ -5,7 +5,7 @@ its behaviour a model can store any JSON value; a BLOB keeps those apart from te
 """
 
 import json
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rig.calls import Json
 
@@ -16,14 +16,24 @@ def encode(value: Json) -> Stored:
     """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
     if value is None:
         return None
-    if isinstance(value, str) and _is_unicode(value):
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            # It has lone surrogates, which JSON can spell and UTF-8 cannot.
+            return json.dumps(value).encode()
         return value
-    return _as_json(value)
+    return json.dumps(value).encode()
 
 
 def decode(stored: Stored) -> Json:
     """The JSON value of a stored form."""
     return json.loads(stored) if isinstance(stored, bytes) else stored
+
+
+def value_of(stored: Any) -> Json:
+    """What a stored value stands for; a tuple of them is a list."""
+    return list(map(decode, stored)) if isinstance(stored, tuple) else decode(stored)
 
 
 def encode_name(name: Json) -> str | bytes:
@@ -41,16 +51,3 @@ def key(name: Json) -> str | bytes:
     if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
         name = int(name)
     return encode_name(name)
-
-
-def _as_json(value: Json) -> bytes:
-    return json.dumps(value).encode("ascii")
-
-
-def _is_unicode(text: str) -> bool:
-    """False for text with lone surrogates, which JSON can spell and UTF-8 cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -3,12 +3,13 @@
 import hashlib
 import sqlite3
 import weakref
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sqlite_utils import Database
 
@@ -60,6 +61,24 @@ class Elements:
     table: str
     parent: str
     column: str
+
+
+def stored_lists(database: Any, elements: Elements) -> dict[int, Any]:
+    """The stored values of such a field, by the row they belong to: tuples.
+
+    One at a position below 0 is a value that is no list, or an empty one, kept in one piece.
+    """
+    lists: dict[int, list[Any]] = defaultdict(list)
+    whole: dict[int, Any] = {}
+    rows = database.execute(
+        f"SELECT {elements.parent}, position, {elements.column} FROM {elements.table} ORDER BY position"
+    )
+    for parent, position, stored in rows.fetchall():
+        if position < 0:
+            whole[parent] = stored
+        else:
+            lists[parent].append(stored)
+    return {**whole, **{parent: tuple(values) for parent, values in lists.items()}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
 from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError
 from rig.toolbox.formats import EmailAddress, Phone, is_email, is_phone
 from rig.toolbox.spec import Composed
-from rig.tooltalk.session import TOKEN, caller
-from rig.tooltalk.world import Account, World
+from rig.tooltalk.world import TOKEN, Account, World
 from rig.tooltalk.world.identifiers import SESSION_TOKENS, VERIFICATION_CODES
-
-PLUGIN = "AccountTools"
 
 _SUCCESS = {"status": "success"}
 
@@ -30,67 +25,67 @@ def _check_password(account: Account, password: str, message: str = "The passwor
         raise ToolError(message)
 
 
-@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
+@tool("AccountTools", action=True, injected=TOKEN, returns="status")
 def change_password(
     world: World,
-    old_password: Annotated[str, Field(description="current password")],
-    new_password: Annotated[str, Composed(), Field(description="new password")],
+    old_password: Annotated[str, "current password"],
+    new_password: Annotated[str, Composed(), "new password"],
 ) -> Json:
     """Change the logged-in user's password."""
-    account = caller(world)
+    account = world.caller()
     _check_password(account, old_password, "The old password is incorrect.")
     world.accounts.change(account, password=new_password)
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=True, injected=TOKEN, login="out", returns="status")
-def delete_account(world: World, password: Annotated[str, Field(description="password, to confirm")]) -> Json:
+@tool("AccountTools", action=True, injected=TOKEN, login="out", returns="status")
+def delete_account(world: World, password: Annotated[str, "password, to confirm"]) -> Json:
     """Delete the logged-in user's account for good and log out."""
-    account = caller(world)
+    account = world.caller()
     _check_password(account, password)
     world.accounts.remove(account)
     world.set_session_token(None)
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=False, injected=TOKEN, returns="user: {username, email, phone, name}")
+@tool("AccountTools", action=False, injected=TOKEN, returns="user: {username, email, phone, name}")
 def get_account_information(world: World) -> Json:
     """Show the logged-in user's own account."""
-    return {"user": caller(world).public()}
+    return {"user": world.caller().public()}
 
 
-@tool(PLUGIN, action=True, injected=TOKEN, login="out", returns="status")
+@tool("AccountTools", action=True, injected=TOKEN, login="out", returns="status")
 def logout_user(world: World) -> Json:
     """Log the user out."""
-    world.accounts.change(caller(world), session_token=None)
+    world.accounts.change(world.caller(), session_token=None)
     world.set_session_token(None)
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=False, injected=TOKEN, returns="users: list of {username, email, phone, name}")
+@tool("AccountTools", action=False, injected=TOKEN, returns="users: list of {username, email, phone, name}")
 def query_user(
     world: World,
-    username: Annotated[str | None, Field(description="username")] = None,
-    email: Annotated[EmailAddress | None, Field(description="email address")] = None,
+    username: Annotated[str | None, "username"] = None,
+    email: Annotated[EmailAddress | None, "email address"] = None,
 ) -> Json:
     """Look up a user by exact username, or by exact email."""
-    caller(world)
+    world.caller()
     if username is None and email is None:
         raise ToolError("Give a username or an email.")
     if username is None:
-        return {"users": [each.public() for each in world.accounts.all() if each.email == email]}
+        return {"users": [account.public() for account in world.accounts.all() if account.email == email]}
     account = world.accounts.find(username)
     return {"users": [] if account is None else [{**account.public(), "username": username}]}
 
 
-@tool(PLUGIN, action=True, login="in", returns="session_token, user")
+@tool("AccountTools", action=True, login="in", returns="session_token, user")
 def register_user(
     world: World,
-    username: Annotated[str, Field(description="wanted username")],
-    password: Annotated[str, Field(description="wanted password")],
-    email: Annotated[EmailAddress, Field(description="email address")],
-    name: Annotated[str | None, Field(description="full name")] = None,
-    phone: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
+    username: Annotated[str, "wanted username"],
+    password: Annotated[str, "wanted password"],
+    email: Annotated[EmailAddress, "email address"],
+    name: Annotated[str | None, "full name"] = None,
+    phone: Annotated[Phone | None, "format 555-555-5555"] = None,
 ) -> Json:
     """Create an account and log in to it. Only while nobody is logged in."""
     if world.accounts.find(username) is not None:
@@ -111,12 +106,12 @@ def _use_up_code(world: World, username: str, **_others: Json) -> None:
     world.accounts.change(_named(world, username), verification_code=None)
 
 
-@tool(PLUGIN, action=True, returns="status", amends=_use_up_code)
+@tool("AccountTools", action=True, returns="status", amends=_use_up_code)
 def reset_password(
     world: World,
-    username: Annotated[str, Field(description="username")],
-    verification_code: Annotated[str, Field(description="6-digit code the user received")],
-    new_password: Annotated[str, Composed(), Field(description="new password")],
+    username: Annotated[str, "username"],
+    verification_code: Annotated[str, "6-digit code the user received"],
+    new_password: Annotated[str, Composed(), "new password"],
 ) -> Json:
     """Set a new password with the code that SendVerificationCode sent."""
     account = _named(world, username)
@@ -126,11 +121,11 @@ def reset_password(
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=True, returns="status")
+@tool("AccountTools", action=True, returns="status")
 def send_verification_code(
     world: World,
-    username: Annotated[str, Field(description="username")],
-    email: Annotated[EmailAddress, Field(description="email address of the account")],
+    username: Annotated[str, "username"],
+    email: Annotated[EmailAddress, "email address of the account"],
 ) -> Json:
     """Start a password reset: email a verification code to the user."""
     account = _named(world, username)
@@ -140,16 +135,16 @@ def send_verification_code(
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
+@tool("AccountTools", action=True, injected=TOKEN, returns="status")
 def update_account_information(
     world: World,
-    password: Annotated[str, Field(description="password, to confirm")],
-    new_email: Annotated[EmailAddress | None, Field(description="new email address")] = None,
-    new_phone_number: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
-    new_name: Annotated[str | None, Composed(), Field(description="new full name")] = None,
+    password: Annotated[str, "password, to confirm"],
+    new_email: Annotated[EmailAddress | None, "new email address"] = None,
+    new_phone_number: Annotated[Phone | None, "format 555-555-5555"] = None,
+    new_name: Annotated[str | None, Composed(), "new full name"] = None,
 ) -> Json:
     """Change the logged-in user's account. Needs new_email or new_phone_number; new_name is extra."""
-    account = caller(world)
+    account = world.caller()
     _check_password(account, password)
     if new_email is None and new_phone_number is None:
         raise ToolError("Give new_email or new_phone_number.")
@@ -166,11 +161,11 @@ def update_account_information(
     return dict(_SUCCESS)
 
 
-@tool(PLUGIN, action=True, login="in", returns="session_token")
+@tool("AccountTools", action=True, login="in", returns="session_token")
 def user_login(
     world: World,
-    username: Annotated[str, Field(description="username")],
-    password: Annotated[str, Field(description="password")],
+    username: Annotated[str, "username"],
+    password: Annotated[str, "password"],
 ) -> Json:
     """Log a user in. Only while nobody is logged in."""
     account = _named(world, username)

@@ -5,7 +5,7 @@ from pathlib import Path
 from rig.paths import CONVERSATIONS
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.tooltalk import account, alarm, calendar, email, messages, reminder, weather
+from rig.tooltalk import account, mail, planner, weather
 from rig.tooltalk.world import World
 
 
@@ -14,16 +14,18 @@ def open_world(place: Path | None) -> World:
     return World.open() if place is None else World.from_json_directory(place)
 
 
+_TOOLS = [
+    tool
+    for module in (account, mail, planner, weather)
+    for tool in vars(module).values()
+    if isinstance(tool, Tool)
+]
+
 TOOLTALK = Toolbox(
     "tooltalk",
-    (
-        tool
-        for module in (account, alarm, calendar, email, messages, reminder, weather)
-        for tool in vars(module).values()
-        if isinstance(tool, Tool)
-    ),
+    sorted(_TOOLS, key=lambda tool: tool.plugin),
     new_world=World,
     open_world=open_world,
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
 )
-"""The 28 tools in the order in which ToolTalk documents them, and their world."""
+"""The 28 tools in the order in which ToolTalk documents them: by plugin. And their world."""

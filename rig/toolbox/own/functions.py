@@ -4,10 +4,11 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints, overload
+from typing import Any, get_type_hints, overload
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
 from rig.calls import Json, JsonObject
 from rig.documents import Part
@@ -18,12 +19,14 @@ from rig.toolbox.own.declared import Declared
 from rig.toolbox.own.guard import LIMIT_S, Overdue, as_json, in_time, place_of
 from rig.toolbox.own.listing import LOOKUPS, matching
 from rig.toolbox.rules import Rule, simple
-from rig.toolbox.spec import FREE_TEXT, Equality, Match, Response, Text, Tool
+from rig.toolbox.spec import FREE_TEXT, Match, Response, Tool
 from rig.toolbox.world import World
 
 _GIVEN = ("db", "world")
 """A first parameter of one of these names is given the tables, or the world that they are part of."""
 
+_SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
+"""Where the description in a docstring ends."""
 _ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 
 
@@ -65,54 +68,37 @@ class Function:
     faults: dict[str, str] = field(default_factory=dict)
     printed: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def folder(self) -> Path:
-        """Where its code is."""
-        return self.file.parent
-
-    @property
-    def file(self) -> Path:
-        return Path(inspect.getfile(self.function))
-
-    @property
-    def line(self) -> int:
-        return self.function.__code__.co_firstlineno
-
     def __call__(self, world: World, **arguments: Json) -> Json:
-        name = self.function.__name__
-        typed = {name: self._typed(name, value) for name, value in arguments.items()}
-        given = [{"db": world.database, "world": world}[self.given]] if self.given else []
+        name, file = self.function.__name__, Path(inspect.getfile(self.function))
+        line = f"{file}, line {self.function.__code__.co_firstlineno}"
+        typed = {}
+        for argument, value in arguments.items():
+            try:
+                typed[argument] = self.adapters[argument].validate_python(value)
+            except ValidationError as error:
+                raise ToolError(f"{argument}: {error.errors()[0]['msg']}.") from error
+        first = [{"db": world.database, "world": world}[self.given]] if self.given else []
         try:
-            done = in_time(lambda: self.function(*given, **typed), self.seconds, self.folder)
+            done = in_time(lambda: self.function(*first, **typed), self.seconds, file.parent)
         except Overdue as error:
             self.faults[error.place] = f"{name} {error}"
             world.interrupt()
             raise (ToolError if error.is_over else Stuck)(f"{name} {error}.") from error
         if printed := done.printed.getvalue().strip():
-            self.printed[f"{self.file}, line {self.line}"] = shown(printed)
+            self.printed[line] = shown(printed)
         if done.fault is not None:
-            self._blame(name, done.fault)
+            text = f"{type(done.fault).__name__}: {done.fault}"
+            if not isinstance(done.fault, ToolError):
+                self.faults[place_of(done.fault, file.parent)] = f"{name}: {text}"
+            if isinstance(done.fault, Exception):
+                raise done.fault
+            # Nothing may end more than this call.
+            raise ToolError(f"{name} failed: {text}") from done.fault
         try:
             return as_json(done.result)
         except ValueError as error:
-            self.faults[f"{self.file}, line {self.line}"] = f"{name}: {error}"
+            self.faults[line] = f"{name}: {error}"
             raise
-
-    def _typed(self, name: str, value: Json) -> Any:
-        try:
-            return self.adapters[name].validate_python(value)
-        except ValidationError as error:
-            raise ToolError(f"{name}: {error.errors()[0]['msg']}.") from error
-
-    def _blame(self, name: str, fault: BaseException) -> None:
-        """Raise what the function raised, but nothing that would end more than this call."""
-        if isinstance(fault, ToolError):
-            raise fault
-        said = f"{type(fault).__name__}: {fault}"
-        self.faults[place_of(fault, self.folder)] = f"{name}: {said}"
-        if isinstance(fault, Exception):
-            raise fault
-        raise ToolError(f"{name} failed: {said}") from fault
 
 
 def _own(
@@ -128,7 +114,8 @@ def _own(
         raise RigError(f"@tool stands before a function, not before {name}")
     where = f"{inspect.getfile(function)}, line {function.__code__.co_firstlineno}: {name}"
     given, hints, parameters = _parameters(function, where)
-    schema = _schema(name, hints, parameters, inspect.getdoc(function) or "", where)
+    doc = inspect.getdoc(function) or ""
+    schema = _schema(name, hints, parameters, doc, where)
     try:
         rules = {argument: simple(rule) for argument, rule in (match or {}).items()}
     except RigError as error:
@@ -138,7 +125,7 @@ def _own(
     return Tool(
         name=name,
         plugin="",
-        description=_description(inspect.getdoc(function) or ""),
+        description=" ".join(_SECTIONS.split(doc)[0].split()),
         parameters=schema,
         returns=returns,
         action=_acts(function) if action is None else action,
@@ -174,10 +161,9 @@ def _acts(function: Callable[..., Any]) -> bool:
 
 def match_of(rules: Mapping[str, Rule]) -> Match:
     """How calls are compared whose arguments have these rules: by them, and by whether they failed."""
-    found: dict[str, Equality | Text | Rule] = {
-        name: FREE_TEXT if rule.is_text else rule for name, rule in rules.items()
-    }
-    return Match(Response.IGNORED, found)
+    return Match(
+        Response.IGNORED, {name: FREE_TEXT if rule.is_text else rule for name, rule in rules.items()}
+    )
 
 
 def _parameters(
@@ -197,17 +183,8 @@ def _parameters(
         raise RigError(f"{where}: its annotations cannot be read: {error}") from error
     if missing := [name for name in parameters if name not in hints]:
         raise RigError(f"{where}: the argument {missing[0]} has no type; annotate it")
-    described = {name: _described(hints[name]) for name in parameters}
+    described = {name: declare.described(hints[name]) for name in parameters}
     return given if given in _GIVEN else "", described, parameters
-
-
-def _described(hint: Any) -> Any:
-    """A type with `Annotated[str, "words"]` as a description, as FastMCP and `llm` have it."""
-    if get_origin(hint) is not Annotated:
-        return hint
-    inner, *extras = get_args(hint)
-    notes = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
-    return Annotated[(inner, *notes)]
 
 
 def _schema(
@@ -244,20 +221,7 @@ def _without_titles(node: Any, names: bool = False) -> Any:
     return [_without_titles(each) for each in node] if isinstance(node, list) else node
 
 
-def _description(doc: str) -> str:
-    """The docstring up to its list of arguments."""
-    return " ".join(re.split(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n", doc)[0].split())
-
-
 def _arguments(doc: str) -> dict[str, str]:
     """What a docstring says of arguments below `Args:`."""
-    _, found, rest = doc.partition("Args:\n")
-    if not found:
-        return {}
-    said: dict[str, str] = {}
-    for line in rest.splitlines():
-        if line and not line[0].isspace():
-            break
-        if match := _ARGUMENT.match(line):
-            said[match[1]] = match[2].strip()
-    return said
+    lines = takewhile(lambda line: not line or line[0].isspace(), doc.partition("Args:\n")[2].splitlines())
+    return {match[1]: match[2].strip() for line in lines if (match := _ARGUMENT.match(line))}

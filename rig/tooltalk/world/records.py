@@ -1,13 +1,28 @@
 """Records that belong to one user each: alarms, events, emails, messages and reminders."""
 
-from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
+from pydantic import AfterValidator
 from sqlite_utils import Database
 
+from rig import times
 from rig.calls import Json, JsonObject
-from rig.toolbox.values import Stored, decode, encode, key
-from rig.toolbox.world import Elements
+from rig.toolbox.values import Stored, decode, encode, key, value_of
+from rig.toolbox.world import Elements, stored_lists
+
+
+def _formatted(pattern: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        times.read(text, pattern)
+        return text
+
+    return check
+
+
+Time: TypeAlias = Annotated[str, AfterValidator(_formatted(times.TIME))]
+Instant: TypeAlias = Annotated[str, AfterValidator(_formatted(times.INSTANT))]
 
 _WHOLE = -1
 """The position of a value that is neither null nor a list with elements, kept in one piece."""
@@ -15,33 +30,90 @@ _WHOLE = -1
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the records of one plugin lie. `owners` lists the users who have an entry, if an empty one."""
+    """Where the records of one plugin lie. `owners` lists the users who have an entry, if an empty one.
+
+    `fields` are those of a record, by the types that they have in the files that a world is made from; the
+    first is its id. Tools can store null in those that are `nullable`, whatever the files have to hold.
+    """
 
     owners: str
     records: str
-    id_field: str
-    columns: tuple[str, ...]
+    fields: Mapping[str, Any]
+    nullable: tuple[str, ...] = ()
     elements: Elements | None = None
 
+    @property
+    def id_field(self) -> str:
+        """The field that names a record of a user."""
+        return next(iter(self.fields))
 
-ALARMS = Layout("alarm_clocks", "alarms", "alarm_id", ("alarm_id", "time"))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields that lie in the table of the records."""
+        elsewhere = () if self.elements is None else (self.elements.field,)
+        return tuple(name for name in self.fields if name not in elsewhere)
+
+    @property
+    def schema(self) -> str:
+        """Its tables, in SQL."""
+        types = ((name, "TEXT" if name in self.nullable else "TEXT NOT NULL") for name in self.columns)
+        columns = (f"    {name} {kind},\n" for name, kind in types)
+        sql = (
+            f"CREATE TABLE {self.owners} (username TEXT PRIMARY KEY NOT NULL);\n"
+            f"CREATE TABLE {self.records} (\n    id INTEGER PRIMARY KEY,\n"
+            f"    username TEXT NOT NULL REFERENCES {self.owners}(username),\n{''.join(columns)}"
+            f"    UNIQUE (username, {self.id_field})\n);\n"
+        )
+        if (elements := self.elements) is None:
+            return sql
+        return sql + (
+            f"CREATE TABLE {elements.table} (\n"
+            f"    {elements.parent} INTEGER NOT NULL REFERENCES {self.records}(id) ON DELETE CASCADE,\n"
+            f"    position INTEGER NOT NULL,\n    {elements.column} TEXT,\n"
+            f"    PRIMARY KEY ({elements.parent}, position)\n);\n"
+        )
+
+
+ALARMS = Layout("alarm_clocks", "alarms", {"alarm_id": str, "time": Time})
 EVENTS = Layout(
     "calendars",
     "events",
-    "event_id",
-    ("event_id", "name", "event_type", "start_time", "end_time", "location", "description"),
+    {
+        "event_id": str,
+        "name": str,
+        "event_type": str,
+        "start_time": Instant,
+        "end_time": Instant,
+        "location": str | None,
+        "description": str | None,
+        "attendees": list[str] | None,
+    },
+    ("name", "location", "description"),
     Elements("attendees", "event_attendees", "event", "username"),
 )
 EMAILS = Layout(
     "inboxes",
     "emails",
-    "email_id",
-    ("email_id", "date", "sender", "subject", "body"),
-    Elements("receivers", "email_receivers", "email", "address"),
+    {
+        "email_id": str,
+        "date": Instant,
+        "sender": str,
+        "receivers": list[str],
+        "subject": str,
+        "body": str,
+    },
+    elements=Elements("receivers", "email_receivers", "email", "address"),
 )
-MESSAGES = Layout("message_boxes", "messages", "message_id", ("message_id", "timestamp", "sender", "message"))
+MESSAGES = Layout(
+    "message_boxes",
+    "messages",
+    {"message_id": str, "timestamp": Instant, "sender": str, "message": str},
+)
 REMINDERS = Layout(
-    "reminder_lists", "reminders", "reminder_id", ("reminder_id", "task", "due_date", "status")
+    "reminder_lists",
+    "reminders",
+    {"reminder_id": str, "task": str, "due_date": Instant | None, "status": str},
+    ("task", "due_date"),
 )
 LAYOUTS = (ALARMS, EVENTS, EMAILS, MESSAGES, REMINDERS)
 
@@ -58,10 +130,7 @@ class Records:
 
     def knows(self, username: Json) -> bool:
         """Whether the plugin has an entry for this user."""
-        found = self._database.execute(
-            f"SELECT 1 FROM {self._layout.owners} WHERE username = ?", [key(username)]
-        )
-        return bool(found.fetchall())
+        return bool(self._database.table(self._layout.owners).count_where("username = ?", [key(username)]))
 
     def open(self, username: Json) -> None:
         """Make sure that there is an entry for this user."""
@@ -75,13 +144,15 @@ class Records:
             [key(username)],
         ).fetchall()
         records = {row[0]: dict(zip(self._layout.columns, map(decode, row[1:]), strict=True)) for row in rows}
-        if self._layout.elements is not None:
-            self._add_elements(records, self._layout.elements, username)
+        if (elements := self._layout.elements) is not None:
+            lists = stored_lists(self._database, elements)
+            for row_id, record in records.items():
+                record[elements.field] = value_of(lists.get(row_id))
         return list(records.values())
 
     def get(self, username: Json, record_id: Json) -> JsonObject | None:
         """The record of that id, None where there is none."""
-        same = (each for each in self.all(username) if each[self._layout.id_field] == record_id)
+        same = (record for record in self.all(username) if record[self._layout.id_field] == record_id)
         return next(same, None)
 
     def put(self, username: Json, record: JsonObject) -> None:
@@ -120,23 +191,6 @@ class Records:
             [key(username), encode(record_id)],
         ).fetchall()
         return [row[0] for row in rows]
-
-    def _add_elements(self, records: dict[int, JsonObject], elements: Elements, username: Json) -> None:
-        lists: dict[int, list[Json]] = defaultdict(list)
-        whole: dict[int, Json] = {}
-        rows = self._database.execute(
-            f"SELECT {elements.parent}, position, {elements.column} FROM {elements.table}"
-            f" WHERE {elements.parent} IN (SELECT id FROM {self._layout.records} WHERE username = ?)"
-            " ORDER BY position",
-            [key(username)],
-        ).fetchall()
-        for parent, position, stored in rows:
-            if position == _WHOLE:
-                whole[parent] = decode(stored)
-            else:
-                lists[parent].append(decode(stored))
-        for row_id, record in records.items():
-            record[elements.field] = lists.get(row_id, whole.get(row_id))
 
     def _set_elements(self, row_id: int, elements: Elements, value: Json) -> None:
         table = self._database.table(elements.table)

@@ -5,11 +5,11 @@ One file per database (`Account.json`, `Alarm.json`, …), each an object by use
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from types import NoneType
+from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from sqlite_utils import Database
 
 from rig import times
@@ -22,22 +22,12 @@ from rig.tooltalk.world.records import ALARMS, EMAILS, EVENTS, MESSAGES, REMINDE
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
-def _formatted(pattern: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        times.read(text, pattern)
-        return text
-
-    return check
-
-
 def _iso_date(text: str) -> str:
     if times.read(text, times.DATE).strftime(times.DATE) != text:
         raise ValueError("not of the form YYYY-MM-DD")
     return text
 
 
-Time: TypeAlias = Annotated[str, AfterValidator(_formatted(times.TIME))]
-Instant: TypeAlias = Annotated[str, AfterValidator(_formatted(times.INSTANT))]
 Date: TypeAlias = Annotated[str, AfterValidator(_iso_date)]
 Number: TypeAlias = Annotated[int | float, Field(ge=-1_000_000, le=1_000_000)]
 
@@ -56,45 +46,6 @@ class _User(_Record):
     verification_code: str | None = None
 
 
-class _Alarm(_Record):
-    alarm_id: str
-    time: Time
-
-
-class _Event(_Record):
-    event_id: str
-    name: str
-    event_type: str
-    start_time: Instant
-    end_time: Instant
-    location: str | None = None
-    description: str | None = None
-    attendees: list[str] | None = None
-
-
-class _Email(_Record):
-    email_id: str
-    date: Instant
-    sender: str
-    receivers: list[str]
-    subject: str
-    body: str
-
-
-class _Message(_Record):
-    message_id: str
-    timestamp: Instant
-    sender: str
-    message: str
-
-
-class _Reminder(_Record):
-    reminder_id: str
-    task: str
-    due_date: Instant | None = None
-    status: str
-
-
 class _Day(_Record):
     date: Date
     high: Number
@@ -111,25 +62,33 @@ class _Month(_Record):
     snow_days: Number
 
 
+_RECORDS = {
+    "Alarm": ("_Alarm", ALARMS),
+    "Calendar": ("_Event", EVENTS),
+    "Email": ("_Email", EMAILS),
+    "Message": ("_Message", MESSAGES),
+    "Reminder": ("_Reminder", REMINDERS),
+}
+
+
+def _model(name: str, layout: Layout) -> Any:
+    """The shape of a record. A field that can be null can be left out."""
+    fields: dict[str, Any] = {
+        field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in layout.fields.items()
+    }
+    return create_model(name, __base__=_Record, **fields)
+
+
 _FILES: dict[str, tuple[Any, str | None]] = {
     "Account": (dict[str, _User], "username"),
-    "Alarm": (dict[str, dict[str, _Alarm]], "alarm_id"),
-    "Calendar": (dict[str, dict[str, _Event]], "event_id"),
-    "Email": (dict[str, dict[str, _Email]], "email_id"),
-    "Message": (dict[str, dict[str, _Message]], "message_id"),
-    "Reminder": (dict[str, dict[str, _Reminder]], "reminder_id"),
+    **{
+        file: (dict[str, dict[str, _model(name, layout)]], layout.id_field)  # type: ignore[misc]
+        for file, (name, layout) in _RECORDS.items()
+    },
     "Weather": (dict[str, dict[str, _Day]], "date"),
     "HistoricWeather": (dict[str, dict[str, _Month]], None),
 }
 """Each file's shape, and the field of a record that repeats its key."""
-
-_LAYOUTS: dict[str, Layout] = {
-    "Alarm": ALARMS,
-    "Calendar": EVENTS,
-    "Email": EMAILS,
-    "Message": MESSAGES,
-    "Reminder": REMINDERS,
-}
 
 Seeds: TypeAlias = dict[str, JsonObject]
 """The checked content of each file that is there."""
@@ -148,7 +107,7 @@ def fill(database: Database, seeds: Seeds) -> None:
         accounts = Accounts(database)
         for user in seeds["Account"].values():
             accounts.add(**user)
-        for name, layout in _LAYOUTS.items():
+        for name, (_, layout) in _RECORDS.items():
             kept = Records(database, layout)
             for username, records in seeds.get(name, {}).items():
                 kept.open(username)
@@ -178,24 +137,18 @@ def _read(path: Path, name: str) -> JsonObject:
         raise RigError(f"{path}: not a part of a world: {place}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if repeated is not None:
-        _check_keys(path, name, content, repeated)
+    for owner, records in ({"": content} if name == "Account" else content).items():
+        for key, record in records.items() if repeated is not None else ():
+            if record[repeated] != key:
+                where = f"{owner}.{key}" if owner else key
+                raise RigError(f"{path}: {where}: the record's {repeated} is {record[repeated]!r}")
     return content
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    found: JsonObject = {}
+    content: JsonObject = {}
     for name, value in pairs:
-        if name in found:
+        if name in content:
             raise ValueError(f"the key {name!r} occurs twice in one object")
-        found[name] = value
-    return found
-
-
-def _check_keys(path: Path, name: str, content: JsonObject, repeated: str) -> None:
-    groups = {"": content} if name == "Account" else content
-    for owner, records in groups.items():
-        for key, record in records.items():
-            if record[repeated] != key:
-                where = f"{owner}.{key}" if owner else key
-                raise RigError(f"{path}: {where}: the record's {repeated} is {record[repeated]!r}")
+        content[name] = value
+    return content

@@ -8,25 +8,63 @@ from typing import ClassVar, Self
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE
-from rig.toolbox.errors import shown
+from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.world import Tables
 from rig.toolbox.world import World as AnyWorld
 from rig.tooltalk.world.accounts import Account, Accounts
-from rig.tooltalk.world.climate import Climate
-from rig.tooltalk.world.records import ALARMS, EMAILS, EVENTS, LAYOUTS, MESSAGES, REMINDERS, Records
-from rig.tooltalk.world.schema import SCHEMA
+from rig.tooltalk.world.records import LAYOUTS, Records
+
+_USERS = """\
+CREATE TABLE users (
+    id INTEGER PRIMARY KEY,
+    username TEXT NOT NULL UNIQUE,
+    email TEXT,
+    phone TEXT,
+    name TEXT,
+    password TEXT,
+    session_token TEXT,
+    verification_code TEXT
+);
+"""
+_WEATHER = """\
+CREATE TABLE weather (
+    location TEXT NOT NULL,
+    date TEXT NOT NULL,
+    high NOT NULL,
+    low NOT NULL,
+    conditions TEXT NOT NULL,
+    PRIMARY KEY (location, date)
+);
+CREATE TABLE historic_weather (
+    location TEXT NOT NULL,
+    month TEXT NOT NULL,
+    min_temp NOT NULL,
+    max_temp NOT NULL,
+    record_min_temp NOT NULL,
+    record_max_temp NOT NULL,
+    avg_rainfall NOT NULL,
+    snow_days NOT NULL,
+    PRIMARY KEY (location, month)
+);
+"""
+
+TOKEN = (SESSION_TOKEN,)
+"""What the simulator injects into calls of tools that need a login."""
 
 
 class World(AnyWorld):
-    """Users and their things, the weather, and what every world has."""
+    """Users and their things, the weather, and what every world has.
 
-    schema: ClassVar[str] = SCHEMA
+    Rows keep the order of insertion through their integer `id`, since ToolTalk lists records in that order.
+    Each plugin knows which users it has an entry for (`calendars`, `inboxes`, …): a user without an entry is
+    not the same as one with an empty one. Those tables do not refer to `users`, because an account can be
+    deleted while its records stay. Record ids (`alarm_id`, …) are unique for one user only.
+    """
+
+    schema: ClassVar[str] = f"\n{_USERS}{''.join(layout.schema for layout in LAYOUTS)}{_WEATHER}"
     hint: ClassVar[str] = "; `rig world build` makes it"
     tables: ClassVar[Tables] = Tables(
-        keys={
-            "users": ("username",),
-            **{layout.records: ("username", layout.id_field) for layout in LAYOUTS},
-        },
+        keys={"users": ("username",), **{at.records: ("username", at.id_field) for at in LAYOUTS}},
         drawn={
             "session": (SESSION_TOKEN,),
             "users": (SESSION_TOKEN, "verification_code"),
@@ -38,13 +76,8 @@ class World(AnyWorld):
     def __init__(self) -> None:
         super().__init__()
         self.accounts = Accounts(self.database)
-        self.alarms = Records(self.database, ALARMS)
-        self.events = Records(self.database, EVENTS)
-        self.emails = Records(self.database, EMAILS)
-        self.messages = Records(self.database, MESSAGES)
-        self.reminders = Records(self.database, REMINDERS)
-        self.records = (self.alarms, self.events, self.emails, self.messages, self.reminders)
-        self.climate = Climate(self.database)
+        self.records = tuple(Records(self.database, layout) for layout in LAYOUTS)
+        self.alarms, self.events, self.emails, self.messages, self.reminders = self.records
 
     @classmethod
     def open(cls, path: Path = WORLD_DATABASE) -> Self:
@@ -79,12 +112,19 @@ class World(AnyWorld):
         self.accounts.change(account, **given)
 
     @property
-    def account(self) -> Account | None:
+    def _account(self) -> Account | None:
         """The account that is logged in."""
         token = self.session_token
         return None if token is None else self.accounts.with_token(token)
 
     @property
     def username(self) -> str | None:
-        account = self.account
+        account = self._account
         return None if account is None else str(account.username)
+
+    def caller(self) -> Account:
+        """The account that is logged in. Raises ToolError where the session belongs to no account."""
+        account = self._account
+        if account is None:
+            raise ToolError("The session has no account any more.")
+        return account

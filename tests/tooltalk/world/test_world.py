@@ -1,12 +1,13 @@
 import threading
 import time
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 import small_world
 
 from rig.errors import RigError
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 from rig.tooltalk.world.build import build_world
 
@@ -27,9 +28,11 @@ def test_no_entry_is_not_an_empty_entry(world: World) -> None:
 
 
 def test_numbers_keep_their_type(world: World) -> None:
-    day = world.climate.day("springfield", date(2024, 3, 7))
-    assert repr(day) == repr(small_world.SEEDS["Weather"]["springfield"]["2024-03-07"])
-    assert repr(world.climate.month("springfield", "march")) == repr(small_world.MARCH)
+    world.set_clock(datetime.fromisoformat("2024-03-07"))
+    today = TOOLTALK.tools["CurrentWeather"].function(world, location="springfield")
+    assert repr(today["weather"]) == repr(small_world.SEEDS["Weather"]["springfield"]["2024-03-07"])
+    month = TOOLTALK.tools["HistoricWeather"].function(world, location="springfield", month="march")
+    assert repr(month["weather"]) == repr(small_world.MARCH)
 
 
 def test_a_record_of_the_same_id_is_replaced_where_it_stands(world: World) -> None:
