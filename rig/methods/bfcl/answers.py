@@ -24,23 +24,23 @@ class Undecodable(ValueError):
 def output_of(calls: Sequence[Call], entry: Entry, settings: Settings) -> list[dict[str, Any]]:
     """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
     declared = {tool.name: tool.parameters["properties"] for tool in tools(entry, settings)}
-    return [{call.name: _read(call.arguments, declared.get(call.name, {}))} for call in calls]
-
-
-def _read(arguments: Json, declared: Mapping[str, JsonObject]) -> Any:
-    if not isinstance(arguments, dict):
-        return arguments
-    return {name: _object(value, declared.get(name, {})) for name, value in arguments.items()}
+    output: list[dict[str, Any]] = []
+    for call in calls:
+        arguments, properties = call.arguments, declared.get(call.name, {})
+        if isinstance(arguments, dict):
+            arguments = {name: _object(value, properties.get(name, {})) for name, value in arguments.items()}
+        output.append({call.name: arguments})
+    return output
 
 
 def _object(value: Json, declared: JsonObject) -> Any:
     if not isinstance(value, str) or not declared.get("description", "").endswith(AS_TEXT):
         return value
     try:
-        value_read = json.loads(value)
+        whole = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return value_read if isinstance(value_read, dict) else value
+    return whole if isinstance(whole, dict) else value
 
 
 def decode(result: Json, language: str = "python") -> Json:
@@ -49,35 +49,25 @@ def decode(result: Json, language: str = "python") -> Json:
     Texts are in the language that the functions are of. Raises Undecodable for anything else.
     """
     if isinstance(result, str):
-        return _python(_listed(result)) if language == "python" else _other(_listed(result), language)
+        if len(result) > LONGEST:
+            raise Undecodable("too long")
+        text = result.strip("`\n ")
+        text = ("" if text.startswith("[") else "[") + text + ("" if text.endswith("]") else "]")
+        return _python(text) if language == "python" else _other(text, language)
     if isinstance(result, dict):
         result = [result]
     if not isinstance(result, list):
         raise Undecodable("neither a text nor a list of calls")
-    return [{name: _arguments(value) for name, value in _fields(call).items()} for call in result]
-
-
-def _fields(call: Json) -> JsonObject:
-    if not isinstance(call, dict):
-        raise Undecodable("a call is no object")
-    return call
-
-
-def _arguments(value: Json) -> Json:
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise Undecodable(f"arguments that are no JSON: {error}") from error
-
-
-def _listed(text: str) -> str:
-    """The text of an answer as a list. Raises Undecodable if it is too long."""
-    if len(text) > LONGEST:
-        raise Undecodable("too long")
-    text = text.strip("`\n ")
-    return ("" if text.startswith("[") else "[") + text + ("" if text.endswith("]") else "]")
+    calls: list[JsonObject] = []
+    for call in result:
+        if not isinstance(call, dict):
+            raise Undecodable("a call is no object")
+        try:
+            read = {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
+        except (ValueError, RecursionError) as error:
+            raise Undecodable(f"arguments that are no JSON: {error}") from error
+        calls.append(read)
+    return calls
 
 
 def _other(text: str, language: str) -> list[dict[str, Any]]:
@@ -98,7 +88,12 @@ def _other(text: str, language: str) -> list[dict[str, Any]]:
         name, value = (named[1], piece[named.end() :].strip()) if named else ("None", piece)
         if name in arguments:
             raise Undecodable(f"{name} is given twice")
-        arguments[name] = _unquoted(value, language)
+        is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+        if is_quoted and (language == "javascript" or _SYMBOL.fullmatch(value)):
+            value = value[1:-1]
+        elif language == "java" and (body := _BODY.fullmatch(value)):
+            value = body[1]
+        arguments[name] = value
     return [{match[1]: arguments}]
 
 
@@ -136,14 +131,6 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[begun:].strip()
 
 
-def _unquoted(value: str, language: str) -> str:
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    if quoted and (language == "javascript" or _SYMBOL.fullmatch(value)):
-        return value[1:-1]
-    body = _BODY.fullmatch(value) if language == "java" else None
-    return body[1] if body else value
-
-
 def _python(text: str) -> list[dict[str, Any]]:
     """Calls written in Python, in a list or one alone: nothing is executed."""
     try:
@@ -158,15 +145,14 @@ def _python(text: str) -> list[dict[str, Any]]:
 
 def _call(node: ast.Call) -> dict[str, Any]:
     """A call by its keywords; others are not read."""
-    return {_name(node.func): {str(keyword.arg): _value(keyword.value) for keyword in node.keywords}}
-
-
-def _name(node: ast.expr) -> str:
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join(reversed([*parts, *([node.id] if isinstance(node, ast.Name) else [])]))
+    function = node.func
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    if isinstance(function, ast.Name):
+        parts.append(function.id)
+    return {".".join(reversed(parts)): {str(word.arg): _value(word.value) for word in node.keywords}}
 
 
 def _value(node: ast.expr) -> Any:

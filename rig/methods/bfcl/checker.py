@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.methods.bfcl import java, javascript
+from rig.methods.bfcl.literals import TYPES, value_of
 from rig.words import counted
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
@@ -18,14 +18,6 @@ Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 VERSION = "1"
 """Raised whenever a change can change a verdict; stored with every score."""
 
-PYTHON: Mapping[str, type] = {
-    **dict.fromkeys(("string", "any"), str),
-    "integer": int,
-    "float": float,
-    "boolean": bool,
-    **dict.fromkeys(("array", "tuple"), list),
-    "dict": dict,
-}
 _LISTS = {"python": ("array", "tuple"), "java": ("Array", "ArrayList", "array")}
 _LISTS["javascript"] = _LISTS["java"]
 _DROPPED = re.compile(r"[ ,./\-_*^]")
@@ -78,11 +70,6 @@ def is_calls(output: Json) -> bool:
         isinstance(call, dict) and len(call) == 1 and isinstance(next(iter(call.values())), dict)
         for call in output
     )
-
-
-def has_call(output: Json) -> bool:
-    """Whether anything is called."""
-    return is_calls(output) and bool(output)
 
 
 def _any_order(output: Output, truth: Truth) -> None:
@@ -140,29 +127,30 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
     """Raise Wrong unless a value is one of those allowed."""
     kind = declared["type"]
     inner: str | None = declared["items"]["type"] if kind in _LISTS[language] else None
-    types = {"python": PYTHON, "java": java.TYPES, "javascript": javascript.TYPES}[language]
+    types = TYPES[language]
     outer_type, inner_type = types[kind], None if inner is None else types[inner]
     if language != "python":
         if type(value) is not str:
             raise Wrong(
                 f"type_error:{'js' if language == 'javascript' else 'java'}", _of(name, value, "a text")
             )
-        read = java.value_of if language == "java" else javascript.value_of
-        value = read(value, kind, inner)
+        value = value_of(language, value, kind, inner)
     if kind == "tuple" and type(value) is tuple:
         value = list(value)
     if language == "python" and kind == "float" and type(value) is int:
         value = float(value)
     is_variable = _typed(name, value, allowed, outer_type, inner_type)
-    if not (_in(value, allowed) if is_variable else _agrees(value, allowed, outer_type, inner_type)):
-        raise Wrong(f"value_error:{_kind(is_variable, outer_type)}", _of(name, value, f"one of {allowed}"))
+    if not (value in allowed if is_variable else _agrees(value, allowed, outer_type, inner_type)):
+        kinds: dict[type, str] = {str: "string", list: "list/tuple", dict: "dict"}
+        error = "others" if is_variable else kinds.get(outer_type, "others")
+        raise Wrong(f"value_error:{error}", _of(name, value, f"one of {allowed}"))
 
 
 def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: type | None) -> bool:
     """Whether a value stands for a variable, of whose type the allowed values are. Raises Wrong."""
     told = next((type(element) for element in allowed if element != ""), None)
     if type(value) is outer:
-        if inner is None or any(_has_elements(name, value, element, inner) for element in allowed):
+        if inner is None or any(_has_elements(value, element, inner) for element in allowed):
             return told is not None and told is not outer
         raise Wrong("type_error:nested", _of(name, value, f"with elements of type {inner.__name__}"))
     if told is not None and type(value) is told:
@@ -170,28 +158,33 @@ def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: ty
     raise Wrong("type_error:simple", _of(name, value, f"of type {outer.__name__}"))
 
 
-def _has_elements(name: str, value: Any, allowed: Any, inner: type) -> bool:
+def _has_elements(value: Any, allowed: Any, inner: type) -> bool:
     """Whether the elements have the type of those of an allowed list. Anything but a list says nothing."""
     if type(allowed) is not list:
         return True
     try:
         for element in value:
-            _typed(name, element, allowed, inner, None)
+            _typed("", element, allowed, inner, None)
     except Wrong:
         return False
     return True
 
 
 def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> bool:
+    """Whether a value is one of those allowed, as Python sees it: 1, 1.0 and True are equal."""
     if outer is dict:
         return _is_object(value, allowed)
     if outer is list and inner is dict:
-        return _are_objects(value, allowed)
+        return any(
+            len(value) == len(objects)
+            and all(_is_object(member, [object_]) for member, object_ in zip(value, objects, strict=True))
+            for objects in allowed
+        )
     if outer is str:
-        return _in(standard(value), [standard(element) for element in allowed if type(element) is str])
+        return standard(value) in [standard(element) for element in allowed if type(element) is str]
     if outer is list:
-        return _in(_standard_all(value), [_standard_all(element) for element in allowed])
-    return _in(value, allowed)
+        return _standard_all(value) in [_standard_all(element) for element in allowed]
+    return value in allowed
 
 
 def standard(text: str) -> str:
@@ -207,37 +200,17 @@ def _standard_all(values: Any) -> list[Any]:
 
 def _is_object(value: Mapping[str, Any], allowed: Sequence[Any]) -> bool:
     """Whether an object is one of those allowed, each with the values that its members may have."""
-    return any(_is_this_object(value, allowed) for allowed in allowed if allowed != "")
-
-
-def _is_this_object(value: Mapping[str, Any], allowed: Mapping[str, Any]) -> bool:
-    for key, member in value.items():
-        if key not in allowed:
-            return False
-        wanted = _standard_all(allowed[key])
-        if not _in(standard(member) if type(member) is str else member, wanted):
-            return False
-    return all(key in value or "" in members for key, members in allowed.items())
-
-
-def _are_objects(values: Sequence[Any], allowed: Sequence[Any]) -> bool:
     return any(
-        len(values) == len(each)
-        and all(_is_object(value, [wanted]) for value, wanted in zip(values, each, strict=True))
-        for each in allowed
+        all(
+            key in members
+            and (standard(member) if type(member) is str else member) in _standard_all(members[key])
+            for key, member in value.items()
+        )
+        and all(key in value or "" in alternatives for key, alternatives in members.items())
+        for members in allowed
+        if members != ""
     )
 
 
-def _in(value: Any, allowed: Sequence[Any]) -> bool:
-    """Whether a value is among others as Python sees it: 1, 1.0 and True are equal."""
-    return value in allowed
-
-
-def _kind(is_variable: bool, outer: type) -> str:
-    kinds: dict[type, str] = {str: "string", list: "list/tuple", dict: "dict"}
-    return "others" if is_variable else kinds.get(outer, "others")
-
-
 def _of(name: str, value: Any, wanted: str) -> str:
-    said, should = repr(value)[:200], wanted[:200]
-    return f"{name} is {said}, not {should}"
+    return f"{name} is {repr(value)[:200]}, not {wanted[:200]}"

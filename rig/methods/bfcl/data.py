@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.files import PLAIN
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth
-from rig.methods.bfcl.writing import written
+from rig.methods.bfcl.literals import written
 from rig.parsing import Foreign, Many, json_of, lines_of, parsed
 from rig.tasks import ExpectedTurn, Task
 
@@ -26,7 +26,6 @@ CATEGORIES = (
 """The categories of one turn, in BFCL's order. Each is a suite of its own."""
 
 _FILE = re.compile(r"BFCL_v\d+_(\w+)\.json")
-_WITHOUT_TRUTH = ("irrelevance", "relevance")
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ class Entry(Task):
         return not self.suite.endswith("irrelevance")
 
     def expected(self, turn: int) -> ExpectedTurn:
-        said = tuple(each["content"] for each in self.question if each["role"] == "user")
-        return ExpectedTurn(said, tuple(ExecutedCall(call, Outcome()) for call in self.answer()))
+        texts = tuple(message["content"] for message in self.question if message["role"] == "user")
+        return ExpectedTurn(texts, tuple(ExecutedCall(call, Outcome()) for call in self.answer()))
 
     def as_truth(self, *, underscores: bool) -> Truth:
         """What its calls are checked by."""
@@ -65,35 +64,26 @@ class Entry(Task):
 
     def answer(self) -> tuple[Call, ...]:
         """The ground truth answered with itself: of each argument the first value that is allowed."""
-        return tuple(self._calls())
-
-    def _calls(self) -> Iterator[Call]:
         language = self.as_truth(underscores=False).language
-        for true in self.truth:
-            ((name, allowed),) = true.items()
-            declared = next((each for each in self.functions if each["name"] == name), self.functions[0])
-            types = declared["parameters"]["properties"]
-            values = {
-                parameter: written(_first(each), types.get(parameter, {}), language)
-                for parameter, each in allowed.items()
-                if each and each[0] != ""
+        declared = {function["name"]: function for function in reversed(self.functions)}
+        calls = []
+        for ((name, allowed),) in (true.items() for true in self.truth):
+            types = declared.get(name, self.functions[0])["parameters"]["properties"]
+            arguments = {
+                parameter: written(_first(values[0]), types.get(parameter, {}), language)
+                for parameter, values in allowed.items()
+                if values and values[0] != ""
             }
-            yield Call(name, values)
-
-
-def holds_entries(place: Path) -> bool:
-    """Whether a file, or a folder's files, are such data, told by their names."""
-    return bool(_files(place))
+            calls.append(Call(name, arguments))
+        return tuple(calls)
 
 
 def folder_of_data(place: str) -> Path:
     """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError if nobody does."""
     if not place:
         raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
-    return next(
-        (each for each in (Path(place, "data"), Path(place, "bfcl_eval", "data")) if each.is_dir()),
-        Path(place),
-    )
+    inside = (Path(place, "data"), Path(place, "bfcl_eval", "data"))
+    return next((folder for folder in inside if folder.is_dir()), Path(place))
 
 
 def load(place: Path) -> Loaded:
@@ -103,19 +93,21 @@ def load(place: Path) -> Loaded:
     """
     entries: list[Entry] = []
     faults: list[str] = []
-    for category, file in _files(place).items():
-        for source, where in _sources(file, category):
+    for category, file in files(place).items():
+        answers = file.parent / ANSWERS / file.name
+        is_known = not category.endswith(("irrelevance", "relevance"))
+        truths = {row["id"]: row.get("ground_truth") for row, _ in lines(answers)} if is_known else {}
+        for entry, where in lines(file):
+            if is_known and entry["id"] not in truths:
+                raise RigError(f"{where}: {answers} has no answer to {entry['id']}")
+            source = {"entry": entry, "truth": truths[entry["id"]] if is_known else []}
             try:
                 entries.append(parse(source, where, category))
             except RigError as error:
                 faults.append(str(error))
     if not entries:
-        raise RigError(
-            next(
-                iter(faults),
-                f"{place}: holds no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}",
-            )
-        )
+        none = f"{place}: holds no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}"
+        raise RigError(next(iter(faults), none))
     return Loaded(entries, faults)
 
 
@@ -175,47 +167,30 @@ def function(declared: JsonObject) -> JsonObject:
     return {**declared, "parameters": {"properties": {}, "required": [], **declared["parameters"]}}
 
 
-def _first(allowed: list[Any]) -> Any:
-    """The first value that is allowed.
+def _first(value: Any) -> Any:
+    """A value that is allowed, of whose members the first alternatives, but those that are better left out.
 
     Members of an object, and of an object in a list, have alternatives of their own. BFCL's checker compares
-    those as they stand, so an object within an alternative is a plain value.
+    those as they stand, so an object within an alternative is a plain value. Where a member has no list of
+    alternatives no answer is right, and it is given as it stands.
     """
-    value = allowed[0]
     if isinstance(value, list):
-        return [_members(element) if isinstance(element, dict) else element for element in value]
-    return _members(value) if isinstance(value, dict) else value
-
-
-def _members(allowed: Mapping[str, Any]) -> JsonObject:
-    """An object with the first alternative of each member, without those that are better left out.
-
-    Where a member has no list of alternatives no answer is right, and it is given as it stands.
-    """
+        return [_first(element) if isinstance(element, dict) else element for element in value]
+    if not isinstance(value, dict):
+        return value
     return {
         name: alternatives[0] if isinstance(alternatives, list) else alternatives
-        for name, alternatives in allowed.items()
+        for name, alternatives in value.items()
         if not isinstance(alternatives, list) or (alternatives and alternatives[0] != "")
     }
 
 
-def _files(place: Path) -> dict[str, Path]:
-    """The files of data by category."""
+def files(place: Path) -> dict[str, Path]:
+    """The files of data by category, told by their names."""
     paths = sorted(place.glob("BFCL_v*_*.json")) if place.is_dir() else [place]
-    named = ((_FILE.fullmatch(path.name), path) for path in paths)
-    found = {match[1]: path for match, path in named if match is not None}
-    return {category: found[category] for category in CATEGORIES if category in found}
-
-
-def _sources(file: Path, category: str) -> Iterator[tuple[JsonObject, str]]:
-    """Each entry with its truth, and where it stands."""
-    answers = file.parent / ANSWERS / file.name
-    is_known = not category.endswith(_WITHOUT_TRUTH)
-    truths = {row["id"]: row.get("ground_truth") for row, _ in lines(answers)} if is_known else {}
-    for entry, where in lines(file):
-        if is_known and entry["id"] not in truths:
-            raise RigError(f"{where}: {answers} has no answer to {entry['id']}")
-        yield {"entry": entry, "truth": truths[entry["id"]] if is_known else []}, where
+    matches = ((_FILE.fullmatch(path.name), path) for path in paths)
+    by_category = {match[1]: path for match, path in matches if match is not None}
+    return {category: by_category[category] for category in CATEGORIES if category in by_category}
 
 
 class _Identified(Foreign):

@@ -44,14 +44,14 @@ class Answer(Episode):
 def true_answer(entry: Entry, request: Request) -> Prediction:
     """The ground truth, of each argument the first value that is allowed, in one message."""
     offered = {tool.name for tool in request.tools}
-    settings = next(s for s in map(Settings, ("dots", "underscores")) if _names(entry, s) == offered)
+    settings = next(
+        names
+        for names in map(Settings, ("dots", "underscores"))
+        if {tool.name for tool in tools(entry, names)} == offered
+    )
     calls = [Call(name_of(call.name, settings), call.arguments) for call in entry.answer()]
     if not calls and entry.expects_calls:
         calls = [Call(tools(entry, settings)[0].name, {})]
     if not calls:
         return replied("None of these functions can do that.")
     return Prediction(raw=str(calls), call=calls[0], further=tuple(calls[1:]))
-
-
-def _names(entry: Entry, settings: Settings) -> set[str]:
-    return {tool.name for tool in tools(entry, settings)}

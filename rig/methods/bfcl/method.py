@@ -34,7 +34,7 @@ class BFCL(Method):
     episode = Answer
 
     def recognises(self, place: Path) -> bool:
-        return data.holds_entries(place)
+        return bool(data.files(place))
 
     def load(self, place: Path) -> Sequence[Entry]:
         return data.load(place)

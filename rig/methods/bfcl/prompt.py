@@ -135,12 +135,9 @@ def _cast(declared: JsonObject) -> JsonObject:
         schema |= {"properties": inner, "required": required, "additionalProperties": False}
     elif kind == "object":
         schema, description = {"type": "string"}, f"{description}{AS_TEXT}"
-    elif _fits(declared.get("enum"), kind):
-        schema["enum"] = declared["enum"]
+    elif isinstance(choices := declared.get("enum"), list) and choices:
+        # Those of the data are not always of the type.
+        python: Any = {"string": str, "integer": int, "number": (int, float), "boolean": bool}[kind]
+        if all(isinstance(choice, python) for choice in choices):
+            schema["enum"] = choices
     return {**schema, **({"description": description} if description else {})}
-
-
-def _fits(values: Any, kind: str) -> bool:
-    """Whether these are choices of a type; those of the data are not always."""
-    python: Any = {"string": str, "integer": int, "number": (int, float), "boolean": bool}[kind]
-    return isinstance(values, list) and bool(values) and all(isinstance(value, python) for value in values)

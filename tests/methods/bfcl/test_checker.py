@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.methods.bfcl import java, javascript
 from rig.methods.bfcl.checker import Truth, Wrong, check
+from rig.methods.bfcl.literals import TYPES, value_of
 
 PROPERTIES = {
     "s": {"type": "string"},
@@ -154,7 +154,7 @@ JAVA = [
 
 @pytest.mark.parametrize(("text", "kind", "inner", "value"), JAVA)
 def test_values_of_java(text: str, kind: str, inner: str | None, value: Any) -> None:
-    assert java.value_of(text, kind, inner) == value
+    assert value_of("java", text, kind, inner) == value
 
 
 JAVASCRIPT = [
@@ -178,7 +178,7 @@ JAVASCRIPT = [
 
 @pytest.mark.parametrize(("text", "kind", "inner", "value"), JAVASCRIPT)
 def test_values_of_javascript(text: str, kind: str, inner: str | None, value: Any) -> None:
-    assert javascript.value_of(text, kind, inner) == value
+    assert value_of("javascript", text, kind, inner) == value
 
 
 def test_arguments_of_java_are_texts() -> None:
@@ -211,13 +211,13 @@ def test_whatever_is_given_it_is_right_or_wrong(
 
 @given(
     text=st.text(max_size=60),
-    kind=st.sampled_from(sorted(set(java.TYPES) | set(javascript.TYPES))),
+    kind=st.sampled_from(sorted(set(TYPES["java"]) | set(TYPES["javascript"]))),
     inner=st.sampled_from([None, "String", "integer", "float"]),
 )
 def test_any_text_is_read_as_a_value_or_stays_one(text: str, kind: str, inner: str | None) -> None:
-    for module in (java, javascript):
-        if kind not in module.TYPES or kind in ("Set", "Hashtable", "Queue", "Stack"):
+    for language in ("java", "javascript"):
+        if kind not in TYPES[language] or kind in ("Set", "Hashtable", "Queue", "Stack"):
             with pytest.raises(LookupError):
-                module.value_of(text, kind, inner)
-        elif inner is None or inner in module.TYPES:
-            assert module.value_of(text, kind, inner) is not None
+                value_of(language, text, kind, inner)
+        elif inner is None or inner in TYPES[language]:
+            assert value_of(language, text, kind, inner) is not None

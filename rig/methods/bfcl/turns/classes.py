@@ -52,7 +52,12 @@ class Instances:
         self._instances: dict[str, Any] = {}
         self._methods: dict[str, Any] = {}
         for name in involved:
-            instance = _class(code, name)()
+            if name not in FILES:
+                raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
+            cls = getattr(_module(real(code), FILES[name]), name, None)
+            if cls is None:
+                raise RigError(f"{code / FILES[name]}.py: has no class {name}")
+            instance = cls()
             if name not in _STATELESS:
                 instance._load_scenario(copy.deepcopy(config.get(name, {})), long_context=long)
             self._instances[name] = instance
@@ -72,7 +77,10 @@ class Instances:
             result = self._methods[call.name](*places, **names)
         except Exception as error:
             return f"Error during execution: {error}"
-        return _text(result)
+        try:
+            return json.dumps(result) if isinstance(result, dict) else str(result)
+        except (TypeError, ValueError):
+            return str(result)
 
     def differences(self, expected: "Instances") -> Iterator[str]:
         """The attributes whose values are not the expected ones."""
@@ -82,25 +90,6 @@ class Instances:
                     continue
                 if getattr(self._instances[name], attribute) != value:
                     yield f"{name}.{attribute}"
-
-
-def _text(result: Any) -> str:
-    if isinstance(result, dict):
-        try:
-            return json.dumps(result)
-        except (TypeError, ValueError):
-            return str(result)
-    return result if isinstance(result, str) else str(result)
-
-
-def _class(code: Path, name: str) -> Any:
-    """A class by its name. Raises RigError, with the place of what is wrong."""
-    if name not in FILES:
-        raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
-    cls = getattr(_module(real(code), FILES[name]), name, None)
-    if cls is None:
-        raise RigError(f"{code / FILES[name]}.py: has no class {name}")
-    return cls
 
 
 @lru_cache(maxsize=32)

@@ -40,7 +40,9 @@ def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[i
     for turn, due in enumerate(talk.truth):
         if turn >= len(calls):
             return turn, "multi_turn:force_terminated: the entry was given up before"
-        results += [world.call(_made(call)) for call in calls[turn]]
+        for call in calls[turn]:
+            arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+            results.append(world.call(TrueCall(call.name, (), arguments)))
         expected = [truth.call(call) for call in due]
         if not due:
             continue
@@ -68,22 +70,12 @@ def judge(talk: Talk, turns: Sequence[PlayedTurn], code: Path) -> Score:
         f"correct.{talk.suite}": right,
         f"entries.{talk.suite}": 1,
     }
-    verdicts = tuple(
-        Verdict(
-            fault is None or number < fault[0], reason="" if fault is None or number < fault[0] else fault[1]
-        )
-        for number, calls_of_turn in enumerate(calls)
-        for _ in calls_of_turn
+    reasons = (
+        "" if fault is None or turn < fault[0] else fault[1] for turn, made in enumerate(calls) for _ in made
     )
+    verdicts = tuple(Verdict(not reason, reason=reason) for reason in reasons)
     if fault is None:
         return Score(counts, verdicts)
-    kind = fault[1].split(": ")[0]
-    return Score(
-        counts, verdicts, {fault[0]: {kind: 1}}, (Fault(FaultKind.WORLD_DIFFERS, fault[0], fault[1]),)
-    )
-
-
-def _made(call: Call) -> TrueCall:
-    return TrueCall(
-        call.name, (), call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-    )
+    turn, reason = fault
+    kind = reason.split(": ")[0]
+    return Score(counts, verdicts, {turn: {kind: 1}}, (Fault(FaultKind.WORLD_DIFFERS, turn, reason),))
