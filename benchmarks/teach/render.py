@@ -129,7 +129,7 @@ def lessons(base: Path, wanted: Wanted) -> list[Lessons]:
 
 def messages_of(conversation: Conversation) -> Iterator[Message]:
     """All that is said and called, up to the last reply: what a user says after it is never answered."""
-    for turn in conversation.turns[: conversation.assistant_turns[-1] + 1]:
+    for turn in conversation.turns[: conversation.known_turns[-1] + 1]:
         if turn.role == "user":
             yield UserMessage(turn.text)
         else:

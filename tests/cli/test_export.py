@@ -104,7 +104,7 @@ def test_what_models_wrote_comes_back_from_csv_unchanged(tmp_path: Path, rig: Ri
     script = {
         StepKey(conversation.name, turn, 0): replied(texts[place % len(texts)])
         for place, (conversation, turn) in enumerate(
-            (each, turn) for each in small_talks.conversations() for turn in each.assistant_turns
+            (each, turn) for each in small_talks.conversations() for turn in each.known_turns
         )
     }
     path = tmp_path / "texts.sqlite"

@@ -64,7 +64,7 @@ def test_the_order_of_conversations_and_the_caches_change_no_bit(
     monkeypatch.setenv("RIG_CACHE", str(tmp_path / "cache"))
     path = tiny_path(**kind)
     expected = _answers(tmp_path / "cold.sqlite", path, temperature=temperature)
-    assert len(expected) >= sum(len(talk.assistant_turns) for talk in small_talks.conversations())
+    assert len(expected) >= sum(len(talk.known_turns) for talk in small_talks.conversations())
     assert list((tmp_path / "cache").rglob("*.kv")), "the prompts have something on disk to begin with"
     for number, (order, prefix_cache) in enumerate(AGAIN):
         store = tmp_path / f"{number}.sqlite"

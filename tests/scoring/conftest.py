@@ -83,7 +83,7 @@ def _play(simulator: Simulator, conversation: Conversation, predictions: Predict
     end = simulator.snapshot()
     matching = Grader(mode, Exact(), TOOLTALK).start(ground_truth)
     turns, calls, live = [], [], []
-    for turn in conversation.assistant_turns:
+    for turn in conversation.known_turns:
         # The state before a turn without true calls is that before the next turn that has some.
         simulator.restore(next((states[index] for index in sorted(states) if index >= turn), end))
         for call in predictions.get(turn, ()):

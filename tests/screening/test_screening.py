@@ -86,7 +86,7 @@ def test_the_questions_are_those_of_a_run_that_is_always_right(tmp_path: Path) -
         assert [step.request for step in steps] == asked
         truths = [call.name for turn in conversation.turns for call in turn.calls]
         assert [step.answer.name for step in steps if isinstance(step.answer, Call)] == truths
-        assert sum(isinstance(step.answer, str) for step in steps) == len(conversation.assistant_turns)
+        assert sum(isinstance(step.answer, str) for step in steps) == len(conversation.known_turns)
 
 
 def test_a_model_differs_from_itself_by_exactly_nothing(models: dict[str, ResolvedModel]) -> None:

@@ -49,12 +49,12 @@ def _files(found: Screen) -> list[dict[str, Any]]:
 def test_turns_that_change_and_flip_are_those_of_the_stored_runs(found: Screen, tmp_path: Path) -> None:
     """The base is always right. The other says nothing to every second turn, so it loses those with calls."""
     oracle = small_talks.oracle()
-    turns = [(one.name, turn) for one in small_talks.conversations() for turn in one.assistant_turns]
+    turns = [(one.name, turn) for one in small_talks.conversations() for turn in one.known_turns]
     silent = set(turns[::2])
     wants = {
         (one.name, turn): bool(one.turns[turn].calls)
         for one in small_talks.conversations()
-        for turn in one.assistant_turns
+        for turn in one.known_turns
     }
 
     def other(request: Any) -> Any:

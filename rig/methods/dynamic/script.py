@@ -52,7 +52,7 @@ class LiveTask(Task):
 
     def expected(self, turn: int) -> ExpectedTurn:
         """The true turn of this number; what the user says is known beforehand of the first alone."""
-        positions = self.conversation.assistant_turns
+        positions = self.conversation.known_turns
         if turn >= len(positions):
             return ExpectedTurn()
         true = self.conversation.expected(positions[turn])
@@ -60,7 +60,7 @@ class LiveTask(Task):
 
     def truths(self, toolbox: Toolbox) -> list[tuple[CallPlace, ExecutedCall]]:
         """The true calls by (turn, call), each with who was logged in."""
-        numbers = {position: turn for turn, position in enumerate(self.conversation.assistant_turns)}
+        numbers = {position: turn for turn, position in enumerate(self.conversation.known_turns)}
         named = name_truths(self.conversation, toolbox)
         return [(CallPlace(numbers[index], number), call) for (index, number), call in named]
 
@@ -83,7 +83,7 @@ def lines(conversation: Conversation) -> tuple[Line, ...]:
     """What the user says before each assistant turn, in order. Later words expect no answer."""
     script: list[Line] = []
     question = ""
-    for index in conversation.assistant_turns:
+    for index in conversation.known_turns:
         expected = conversation.expected(index)
         script.append(Line(" ".join(expected.said), question))
         is_question = not expected.calls and expected.reply.rstrip().endswith("?")

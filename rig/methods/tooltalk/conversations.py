@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from rig import times
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -31,8 +31,6 @@ from rig.verdicts import CallPlace
 SUITES = ("easy", "hard")
 OWN = "conversations"
 """Where a folder with tools of its own keeps its conversations."""
-_LOOKED_AT = 3
-"""Files of a folder, for telling whose tasks it holds."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
@@ -75,7 +73,7 @@ class Metadata:
     If no place is given, there are no accounts to log in to either. `notes` are only for the model.
     """
 
-    location: str | None
+    location: Annotated[str | None, Field(default=None)]
     timestamp: str
     username: str | None = None
     notes: str = ""
@@ -110,20 +108,15 @@ class Conversation(Task):
         """How its world begins: the clock, the user, and what the user is given."""
         return self.metadata.now, self.user.username, self.user.credentials
 
-    @cached_property
-    def assistant_turns(self) -> tuple[int, ...]:
-        """Positions of the turns to predict: one prediction prefix ends just before each."""
-        return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
-
     @property
     def ground_truth(self) -> tuple[TrueCall, ...]:
         """Every ground-truth call, in order."""
         return tuple(call for turn in self.turns for call in turn.calls)
 
-    @property
+    @cached_property
     def known_turns(self) -> tuple[int, ...]:
-        """The positions of the assistant turns."""
-        return self.assistant_turns
+        """The positions of the assistant turns, which are those to predict."""
+        return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -150,7 +143,7 @@ class Conversation(Task):
     @property
     def closing(self) -> tuple[str, ...]:
         """What the user says after the last assistant turn."""
-        return tuple(turn.text for turn in self.turns[self.assistant_turns[-1] + 1 :])
+        return tuple(turn.text for turn in self.turns[self.known_turns[-1] + 1 :])
 
     @property
     def ground_truth_count(self) -> int:
@@ -184,12 +177,9 @@ class _Call(BaseModel):
     rules: dict[str, Any] = Field(default_factory=dict)
     optional: bool = False
 
-    def as_true_call(self, where: str) -> TrueCall:
+    def as_true_call(self) -> TrueCall:
         """Raises RigError for a rule that is none."""
-        try:
-            ruled = {name: rules.parse(rule) for name, rule in self.rules.items()}
-        except RigError as error:
-            raise RigError(f"{where}: not a conversation: rules: {error}") from error
+        ruled = {name: rules.parse(rule) for name, rule in self.rules.items()}
         return TrueCall(
             Call(self.request.api_name, self.request.parameters),
             Outcome(self.response, self.exception),
@@ -206,35 +196,12 @@ class _Turn(BaseModel):
     order: Literal["any", "given"] = "any"
     must_not_call: list[str] = Field(default_factory=list)
 
-    def as_turn(self, where: str) -> Turn:
-        calls = tuple(call.as_true_call(where) for call in self.apis)
-        return Turn(self.role, self.text, calls, self.order == "given", frozenset(self.must_not_call))
-
-
-class _User(BaseModel):
-    username: str
-    email: str | None = None
-    phone: str | None = None
-    name: str | None = None
-    password: str | None = None
-    session_token: str | None = None
-    verification_code: str | None = None
-
-
-class _Metadata(BaseModel):
-    location: str | None = None
-    timestamp: str
-    username: str | None = None
-    notes: str = ""
-
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     name: str
     conversation_id: str
-    user: _User
-    metadata: _Metadata
+    user: User
+    metadata: Metadata
     conversation: list[_Turn] = Field(min_length=1)
     suites_used: list[str] = Field(default_factory=list)
     apis_used: list[str] = Field(default_factory=list)
@@ -249,7 +216,10 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "top level"
-        raise RigError(f"{where}: not a conversation: {place}: {first['msg']}") from error
+        text = first["msg"]
+        if first["type"] == "dataclass_type":  # said as of the file's other objects
+            text = f"Input should be a valid dictionary or instance of _{first['ctx']['class_name']}"
+        raise RigError(f"{where}: not a conversation: {place}: {text}") from error
     except ValueError as error:
         raise RigError(f"{where}: not a conversation: metadata.timestamp: {error}") from error
     if not file.name:
@@ -258,16 +228,24 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         raise RigError(
             f"{where}: not a conversation: the assistant never speaks, so nothing can be predicted"
         )
+    turns = []
+    for turn in file.conversation:
+        try:
+            calls = tuple(call.as_true_call() for call in turn.apis)
+        except RigError as error:
+            raise RigError(f"{where}: not a conversation: rules: {error}") from error
+        never = frozenset(turn.must_not_call)
+        turns.append(Turn(turn.role, turn.text, calls, turn.order == "given", never))
     return Conversation(
-        name=file.name,
-        id=file.conversation_id,
-        user=User(**file.user.model_dump()),
-        metadata=Metadata(**file.metadata.model_dump()),
-        turns=tuple(turn.as_turn(where) for turn in file.conversation),
-        plugins=tuple(file.suites_used),
-        tools=tuple(file.apis_used),
-        scenario=file.scenario,
-        source=source,
+        file.name,
+        file.conversation_id,
+        file.user,
+        file.metadata,
+        tuple(turns),
+        tuple(file.suites_used),
+        tuple(file.apis_used),
+        file.scenario,
+        source,
     )
 
 
@@ -302,20 +280,22 @@ def files_of(directory: Path) -> list[Path]:
         directory /= OWN
         if not directory.is_dir():
             raise RigError(f"{directory}: no such directory; a folder with tools has its conversations there")
-    paths = sorted(path for path in directory.iterdir() if path.suffix in ENDINGS and path.is_file())
+    paths = _in_folder(directory)
     if not paths:
-        raise RigError(
-            f"{directory}: holds no conversation ({', '.join(f'*{ending}' for ending in ENDINGS)})"
-        )
+        endings = ", ".join(f"*{ending}" for ending in ENDINGS)
+        raise RigError(f"{directory}: holds no conversation ({endings})")
     return paths
+
+
+def _in_folder(place: Path) -> list[Path]:
+    return sorted(path for path in place.iterdir() if path.suffix in ENDINGS and path.is_file())
 
 
 def holds_conversations(place: Path) -> bool:
     """Whether a folder holds conversations, told from a glance at its first files."""
     if holds_toolbox(place):
         return True
-    files = sorted(path for path in place.iterdir() if path.suffix in ENDINGS and path.is_file())
-    return any(_is_written(path) or '"conversation"' in beginning(path) for path in files[:_LOOKED_AT])
+    return any(_is_written(path) or '"conversation"' in beginning(path) for path in _in_folder(place)[:3])
 
 
 def _is_written(path: Path) -> bool:

@@ -8,7 +8,7 @@ replies.
 from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn, Step
@@ -72,13 +72,6 @@ class MatchedEpisode(Episode):
         return verdict, tuple(Rejudged(*self._places[number], verdict=now) for number, now in moved)
 
 
-class _Start(NamedTuple):
-    """What an assistant turn starts from: the world, and how many messages there are by then."""
-
-    world: Snapshot
-    messages: int
-
-
 class Dialogue(MatchedEpisode):
     """One conversation for one model. A turn begins in the true world, with the true history."""
 
@@ -88,7 +81,8 @@ class Dialogue(MatchedEpisode):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._history: list[Message] = []
-        self._starts: dict[int, _Start] = {}
+        self._starts: dict[int, tuple[Snapshot, int]] = {}
+        """The world that an assistant turn starts from, and how many messages there are by then."""
         began = perf_counter()
         self._truths = list(self._rehearse())
         self._rehearsal_s = perf_counter() - began
@@ -103,7 +97,7 @@ class Dialogue(MatchedEpisode):
             if turn.role == "user":
                 self._history.append(UserMessage(turn.text))
                 continue
-            self._starts[index] = _Start(world, len(self._history))
+            self._starts[index] = world, len(self._history)
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 yield CallPlace(index, number), decisive(recorded, replayed, self.setup.matcher)
                 as_recorded = self.settings.history == "recorded" and recorded.recorded
@@ -124,12 +118,12 @@ class Dialogue(MatchedEpisode):
         """The assistant calls, until a reply, an error or the cap on calls."""
         self.tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         clock = perf_counter()
-        self.simulator.restore(self._starts[self.turn].world)
+        self.simulator.restore(self._starts[self.turn][0])
         self.tools_s += perf_counter() - clock
         yield from super().speak()
 
     def messages(self, role: str) -> Iterator[Message]:
-        yield from self._history[: self._starts[self.turn].messages]
+        yield from self._history[: self._starts[self.turn][1]]
         for step in self.steps:
             if step.executed is not None:
                 yield call_message(step.executed, step.prediction)

@@ -26,7 +26,7 @@ from rig.methods.tooltalk.setup import ToolTalkSetup, ready
 from rig.metrics import Declaration
 from rig.models import Request
 from rig.paths import CONVERSATIONS
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import holds_code, holds_toolbox
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK

@@ -17,7 +17,7 @@ from rig.methods.tooltalk.scoring.judgement import Truths, judge
 from rig.metrics import Score
 from rig.scoring import Grader, Named, read_answers
 from rig.scoring import load as load_similarity
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import Snapshot, World
@@ -32,8 +32,8 @@ def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
     forbidden = {name for turn in task.turns for name in turn.forbidden}
     for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
         if name not in toolbox.tools:
-            folder = f"its folder has tools: --toolbox {task.folder}" if task.folder else ""
-            hint = folder or "tools of your own: --toolbox DIR"
+            folder = f"its folder has tools: --toolbox {task.folder}"
+            hint = folder if task.folder else "tools of your own: --toolbox DIR"
             raise RigError(f"no tool is named {name} in {toolbox.name} ({hint})")
     for call in () if toolbox is TOOLTALK else task.ground_truth:
         tool = toolbox.tools[call.name]

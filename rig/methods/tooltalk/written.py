@@ -7,6 +7,7 @@ shows how to write one.
 
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from rig.calls import JsonObject
 from rig.documents import Part, read
 from rig.errors import RigError
 from rig.toolbox import rules
-from rig.toolbox.rules import Rule
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place that does not say it."""
@@ -32,20 +32,18 @@ _OF_CALL = ("returns", "raises", "optional")
 
 def read_written(file: Path) -> list[JsonObject]:
     """The conversations of a file, in ToolTalk's shape. Raises RigError, with the place of what is wrong."""
-    found = list(conversation_parts(file))
-    sources = []
-    for number, part in enumerate(found, 1):
-        sources.append(_conversation(part, file.stem if len(found) == 1 else f"{file.stem}-{number}"))
-    return sources
+    parts = list(conversation_parts(file))
+    if len(parts) == 1:
+        return [_conversation(parts[0], file.stem)]
+    return [_conversation(part, f"{file.stem}-{number}") for number, part in enumerate(parts, 1)]
 
 
 def conversation_parts(file: Path) -> Iterator[Part]:
     """Where the conversations of a file are: a conversation, a list of them, or the turns of one alone."""
     for document in read(file):
-        if isinstance(document.value, list) and not _is_turns(document.value):
-            yield from document.items()
-        else:
-            yield document
+        values = document.value if isinstance(document.value, list) else [{}]
+        are_turns = bool(values) and all(isinstance(value, dict) and "turns" not in value for value in values)
+        yield from (document,) if are_turns else document.items()
 
 
 def turn_parts(conversation: Part) -> Iterator[Part]:
@@ -69,10 +67,6 @@ def has_outcome(call: Part) -> bool:
     return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
 
 
-def _is_turns(values: Sequence[object]) -> bool:
-    return bool(values) and all(isinstance(value, dict) and "turns" not in value for value in values)
-
-
 def _conversation(part: Part, name: str) -> JsonObject:
     fields = {} if isinstance(part.value, list) else part.known_fields(_CONVERSATION)
     name = fields["name"].text() if "name" in fields else name
@@ -83,6 +77,8 @@ def _conversation(part: Part, name: str) -> JsonObject:
     due = (call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))
     used = dict.fromkeys([*due, *(name for turn in turns for name in turn.get("must_not_call", ()))])
     user = fields["user"].text() if "user" in fields else None
+    metadata: JsonObject = {part: fields[part].text() for part in ("location", "notes") if part in fields}
+    metadata["timestamp"] = _instant(fields["now"]) if "now" in fields else NOW
     signed_in = {"session_token": SIGNED_IN} if user is not None else {}
     return {
         "name": name,
@@ -91,14 +87,9 @@ def _conversation(part: Part, name: str) -> JsonObject:
         "apis_used": list(used),
         "scenario": fields["scenario"].text() if "scenario" in fields else "",
         "user": {"username": user or "", **signed_in},
-        "metadata": {**_metadata(fields), **({"username": user, **signed_in} if user is not None else {})},
+        "metadata": {**metadata, **({"username": user, **signed_in} if user is not None else {})},
         "conversation": [{"index": index, **turn} for index, turn in enumerate(turns)],
     }
-
-
-def _metadata(fields: dict[str, Part]) -> JsonObject:
-    told: JsonObject = {name: fields[name].text() for name in ("location", "notes") if name in fields}
-    return {**told, "timestamp": _instant(fields["now"]) if "now" in fields else NOW}
 
 
 def _instant(part: Part) -> str:
@@ -134,26 +125,30 @@ def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
 
 def _call(part: Part) -> JsonObject:
     name, arguments, fields = _parts_of_call(part)
-    ruled = {argument: _rule(key) for argument, key in arguments.items()}
-    parameters = {}
-    for argument, each in arguments.items():
-        rule = ruled[argument]
+    ruled = {}
+    for argument, value in arguments.items():
         try:
-            parameters[argument] = each.value if rule is None else rule.example
-        except LookupError:
-            continue  # any value will do, also none
-    known = {argument: rule.as_json() for argument, rule in ruled.items() if rule is not None}
-    found: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
-    found |= {"rules": known} if known else {}
+            ruled[argument] = rules.parse(value.value) or rules.nested(value.value)
+        except RigError as error:
+            raise value.fault(str(error)) from error
+    parameters = {}
+    for argument, value in arguments.items():
+        rule = ruled[argument]
+        # Where any value will do, none will, too.
+        with suppress(LookupError):
+            parameters[argument] = value.value if rule is None else rule.example
+    written = {argument: rule.as_json() for argument, rule in ruled.items() if rule is not None}
+    call: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
+    call |= {"rules": written} if written else {}
     if "optional" in fields and fields["optional"].flag():
-        found["optional"] = True
+        call["optional"] = True
     if "returns" in fields and "raises" in fields:
         raise fields["raises"].fault("a call returns something or raises, not both")
     if "returns" in fields:
-        found |= {"response": fields["returns"].value, "exception": None}
+        call |= {"response": fields["returns"].value, "exception": None}
     if "raises" in fields:
-        found |= {"response": None, "exception": fields["raises"].text()}
-    return found
+        call |= {"response": None, "exception": fields["raises"].text()}
+    return call
 
 
 def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
@@ -162,20 +157,13 @@ def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
         return part.text(), {}, {}
     fields = part.fields()
     if "tool" in fields and isinstance(fields["tool"].value, str):
-        known = part.known_fields(("tool", "arguments", *_OF_CALL))
-        name, given = fields["tool"].text(), known.get("arguments")
+        every = part.known_fields(("tool", "arguments", *_OF_CALL))
+        name, inside = fields["tool"].text(), every.get("arguments")
     else:
         names = [name for name in fields if name not in _OF_CALL]
         if len(names) != 1:
             there_are = f"{', '.join(names)}" if names else "none"
             raise part.fault(f"a call names one tool, here are: {there_are} (beside {', '.join(_OF_CALL)})")
-        name, given = names[0], fields[names[0]]
-    arguments = {} if given is None or given.value is None else given.fields()
+        name, inside = names[0], fields[names[0]]
+    arguments = {} if inside is None or inside.value is None else inside.fields()
     return name, arguments, {extra: fields[extra] for extra in _OF_CALL if extra in fields}
-
-
-def _rule(part: Part) -> Rule | None:
-    try:
-        return rules.parse(part.value) or rules.nested(part.value)
-    except RigError as error:
-        raise part.fault(str(error)) from error

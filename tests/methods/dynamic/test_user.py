@@ -63,7 +63,7 @@ def test_the_script_has_who_they_are_and_what_they_say_in_order() -> None:
     text = script(conversation)
     assert f"Username: {conversation.user.username}" in text
     said = [line.text for line in lines(conversation)]
-    assert len(said) == len(conversation.assistant_turns)
+    assert len(said) == len(conversation.known_turns)
     places = [text.index(each) for each in said]
     assert places == sorted(places)
 

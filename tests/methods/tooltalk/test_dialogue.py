@@ -64,7 +64,7 @@ class Played:
         return self.dialogue.score().counts
 
     def all(self, answer: Answer) -> "Played":
-        for turn in self.conversation.assistant_turns:
+        for turn in self.conversation.known_turns:
             self.turn(turn, answer)
         return self
 
@@ -243,7 +243,7 @@ def _rebuilt(conversation: Conversation, before: int) -> Simulator:
 def test_every_turn_starts_as_if_the_world_were_rebuilt_and_replayed(conversation, random) -> None:
     acting = small_talks.simulator()
     played = Played(conversation, acting, max_calls=4)
-    for turn in conversation.assistant_turns:
+    for turn in conversation.known_turns:
         steps = played.dialogue.play()
         request = next(steps).request
         assert _dump(acting) == _dump(_rebuilt(conversation, turn))
@@ -352,11 +352,11 @@ def test_fingerprint_changes_with_everything_a_model_is_told() -> None:
 
 def test_resumed_turns_leave_matching_as_if_they_had_been_played() -> None:
     whole = Played(ALARMS).all(small_talks.erratic)
-    for split in range(len(ALARMS.assistant_turns) + 1):
+    for split in range(len(ALARMS.known_turns) + 1):
         resumed = Played(ALARMS)
-        for turn in ALARMS.assistant_turns[:split]:
+        for turn in ALARMS.known_turns[:split]:
             resumed.dialogue.resume(whole.turns[turn])
-        for turn in ALARMS.assistant_turns[split:]:
+        for turn in ALARMS.known_turns[split:]:
             resumed.turn(turn, small_talks.erratic)
         assert resumed.dialogue.score() == whole.dialogue.score()
 

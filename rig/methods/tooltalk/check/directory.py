@@ -7,10 +7,8 @@ from pathlib import Path
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.tooltalk.check.calls import check_calls
-from rig.methods.tooltalk.check.faults import Fault, numbered
+from rig.methods.tooltalk.check.faults import Fault, FileCheck
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
-from rig.methods.tooltalk.check.structure import check_structure
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
@@ -86,31 +84,31 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
             faults.append(Fault(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
             continue
         simulator.restore(base)
-        faults += numbered(check_structure(path, conversation, world, toolbox), conversation)
-        faults += numbered(check_calls(path.name, conversation, toolbox), conversation)
+        file = FileCheck(path, conversation, world, toolbox)
+        faults += file.faults()
         if any(call.name not in toolbox.tools for call in conversation.ground_truth):
             continue
         try:
             calls = tuple(replayed_calls(conversation, simulator))
         except RigError as error:
-            faults.append(Fault(path.name, "replay", str(error)))
+            faults.append(file.fault("replay", str(error)))
             continue
         replayed.append((conversation, calls))
-        faults += numbered(_replay_faults(path.name, calls, toolbox), conversation)
+        faults += _replay_faults(file, calls, toolbox)
     simulator.restore(base)
     faults += _repeated([conversation for conversation, _ in replayed])
     return Report(directory, len(paths), tuple(replayed), tuple(faults))
 
 
-def _replay_faults(file: str, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
+def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
     for call in calls:
         if call.difference is not None:
-            yield Fault(file, "replay", f"{call.difference}: {call.explanation}", call.turn, call.call)
+            yield file.fault("replay", f"{call.difference}: {call.explanation}", call.turn, call.call)
         for name in sorted(toolbox.injected):
             recorded, injected = call.recorded.arguments.get(name), call.executed.arguments.get(name)
             if recorded != injected:
                 text = f"the recorded {name} is {recorded!r}, the simulator injects {injected!r}"
-                yield Fault(file, "token", text, call.turn, call.call)
+                yield file.fault("token", text, call.turn, call.call)
 
 
 def _repeated(conversations: Sequence[Conversation]) -> Iterator[Fault]:

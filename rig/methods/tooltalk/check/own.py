@@ -2,34 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from rig.calls import ExecutedCall
 from rig.errors import RigError
 from rig.methods.checking import Checked
+from rig.methods.tooltalk.check.replay import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.replay import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.arguments import is_refusal, refused
 from rig.toolbox.own.functions import Function
-from rig.toolbox.rules import TrueCall
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
-
-
-class MadeCall(NamedTuple):
-    """A true call, where it is written, and its outcome now."""
-
-    place: str
-    truth: TrueCall
-    executed: ExecutedCall
-
-    def fits(self, toolbox: Toolbox) -> bool:
-        """Whether there is such a tool, and its schema takes the arguments."""
-        tool = toolbox.tools.get(self.truth.name)
-        return tool is not None and refused(tool, self.truth.arguments) is None
 
 
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
@@ -40,7 +24,7 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
     for path in files_of(place):
         try:
             conversations = load_file(path)
-            places = call_places(path, conversations)
+            places = _places(path, conversations)
         except RigError as error:
             faults.append(str(error))
             continue
@@ -54,7 +38,7 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
     return Checked(place, len(seen), tuple(faults))
 
 
-def call_places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
+def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
     """Where each true call of each conversation of a file is written."""
     if is_in_tooltalks_shape(path):
         return [
@@ -68,14 +52,6 @@ def call_places(path: Path, conversations: list[Conversation]) -> list[list[str]
         [call.place for turn in turn_parts(part) for call in call_parts(turn)]
         for part in conversation_parts(path)
     ]
-
-
-def made_calls(conversation: Conversation, places: list[str], simulator: Simulator) -> Iterator[MadeCall]:
-    """Every true call, made in turn."""
-    left = iter(places)
-    for true in replay(conversation, simulator):
-        for truth, executed in zip(true.turn.calls, true.calls, strict=True):
-            yield MadeCall(next(left), truth, executed)
 
 
 def _faults(path: Path, conversation: Conversation, places: list[str], simulator: Simulator) -> Iterator[str]:
@@ -95,25 +71,22 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
-    for made_call in made_calls(conversation, places, simulator):
-        yield from _differences(made_call)
-
-
-def _differences(made: MadeCall) -> Iterator[str]:
-    truth, executed = made.truth, made.executed
-    if executed.exception != truth.exception and executed.exception is not None:
-        yield f"{made.place}: fails: {executed.exception} (write `raises` where it shall)"
-    elif truth.exception is not None and executed.exception is None:
-        yield f"{made.place}: should fail with {truth.exception!r}, and does not"
-    elif truth.recorded and truth.response != executed.response:
-        said = f"returns {reasons.show(executed.response)}, written is {reasons.show(truth.response)}"
-        yield f"{made.place}: {said} (take `returns` out and record it again)"
+    for place, call in zip(places, replayed_calls(conversation, simulator), strict=True):
+        recorded, executed = call.recorded, call.executed
+        if executed.exception != recorded.exception and executed.exception is not None:
+            yield f"{place}: fails: {executed.exception} (write `raises` where it shall)"
+        elif recorded.exception is not None and executed.exception is None:
+            yield f"{place}: should fail with {recorded.exception!r}, and does not"
+        elif recorded.recorded and recorded.response != executed.response:
+            returned, written = reasons.show(executed.response), reasons.show(recorded.response)
+            text = f"returns {returned}, written is {written}"
+            yield f"{place}: {text} (take `returns` out and record it again)"
 
 
 def _of_code(toolbox: Toolbox) -> Iterator[str]:
     """What went wrong in the code of tools, and what it printed, by its place."""
     for tool in toolbox.tools.values():
         if isinstance(tool.function, Function):
-            yield from (f"{place}: {said}" for place, said in tool.function.faults.items())
-            for place, said in tool.function.printed.items():
-                yield f"{place}: {tool.name} printed {said!r}, which nobody sees; return it"
+            yield from (f"{place}: {fault}" for place, fault in tool.function.faults.items())
+            for place, text in tool.function.printed.items():
+                yield f"{place}: {tool.name} printed {text!r}, which nobody sees; return it"

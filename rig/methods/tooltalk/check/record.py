@@ -7,8 +7,8 @@ from pathlib import Path
 from rig.calls import SESSION_TOKEN, JsonObject, without_token
 from rig.errors import RigError
 from rig.files import read_text, write
-from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
-from rig.methods.tooltalk.check.structure import PARTS
+from rig.methods.tooltalk.check.faults import PARTS
+from rig.methods.tooltalk.check.replay import replayed_calls
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.written import SIGNED_IN
 from rig.toolbox.simulator import Simulator
@@ -48,7 +48,12 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
 def _complete(source: JsonObject, name: str, world: World, simulator: Simulator) -> JsonObject:
     source["name"] = name
     source.setdefault("conversation_id", str(uuid.uuid4()))
-    _fill_login(source["user"], source["metadata"], world)
+    user, metadata = source["user"], source["metadata"]
+    account = world.accounts.find(user["username"])
+    if account is not None:
+        user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
+    if "username" in metadata:
+        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = SIGNED_IN
     source["conversation"] = [
         {"index": position, **{part: turn[part] for part in turn if part != "index"}}
         for position, turn in enumerate(source["conversation"])
@@ -60,24 +65,12 @@ def _complete(source: JsonObject, name: str, world: World, simulator: Simulator)
     if unknown:
         raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
     source["apis_used"] = list(used)
-    source["suites_used"] = list(dict.fromkeys(tools[each].plugin for each in used))
-    for each in calls:
-        source["conversation"][each.turn]["apis"][each.call] = _recorded(each)
+    source["suites_used"] = list(dict.fromkeys(tools[tool].plugin for tool in used))
+    for call in calls:
+        recorded = call.executed.as_json()
+        arguments = recorded["request"]["parameters"]
+        if SESSION_TOKEN in arguments:
+            token = {SESSION_TOKEN: arguments[SESSION_TOKEN]}
+            recorded["request"]["parameters"] = {**token, **without_token(arguments)}
+        source["conversation"][call.turn]["apis"][call.call] = recorded
     return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}
-
-
-def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:
-    account = world.accounts.find(user["username"])
-    if account is not None:
-        user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
-    if "username" in metadata:
-        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = SIGNED_IN
-
-
-def _recorded(call: Replayed) -> JsonObject:
-    recorded = call.executed.as_json()
-    arguments = recorded["request"]["parameters"]
-    if SESSION_TOKEN in arguments:
-        token = {SESSION_TOKEN: arguments[SESSION_TOKEN]}
-        recorded["request"]["parameters"] = {**token, **without_token(arguments)}
-    return recorded

@@ -7,12 +7,11 @@ from enum import StrEnum
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.replay import replay
+from rig.toolbox.rules import TrueCall
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.spec import Match, Response
 
-_SHOWN = 80
-
-_NO_FIELD = "no such field"
+_LONGEST = 80
 
 
 class Difference(StrEnum):
@@ -38,7 +37,7 @@ class Replayed:
 
     turn: int
     call: int
-    recorded: ExecutedCall
+    recorded: TrueCall
     executed: ExecutedCall
     match: Match
 
@@ -72,7 +71,8 @@ class Replayed:
             return _against(", ".join(recorded), ", ".join(returned))
         key = next(key for key in recorded if recorded[key] != returned[key])
         was, now = recorded[key], returned[key]
-        fields = ((name, was.get(name, _NO_FIELD), now.get(name, _NO_FIELD)) for name in {**was, **now})
+        none = "no such field"
+        fields = ((name, was.get(name, none), now.get(name, none)) for name in {**was, **now})
         field, before, after = next(field for field in fields if field[1] != field[2])
         return f"{field} of {key}: {_against(before, after)}"
 
@@ -97,9 +97,6 @@ def replayed_calls(conversation: Conversation, simulator: Simulator) -> Iterator
 
 
 def _against(recorded: Json, returned: Json) -> str:
-    return f"recorded {_shown(recorded)}, the simulator gives {_shown(returned)}"
-
-
-def _shown(value: Json) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    texts = (value if isinstance(value, str) else repr(value) for value in (recorded, returned))
+    before, now = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in texts)
+    return f"recorded {before}, the simulator gives {now}"

@@ -40,22 +40,18 @@ def error_types(
     bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
     if not missed and not bad_actions:
         return {}
-    types = {
-        turn: _in_turn(calls[turn], Counter(missed[turn])) if turn in due else _unasked(calls[turn])
-        for turn in sorted({*calls, *due})
-    }
+    types: dict[int, Counter[ErrorType]] = {}
+    for turn in sorted({*calls, *due}):
+        if turn not in due:
+            premature = sum(verdict.bad_action for _, verdict in calls[turn])
+            types[turn] = +Counter({ErrorType.PREMATURE_CALL: premature})
+            continue
+        wrong = Counter(executed.name for executed, verdict in calls[turn] if not verdict.match)
+        lacking = Counter(missed[turn])
+        if wrong or lacking:
+            # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
+            is_planned = wrong.keys() == lacking.keys() and wrong <= lacking
+            types[turn] = Counter(
+                [ErrorType.INCORRECT_INVOCATION if is_planned else ErrorType.FAULTY_PLANNING]
+            )
     return {turn: errors for turn, errors in types.items() if errors}
-
-
-def _unasked(calls: Iterable[tuple[ExecutedCall, Verdict]]) -> Counter[ErrorType]:
-    return +Counter({ErrorType.PREMATURE_CALL: sum(verdict.bad_action for _, verdict in calls)})
-
-
-def _in_turn(calls: Iterable[tuple[ExecutedCall, Verdict]], missed: Counter[str]) -> Counter[ErrorType]:
-    wrong = Counter(executed.name for executed, verdict in calls if not verdict.match)
-    if not wrong and not missed:
-        return Counter()
-    # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
-    if wrong.keys() == missed.keys() and wrong <= missed:
-        return Counter({ErrorType.INCORRECT_INVOCATION: 1})
-    return Counter({ErrorType.FAULTY_PLANNING: 1})

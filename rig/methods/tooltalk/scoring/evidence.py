@@ -86,9 +86,11 @@ class Seen:
             case "datetime":
                 return not tool.action or self._speaks_for_instant(value, part is not None)
             case "month":
-                return self._speaks_for_month(value)
+                name = value.strip().casefold()
+                days = {f"{day:%B}".casefold() for day in self._dates}
+                return name in days or name[:3] in self._spoken or "month" in self._spoken
             case "phone":
-                return _digits(value) in _digits(self._text)
+                return "".join(_NUMBER.findall(value)) in "".join(_NUMBER.findall(self._text))
             case _ if match is Equality.PLACE:
                 return self._speaks_for_place(value)
             case _:
@@ -125,11 +127,6 @@ class Seen:
         is_free = any_time or times.minute_of(read) in times.WHOLE_DAY
         return is_free or self._speaks_for_time(value, times.INSTANT)
 
-    def _speaks_for_month(self, value: str) -> bool:
-        name = value.strip().casefold()
-        seen = {f"{day:%B}".casefold() for day in self._dates}
-        return name in seen or name[:3] in self._spoken or "month" in self._spoken
-
     def _speaks_for_place(self, value: str) -> bool:
         words = re.findall(r"\w+", value.casefold())
         initials = "".join(word[0] for word in words)
@@ -158,7 +155,3 @@ def _read(text: str, pattern: str) -> datetime | None:
         return times.read(text, pattern)
     except ValueError:
         return None
-
-
-def _digits(text: str) -> str:
-    return "".join(_NUMBER.findall(text))

@@ -1,6 +1,6 @@
 """A grader's scores for a conversation, once all of it has been played."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rig.calls import ExecutedCall
 from rig.episodes import PlayedTurn
@@ -39,39 +39,31 @@ def conclude(
     verdicts = matching.verdicts()
     left = iter(verdicts)
     judged = {turn.turn: [(executed, next(left)) for executed in turn.executed] for turn in turns}
+    replies = (turn.steps[-1].prediction.reply if turn.steps else None for turn in turns)
     acted = {
-        turn.turn: Acted(
-            tuple(judged[turn.turn]), turn.steps[-1].prediction.reply if turn.steps else None, turn.error
-        )
-        for turn in turns
+        turn.turn: Acted(tuple(judged[turn.turn]), reply, turn.error)
+        for turn, reply in zip(turns, replies, strict=True)
     }
     calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
     due = [truth for truth in truths if not is_optional(truth[1])]
     types = error_types(calls, due)
     counts = _counts(conversation, matching, grader)
-    doubts = tuple(_doubts(turns, matching))
+    places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
+    doubts = []
+    for number, truth, difference in matching.unclear():
+        turn, step, executed = places[number]
+        texts = (str(difference.expected), str(difference.got))
+        doubts.append(Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or ""))
+    # By how much each count would change if what is unclear were the same.
+    would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     return Score(
         counts,
         tuple(verdicts),
         {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
         find_faults(conversation, acted, due, grader.compare, grader.toolbox),
-        doubts,
-        _changes(counts, conversation, matching, grader) if doubts else {},
+        tuple(doubts),
+        {name: value - counts[name] for name, value in would.items()},
     )
-
-
-def _doubts(turns: Iterable[PlayedTurn], matching: Matching) -> Iterator[Doubt]:
-    places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
-    for number, truth, difference in matching.unclear():
-        turn, step, executed = places[number]
-        texts = (str(difference.expected), str(difference.got))
-        yield Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or "")
-
-
-def _changes(counts: Counts, conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
-    """By how much each count would change if what is unclear were the same."""
-    would = _counts(conversation, matching.if_same(), grader)
-    return {name: value - counts[name] for name, value in would.items()}
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
