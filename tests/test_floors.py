@@ -231,6 +231,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
     "rig.methods.autode": ("data", "players", "."),
     "rig.methods.bfcl": (".", "turns"),
+    "rig.toolbox": (".", "own"),
+    "rig.tooltalk": ("world", "."),
     "rig.papers": (".", "autode bfcl toolbench tooltalk"),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
@@ -242,13 +244,10 @@ A file may import from lower folders and its own. A room's `__init__.py` may imp
 UNSORTED = {
     "rig.bundle",
     "rig.compare",
-    "rig.methods.tooleval",
     "rig.methods.tooltalk",
     "rig.scoring",
     "rig.scoring.texts",
     "rig.store",
-    "rig.toolbox",
-    "rig.tooltalk",
 }
 """Rooms whose folders have no ranks yet."""
 

@@ -11,7 +11,7 @@ from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
 from rig.errors import RigError
 from rig.methods.checking import Report
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 
 
 @verb()

@@ -14,7 +14,7 @@ from rig.cli.verbs import Verbs, argument, option
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
 from rig.toolbox.own.listing import UNSAID, Declaration, Listing, read_listing, write_listing
 from rig.toolbox.rules import Rule

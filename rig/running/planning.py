@@ -22,7 +22,7 @@ from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.reader import new_run_id
 from rig.tasks import Task, in_random_order, select
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import hash_of, holds_toolbox
 
 

@@ -4,7 +4,7 @@ import re
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.errors import ToolError, shown
-from rig.toolbox.schemas import Kind, SchemaFault, kind_of, schema_faults
+from rig.toolbox.schemas import Kind, kind_of, schema_faults
 from rig.toolbox.spec import Tool
 
 _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
@@ -26,7 +26,19 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 def refused(tool: Tool, arguments: Json) -> str | None:
     """Why a tool's schema refuses arguments, in words for the model; None if they fit."""
     faults = [fault for fault in schema_faults(tool.parameters, arguments) if fault.kind in _ORDER]
-    return _refusal(tool, min(faults, key=lambda fault: _ORDER[fault.kind])) if faults else None
+    if not faults:
+        return None
+    kind, name, needs, value, culprit = min(faults, key=lambda fault: _ORDER[fault.kind])
+    if kind == "unknown":
+        takes = ", ".join(tool.parameters["properties"]) or "none"
+        return f"{tool.name} has no argument '{shown(name)}'; it takes {takes}."
+    if kind == "missing":
+        return f"{tool.name} needs the argument {name}."
+    if kind == "choice":
+        return f"{name} must be {needs}, not '{shown(culprit)}'."
+    if culprit is value:
+        return f"{name} must be {needs}, not {kind_of(culprit)}."
+    return f"{name} must be {needs}; it holds {kind_of(culprit)}."
 
 
 def is_refusal(tool: Tool, text: str) -> bool:
@@ -49,20 +61,3 @@ def check_names(tool: Tool, arguments: JsonObject) -> None:
     if missing:
         count = f"{len(missing)} required positional argument{'s' if len(missing) > 1 else ''}"
         raise ToolError(f"{tool.name}.call() missing {count}: {' and '.join(missing)}")
-
-
-def _refusal(tool: Tool, fault: SchemaFault) -> str:
-    name, wanted, culprit = fault.name, fault.wanted, fault.culprit
-    match fault.kind:
-        case "unknown":
-            properties = tool.parameters["properties"]
-            takes = f"it takes {', '.join(properties)}" if properties else "it takes none"
-            return f"{tool.name} has no argument '{shown(name)}'; {takes}."
-        case "missing":
-            return f"{tool.name} needs the argument {name}."
-        case "choice":
-            return f"{name} must be {wanted}, not '{shown(culprit)}'."
-        case _ if culprit is fault.value:
-            return f"{name} must be {wanted}, not {kind_of(culprit)}."
-        case _:
-            return f"{name} must be {wanted}; it holds {kind_of(culprit)}."

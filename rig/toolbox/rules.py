@@ -7,7 +7,7 @@ conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import datetime, time
 
 import regex
 
@@ -93,8 +93,9 @@ def names() -> tuple[str, ...]:
 
 def simple(name: Json) -> Rule:
     """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
-    if name in ("one_of", "regex", NESTED) or not isinstance(name, str) or name not in _AGREES:
-        there_are = ", ".join(each for each in _AGREES if each not in ("one_of", "regex", NESTED))
+    simple_ones = [rule for rule in _AGREES if rule not in ("one_of", "regex", NESTED)]
+    if not isinstance(name, str) or name not in simple_ones:
+        there_are = ", ".join(simple_ones)
         raise RigError(f"{name!r} is not a rule for an argument; choose from: {there_are}")
     return Rule(name)
 
@@ -106,7 +107,7 @@ def parse(value: Json) -> Rule | None:
     (first, of), *rest = value.items()
     name, options = first.removeprefix(MARK), dict(rest)
     if not first.startswith(MARK) or name not in _AGREES:
-        there_are = ", ".join(f"{MARK}{each}" for each in _AGREES if each != NESTED)
+        there_are = ", ".join(f"{MARK}{rule}" for rule in _AGREES if rule != NESTED)
         raise RigError(f"{first!r} is not a rule; choose from: {there_are}")
     allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
     unknown = [option for option in options if option not in allowed]
@@ -189,10 +190,6 @@ def _agrees_inside(expected: Json, got: Json, has_rules: bool = True) -> bool:
     return all(_agrees_inside(value, got.get(name, ABSENT)) for name, value in expected.items())
 
 
-def _nested(rule: Rule, expected: Json, got: Json) -> bool:
-    return _agrees_inside(rule.of, got)
-
-
 def _check(rule: Rule) -> None:
     """Raise RigError for a rule that nothing could agree with, or whose example does not."""
     if rule.name == "one_of" and not (isinstance(rule.of, list) and rule.of):
@@ -226,15 +223,10 @@ def equal(expected: Json, got: Json) -> bool:
     return bool(expected == got)
 
 
-def _exact(rule: Rule, expected: Json, got: Json) -> bool:
-    return equal(expected, got)
-
-
 def _number(rule: Rule, expected: Json, got: Json) -> bool:
     """The same number, written as one or as a text, or one that is near enough."""
-    wanted, found = _as_number(expected), _as_number(got)
-    within = rule.options.get("within", 0)
-    return abs(wanted - found) <= within or math.isclose(wanted, found, rel_tol=1e-9)
+    due, number = _as_number(expected), _as_number(got)
+    return abs(due - number) <= rule.options.get("within", 0) or math.isclose(due, number, rel_tol=1e-9)
 
 
 def _as_number(value: Json) -> float:
@@ -246,14 +238,6 @@ def _as_number(value: Json) -> float:
     return number
 
 
-def _date(rule: Rule, expected: Json, got: Json) -> bool:
-    return _as_date(expected) == _as_date(got)
-
-
-def _as_date(text: Json) -> date:
-    return _as_instant(text).date()
-
-
 def _as_instant(text: Json) -> datetime:
     """A date as ISO 8601 has it, with or without a time, a space in the place of the T. No time is 00:00."""
     return datetime.fromisoformat(text.strip())
@@ -261,32 +245,29 @@ def _as_instant(text: Json) -> datetime:
 
 def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
     """The same instant; where only one has a zone the clock's time is compared. `within` are seconds."""
-    wanted, found = _as_instant(expected), _as_instant(got)
-    if wanted.tzinfo is None or found.tzinfo is None:
-        wanted, found = wanted.replace(tzinfo=None), found.replace(tzinfo=None)
-    return bool(abs((wanted - found).total_seconds()) <= rule.options.get("within", 0))
+    due, read = _as_instant(expected), _as_instant(got)
+    if due.tzinfo is None or read.tzinfo is None:
+        due, read = due.replace(tzinfo=None), read.replace(tzinfo=None)
+    return bool(abs((due - read).total_seconds()) <= rule.options.get("within", 0))
 
 
 def _time(rule: Rule, expected: Json, got: Json) -> bool:
-    wanted, found = (_seconds(_as_time(value)) for value in (expected, got))
-    return bool(abs(wanted - found) <= rule.options.get("within", 0))
+    due, read = (_as_time(value) for value in (expected, got))
+    seconds = (due.hour - read.hour) * 3600 + (due.minute - read.minute) * 60 + due.second - read.second
+    return bool(abs(seconds) <= rule.options.get("within", 0))
 
 
 def _as_time(text: Json) -> time:
     """A time of day: 9:05, 09:05:00, 9:05 pm, or that of an instant."""
-    said = text.strip().lower().replace(".", "")
-    half = said[-2:] if said[-2:] in ("am", "pm") else ""
-    said = said.removesuffix(half).strip()
-    if half and ":" not in said:
-        said += ":00"
-    if len(said) > 8:
-        return _as_instant(said.upper()).time()
-    found = time.fromisoformat(said.zfill(5) if said.count(":") == 1 else said.zfill(8))
-    return found.replace(hour=found.hour % 12 + 12 * (half == "pm")) if half else found
-
-
-def _seconds(of_day: time) -> int:
-    return of_day.hour * 3600 + of_day.minute * 60 + of_day.second
+    text = text.strip().lower().replace(".", "")
+    half = text[-2:] if text[-2:] in ("am", "pm") else ""
+    text = text.removesuffix(half).strip()
+    if half and ":" not in text:
+        text += ":00"
+    if len(text) > 8:
+        return _as_instant(text.upper()).time()
+    clock = time.fromisoformat(text.zfill(5) if text.count(":") == 1 else text.zfill(8))
+    return clock.replace(hour=clock.hour % 12 + 12 * (half == "pm")) if half else clock
 
 
 def _set(rule: Rule, expected: Json, got: Json) -> bool:
@@ -296,10 +277,6 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     return all(any(equal(one, other) for other in got) for one in expected) and all(
         any(equal(one, other) for one in expected) for other in got
     )
-
-
-def _any(rule: Rule, expected: Json, got: Json) -> bool:
-    return True
 
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
@@ -316,15 +293,15 @@ def _regex(rule: Rule, expected: Json, got: Json) -> bool:
 
 
 _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
-    "exact": _exact,
+    "exact": lambda rule, expected, got: equal(expected, got),
     "number": _number,
-    "date": _date,
+    "date": lambda rule, expected, got: _as_instant(expected).date() == _as_instant(got).date(),
     "time": _time,
     "datetime": _datetime,
     "set": _set,
-    "text": _exact,
-    "any": _any,
+    "text": lambda rule, expected, got: equal(expected, got),
+    "any": lambda rule, expected, got: True,
     "one_of": _one_of,
     "regex": _regex,
-    NESTED: _nested,
+    NESTED: lambda rule, expected, got: _agrees_inside(rule.of, got),
 }

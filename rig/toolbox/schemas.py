@@ -34,6 +34,9 @@ class _Type(NamedTuple):
     many: str
 
 
+_LONGEST = 200
+"""Characters of what a validator says."""
+
 _TYPES = {
     "string": _Type(str, "a string", "strings"),
     "integer": _Type(int, "a whole number", "whole numbers"),
@@ -72,15 +75,23 @@ def kind_of(value: Json) -> str:
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
     """The first thing that is wrong with the value of an argument, if anything is."""
     if not _is_flat(schema):
-        yield from _judged(schema, name, value)
+        errors = sorted(
+            validator(schema).iter_errors(value), key=lambda fault: list(map(str, fault.absolute_path))
+        )
+        for error in errors[:1]:
+            where = "".join(f".{step}" for step in error.absolute_path)
+            text = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
+            yield SchemaFault("choice", name, f"as declared ({name}{where}: {text})", value, value)
         return
     form = times.FORMS.get(schema.get("x-format", ""))
+    has_bounds = "minimum" in schema or "maximum" in schema
+    lowest, highest = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     if not _is_a(_TYPES[schema["type"]], value):
         yield SchemaFault("type", name, _words(schema), value, value)
     elif "enum" in schema and not any(equal(value, each) for each in schema["enum"]):
         yield SchemaFault("choice", name, " or ".join(map(str, schema["enum"])), value, value)
-    elif (span := _span(schema, value)) and not span[0] <= value <= span[1]:
-        yield SchemaFault("choice", name, f"from {span[0]} to {span[1]}", value, value)
+    elif has_bounds and isinstance(value, int | float) and not lowest <= value <= highest:
+        yield SchemaFault("choice", name, f"from {lowest} to {highest}", value, value)
     elif form is not None and isinstance(value, str) and not _is_read(value, form.pattern):
         yield SchemaFault("form", name, form.words, value, value)
     elif "items" in schema and isinstance(value, list):
@@ -88,13 +99,6 @@ def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[Schema
         for found in islice(elements, 1):
             wanted = _words(schema) if found.kind == "type" else found.wanted
             yield found._replace(wanted=wanted, value=value)
-
-
-def _span(schema: JsonObject, value: Json) -> tuple[float, float] | None:
-    """The bounds of a number; for other values they say nothing."""
-    if isinstance(value, int | float) and ("minimum" in schema or "maximum" in schema):
-        return schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-    return None
 
 
 def _words(schema: JsonObject) -> str:
@@ -127,15 +131,6 @@ def _is_flat(schema: JsonObject) -> bool:
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 
 
-def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
-    """The first thing that is wrong with a value by any other schema."""
-    errors = validator(schema).iter_errors(value)
-    for error in islice(sorted(errors, key=lambda error: list(map(str, error.absolute_path))), 1):
-        where = "".join(f".{step}" for step in error.absolute_path)
-        said = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
-        yield SchemaFault("choice", name, f"as declared ({name}{where}: {said})", value, value)
-
-
 def validator(schema: JsonObject, *, whole_patterns: bool = False) -> Any:
     """A validator of JSON Schema (`jsonschema`'s) whose patterns come to an end.
 
@@ -164,6 +159,3 @@ def _validator_class(whole_patterns: bool) -> Any:
             yield ValidationError(f"{value!r} does not match {wanted!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
-
-
-_LONGEST = 200

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.models import ToolDoc
 from rig.toolbox.rules import Rule
@@ -97,8 +96,17 @@ class Toolbox:
         unknown = [name for name in names or () if name not in self.tools]
         if unknown:
             raise RigError(f"no tool is named {', '.join(unknown)}")
-        wanted = (tool for tool in self.tools.values() if names is None or tool.name in names)
-        return tuple(_doc(tool, descriptions) for tool in wanted)
+        tools = [tool for tool in self.tools.values() if names is None or tool.name in names]
+        if descriptions:
+            return tuple(
+                ToolDoc(tool.name, tool.description, tool.parameters, tool.returns) for tool in tools
+            )
+        docs = []
+        for tool in tools:
+            properties = tool.parameters["properties"].items()
+            bare = {name: {**schema, "description": ""} for name, schema in properties}
+            docs.append(ToolDoc(tool.name, "", {**tool.parameters, "properties": bare}))
+        return tuple(docs)
 
     @cached_property
     def sha256(self) -> str:
@@ -114,13 +122,3 @@ class Toolbox:
         docs = [asdict(doc) for doc in self.docs()]
         told = json.dumps([self.name, docs, self.new_world.__qualname__, code])
         return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _doc(tool: Tool, descriptions: bool) -> ToolDoc:
-    if descriptions:
-        return ToolDoc(tool.name, tool.description, tool.parameters, tool.returns)
-    properties = {
-        name: {**schema, "description": ""} for name, schema in tool.parameters["properties"].items()
-    }
-    parameters: JsonObject = {**tool.parameters, "properties": properties}
-    return ToolDoc(tool.name, "", parameters)

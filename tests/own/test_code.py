@@ -14,7 +14,7 @@ from native_templates import OWN
 from rig.calls import Call
 from rig.errors import RigError
 from rig.toolbox import Simulator
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 
 Make = Any
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rig.methods.tooltalk.prompt import Settings
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
 

@@ -11,7 +11,7 @@ from rig.methods.episode import Asking, Episode
 from rig.methods.tooleval.prompt import Settings, messages, which_is_better
 from rig.methods.tooleval.queries import Query
 from rig.methods.tooleval.search import Asked, Expand, Found
-from rig.methods.tooleval.steps import BAD_FINISH, State, answer, finished, searching
+from rig.methods.tooleval.steps import State, answer, finished, searching
 from rig.metrics import Score
 from rig.models import Message, Prediction, Request
 from rig.solutions.solution import FINISH
@@ -73,7 +73,8 @@ class Search(Episode):
             return None
         self._simulator.restore(self._asked.node.state.world)
         if call.name == FINISH:
-            fault = None if finished(call) in ("answer", "give_up") else BAD_FINISH
+            is_whole = finished(call) in ("answer", "give_up")
+            fault = None if is_whole else "Finish needs return_type, and with give_answer the final_answer."
             return ExecutedCall(call, Outcome("", fault))
         return self._simulator.execute(call)
 

@@ -6,6 +6,7 @@ answer names every fact.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, Outcome, without_token
@@ -54,7 +55,6 @@ class Judgement:
 
     def __init__(self, simulator: Callable[[], Simulator]) -> None:
         self._open = simulator
-        self._simulator: Simulator | None = None
         self._wanted: dict[str, Counter[Change]] = {}
 
     def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
@@ -70,8 +70,7 @@ class Judgement:
         named, open_ = verdicts.count(True), verdicts.count(None)
         is_right = changes == wanted
         executed = [step.executed for step in steps if step.executed is not None]
-        calls = [each for each in executed if each.name != FINISH]
-        known = set(self.simulator.toolbox.tools)
+        calls = [call for call in executed if call.name != FINISH]
         counts: Counts = {
             "passes": int(is_answered and is_right and named == len(query.named)),
             "answered": int(is_answered),
@@ -83,39 +82,28 @@ class Judgement:
             "facts": len(query.named),
             "facts_named": named,
             "calls": len(calls),
-            "calls_failed": sum(each.exception is not None for each in calls),
-            "invented": int(any(each.name not in known for each in calls)),
+            "calls_failed": sum(call.exception is not None for call in calls),
+            "invented": int(any(call.name not in self.simulator.toolbox.tools for call in calls)),
             "queries": found.queries,
             "nodes": found.size,
             "longest": found.longest,
             "out_of_budget": int(found.last > 10_000),
         }
-        return Score(
-            counts, doubts=self._doubts(query, words, verdicts), unclear=self._at_best(counts, open_)
-        )
-
-    @staticmethod
-    def _doubts(query: Query, words: str, verdicts: Sequence[bool | None]) -> tuple[Doubt, ...]:
-        """The facts of which nobody can tell whether the answer names them."""
-        return tuple(
+        # The facts of which nobody can tell whether the answer names them, and what would be if it did.
+        doubts = tuple(
             Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
             for number, (ways, verdict) in enumerate(zip(query.named, verdicts, strict=True))
             if verdict is None
         )
+        could_pass = is_answered and is_right and named + open_ == len(query.named)
+        return Score(
+            counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
+        )
 
-    @staticmethod
-    def _at_best(counts: Counts, unclear: int) -> Counts:
-        """By how much the counts would change if every fact that is unclear were named."""
-        whole = counts["facts_named"] + unclear == counts["facts"]
-        passes = bool(counts["answered"] and counts["world_right"] and whole) - counts["passes"]
-        return {"facts_named": unclear, "passes": passes}
-
-    @property
+    @cached_property
     def simulator(self) -> Simulator:
         """The world in which is judged."""
-        if self._simulator is None:
-            self._simulator = self._open()
-        return self._simulator
+        return self._open()
 
     def wanted(self, query: Query) -> Counter[Change]:
         """How the world shall be different in the end."""
@@ -135,19 +123,19 @@ class Judgement:
         simulator.start(*query.start)
         before = simulator.snapshot()
         sent: Counter[Change] = Counter()
-        for each in calls:
-            if not simulator.toolbox.is_action(each.name):
+        for call in calls:
+            if not simulator.toolbox.is_action(call.name):
                 continue
             last = simulator.snapshot()
-            done = simulator.execute(Call(each.name, without_token(each.arguments)))
+            done = simulator.execute(Call(call.name, without_token(call.arguments)))
             if done.exception is None and not self._records(last):
-                sent["sent", each.name, _plain(without_token(each.arguments))] += 1
+                sent["sent", call.name, _plain(without_token(call.arguments))] += 1
         return self._records(before) + sent
 
     def _records(self, before: Snapshot) -> Counter[Change]:
         """The records that are different from before."""
-        found = self.simulator.diff(before, self.simulator.snapshot())
-        return Counter(_change(each) for each in found.changes if not each.is_bookkeeping)
+        difference = self.simulator.diff(before, self.simulator.snapshot())
+        return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 
 def final_words(step: Step) -> str:
@@ -159,9 +147,8 @@ def final_words(step: Step) -> str:
 
 def _change(change: RecordChange) -> Change:
     """A change as it counts: a new record by what is in it, another by its key. Texts by their words."""
-    columns = tuple(
-        sorted((each.name, _plain(each.after)) for each in change.columns if not _is_id(each.name))
-    )
+    kept = (column for column in change.columns if not _is_id(column.name))
+    columns = tuple(sorted((column.name, _plain(column.after)) for column in kept))
     key = () if change.kind == "added" else tuple((name, repr(value)) for name, value in change.key)
     owner = tuple((name, repr(value)) for name, value in change.key if not _is_id(name))
     return change.table, change.kind, key, owner, columns
@@ -177,5 +164,5 @@ def _plain(value: Json) -> str:
     if isinstance(value, list):
         return repr(sorted(map(_plain, value)))
     if isinstance(value, dict):
-        return repr(sorted((name, _plain(each)) for name, each in value.items()))
+        return repr(sorted((name, _plain(member)) for name, member in value.items()))
     return repr(value)

@@ -22,7 +22,7 @@ from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.solutions.trajectory import Searched
-from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 
 
@@ -87,10 +87,7 @@ class ToolEvalSetup(Setup):
         super().__init__(method, settings)
         self._world = world
         self._simulators: dict[int, Simulator] = {}
-        self.judgement = Judgement(self._twin)
-
-    def _twin(self) -> Simulator:
-        return self._opened.twin()
+        self.judgement = Judgement(lambda: self._opened.twin())
 
     @cached_property
     def _opened(self) -> Simulator:

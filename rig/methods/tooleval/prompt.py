@@ -113,9 +113,13 @@ def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple
     beside = ""
     for node in path:
         if node.kind == "input":
-            history.append(_called(node, beside))
+            executed: ExecutedCall = node.state.executed
+            call = Call(executed.name, without_token(executed.arguments))
+            history.append(CallMessage(call, shown(executed), beside))
             beside = ""
-        elif node.kind == "thought" and _is_beside_a_call(node):
+        elif node.kind == "thought" and any(
+            child.kind == "action" and child.step == node.step for child in node.children
+        ):
             beside = node.text
         elif node.kind == "thought":
             history += [ReplyMessage(node.text), UserMessage(GO_ON)]
@@ -146,15 +150,6 @@ def shown(executed: ExecutedCall) -> Outcome:
     if outcome.exception is not None or len(text) <= LONGEST_OBSERVATION:
         return outcome
     return Outcome(f"{text[:LONGEST_OBSERVATION]}...")
-
-
-def _called(node: Node, beside: str) -> CallMessage:
-    executed: ExecutedCall = node.state.executed
-    return CallMessage(Call(executed.name, without_token(executed.arguments)), shown(executed), beside)
-
-
-def _is_beside_a_call(node: Node) -> bool:
-    return any(child.kind == "action" and child.step == node.step for child in node.children)
 
 
 def _attempt(node: Node) -> list[JsonObject]:

@@ -56,11 +56,7 @@ class Query(Task):
         """What a reader should know first."""
         told = "; ".join(" or ".join(ways) for ways in self.named)
         user = self.user or "nobody is logged in"
-        facts = {
-            "location": self.location,
-            "time": self.now.isoformat(sep=" ", timespec="seconds"),
-            "user": user,
-        }
+        facts = {"location": self.location, "time": self.source["now"], "user": user}
         return {**facts, **({"an answer names": told} if told else {})}
 
     def expected(self, turn: int) -> ExpectedTurn:
@@ -72,7 +68,7 @@ class Query(Task):
         return {
             "name": self.name,
             "query": self.query,
-            "now": _instant(self.now),
+            "now": self.now.isoformat(sep=" ", timespec="seconds"),
             "location": self.location,
             "user": self.user,
             "plugins": list(self.plugins),
@@ -107,7 +103,14 @@ def load(place: Path) -> list[Query]:
     """The queries of every `*.json` in a folder, or of one file. Raises RigError for any other."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     suite = real(place.parent if place.is_file() else place).name
-    queries = [query for path in paths for query in _of_file(path, suite)]
+    queries = []
+    for path in paths:
+        try:
+            data: Any = read_json(path, LARGEST)
+            rows = list(data["queries"])
+        except (KeyError, TypeError) as error:
+            raise RigError(f"{path}: no file of queries: {error}") from error
+        queries += [parse(row, f"{path}, query {number}", suite) for number, row in enumerate(rows, start=1)]
     if not queries:
         raise RigError(f"{place}: holds no queries (*.json)")
     names = [query.name for query in queries]
@@ -121,19 +124,6 @@ def holds_queries(place: Path) -> bool:
     """Whether a folder or file holds queries, told from the beginning of its first file."""
     path = place if place.is_file() else min(place.glob("*.json"), default=None) if place.is_dir() else None
     return path is not None and _MARK in beginning(path, 200)
-
-
-def _of_file(path: Path, suite: str) -> list[Query]:
-    try:
-        data: Any = read_json(path, LARGEST)
-        rows = list(data["queries"])
-    except (KeyError, TypeError) as error:
-        raise RigError(f"{path}: no file of queries: {error}") from error
-    return [parse(row, f"{path}, query {number}", suite) for number, row in enumerate(rows, start=1)]
-
-
-def _instant(moment: datetime) -> str:
-    return moment.isoformat(sep=" ", timespec="seconds")
 
 
 def _text(source: JsonObject, name: str) -> str:

@@ -188,46 +188,43 @@ def _chains(result: Found, strategy: Strategy, state: Any, wanted: int) -> Gener
 
 
 def _tree(
-    node: Node, found: Found, strategy: Strategy, budget: int, wanted: int
+    node: Node, result: Found, strategy: Strategy, budget: int, wanted: int
 ) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
-    node.expanded = found.visited
-    found.visited += 1
-    if node.depth >= DEPTH or node.pruned or node.terminal:
-        return _leaf(node, found)
-    ends: list[Node] = []
-    for _ in range(strategy.width):
-        found.queries += 1
-        step = yield Expand(node)
-        if found.queries >= budget:
-            return 100_000
-        end = _grow(node, step)
-        if strategy.ranks:
-            ends.append(end)
-            continue
-        result = yield from _tree(end, found, strategy, budget, wanted)
-        if len(found.terminals) >= wanted:
-            return 10_000
-        if result > 1:
-            return result - 1
-    for end in (yield from _ranked(node, ends, found)):
-        result = yield from _tree(end, found, strategy, budget, wanted)
-        if len(found.terminals) >= wanted:
-            return 10_000
-        if result > 1:
-            return result - 1
-    return 1
-
-
-def _leaf(node: Node, result: Found) -> int:
+    node.expanded = result.visited
+    result.visited += 1
     if node.terminal:
         result.terminals.append(node)
         return 2
-    node.pruned = True
-    if node.code == "give_up":
-        result.given_up.append(node)
-        return 2
+    if node.depth >= DEPTH or node.pruned:
+        node.pruned = True
+        if node.code == "give_up":
+            result.given_up.append(node)
+            return 2
+        return 1
+    ends: list[Node] = []
+    for _ in range(strategy.width):
+        result.queries += 1
+        step = yield Expand(node)
+        if result.queries >= budget:
+            return 100_000
+        ends.append(_grow(node, step))
+        if not strategy.ranks and (
+            levels := (yield from _below(ends.pop(), result, strategy, budget, wanted))
+        ):
+            return levels
+    for end in (yield from _ranked(node, ends, result)):
+        if levels := (yield from _below(end, result, strategy, budget, wanted)):
+            return levels
     return 1
+
+
+def _below(
+    node: Node, result: Found, strategy: Strategy, budget: int, wanted: int
+) -> Generator[Asked, Any, int]:
+    """Visit a child. 0: go on with the next; else how many levels to go up."""
+    levels = yield from _tree(node, result, strategy, budget, wanted)
+    return 10_000 if len(result.terminals) >= wanted else levels - 1
 
 
 def _ranked(node: Node, ends: Sequence[Node], result: Found) -> Generator[Asked, Any, list[Node]]:

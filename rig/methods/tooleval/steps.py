@@ -20,9 +20,6 @@ class State(NamedTuple):
     executed: ExecutedCall | None = None
 
 
-BAD_FINISH = "Finish needs return_type, and with give_answer the final_answer."
-
-
 def searching(settings: Settings, state: Any = None) -> Searching:
     """The search of these settings."""
     return search(settings.strategy, state, settings.max_queries)
@@ -66,35 +63,24 @@ def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
 
 
 def answer(asked: Asked, step: Step, number: int, state: State) -> Any:
-    """What the search is sent for a step: what was made, or which of two nodes is better."""
-    if isinstance(asked, Expand):
-        return made(step, number, state)
-    text = (step.prediction.reply or "").strip().strip(".\"' ")
-    return text[-1:].lower() == "a"
-
-
-def made(step: Step, number: int, state: State) -> Made:
-    """What a step made of a node."""
+    """What the search is sent for a step: what it made of a node, or which of two nodes is better."""
     prediction = step.prediction
+    if not isinstance(asked, Expand):
+        text = (prediction.reply or "").strip().strip(".\"' ")
+        return text[-1:].lower() == "a"
     if prediction.call is None:
         words = prediction.reply if prediction.reply is not None else prediction.error_detail
         return Made("failed" if prediction.error else "ok", words or "", state=state, step=number)
     executed = step.executed
     assert executed is not None
-    name = prediction.call.name
-    text = "" if name == FINISH and executed.exception is None else observation(executed)
-    arguments = as_text(prediction.call.arguments)
-    return Made(_code(step), prediction.content, name, arguments, text, state, number)
-
-
-def _code(step: Step) -> Code:
-    prediction, executed = step.prediction, step.executed
-    assert prediction.call is not None and executed is not None  # noqa: PT018
-    if prediction.call.name == FINISH:
-        return finished(prediction.call)
-    if executed.exception is None:
-        return "ok"
-    return "unknown" if executed.exception.startswith("API ") else "error"
+    name, exception = prediction.call.name, executed.exception
+    code: Code = "ok"
+    if name == FINISH:
+        code = finished(prediction.call)
+    elif exception is not None:
+        code = "unknown" if exception.startswith("API ") else "error"
+    text = "" if name == FINISH and exception is None else observation(executed)
+    return Made(code, prediction.content, name, as_text(prediction.call.arguments), text, state, number)
 
 
 def finished(call: Call) -> Code:

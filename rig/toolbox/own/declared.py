@@ -4,7 +4,7 @@ The result is what a grammar can enforce, and the same is checked after each cal
 noted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -28,15 +28,8 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     "object": ("properties", "required", "additionalProperties"),
 }
 _SILENT = (
-    "$schema",
-    "$id",
-    "$defs",
-    "definitions",
-    "$comment",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "strict",
+    *("$schema", "$id", "$defs", "definitions", "$comment"),
+    *("deprecated", "readOnly", "writeOnly", "strict"),
 )
 """Keywords that say nothing of a value."""
 _FORMATS = ("date", "date-time", "email", "time", "uuid")
@@ -83,21 +76,20 @@ class Declared:
             **{name: node[name] for name in _DOCUMENTATION if name in node},
             "type": "object",
             "properties": {
-                name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in schemas.items()
+                name: options[0] if len(options) == 1 else {"anyOf": options}
+                for name, options in schemas.items()
             },
             "required": [name for name in first if all(name in other for other in others)],
         }
 
     def _node(self, schema: Any, where: str, references: tuple[str, ...]) -> JsonObject:
-        self._left -= 1
-        if self._left < 0:
-            raise self._root.fault(f"more than {MOST_NODES} schemas in one tool")
+        self._count()
         if schema is True or schema == {}:
             return self._anything(where, {})
         if not isinstance(schema, dict):
             raise self._fault(where, "is no schema")
         if "$ref" in schema:
-            return self._reference(schema, where, references)
+            return self._node(self._target(schema, where, references), where, (*references, schema["$ref"]))
         if "allOf" in schema:
             return self._node(self._merged(schema, where, references), where, references)
         options = schema.get("anyOf", schema.get("oneOf"))
@@ -120,70 +112,67 @@ class Declared:
         return {**self._typed(schema, where, references), **documented}
 
     def _typed(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        kind = schema.get("type", _implied(schema))
+        # Without a type it is the one that the other keywords speak of.
+        implied = "object" if "properties" in schema else "array" if "items" in schema else None
+        kind = schema.get("type", implied)
         if kind is None:
             return self._anything(where, schema)
         kinds = kind if isinstance(kind, list) else [kind]
         if schema.get("nullable") is True and "null" not in kinds:
             kinds = [*kinds, "null"]
-        for each in kinds:
-            if each not in _KEPT:
-                raise self._fault(where, f"has the type {each!r}; choose from: {', '.join(_KEPT)}")
+        for kind in kinds:
+            if kind not in _KEPT:
+                raise self._fault(where, f"has the type {kind!r}; choose from: {', '.join(_KEPT)}")
         kept = [name for kind in kinds for name in _KEPT[kind]]
-        self._note_left_out(schema, kept, where)
-        found: JsonObject = {"type": kinds[0] if len(kinds) == 1 else kinds}
-        found |= {name: schema[name] for name in kept if name in schema}
+        for name in schema:
+            if name not in ("type", "nullable", *kept, *_DOCUMENTATION, *_SILENT):
+                self._note(where, name)
+        typed: JsonObject = {"type": kinds[0] if len(kinds) == 1 else kinds}
+        typed |= {name: schema[name] for name in kept if name in schema}
         if "string" in kinds:
-            self._one_shape(found, where)
+            self._one_shape(typed, where)
         if "array" in kinds:
-            found["items"] = self._node(schema.get("items", True), f"{where}[]", references)
-        if "object" in kinds and ("properties" in found or not where):
-            found["properties"] = {
-                name: self._node(each, f"{where}.{name}".lstrip("."), references)
-                for name, each in schema.get("properties", {}).items()
+            typed["items"] = self._node(schema.get("items", True), f"{where}[]", references)
+        if "object" in kinds and ("properties" in typed or not where):
+            typed["properties"] = {
+                name: self._node(property_, f"{where}.{name}".lstrip("."), references)
+                for name, property_ in schema.get("properties", {}).items()
             }
-            found["required"] = self._required(found, where)
+            for name in typed.get("required", []):
+                if name not in typed["properties"]:
+                    raise self._fault(where, f"requires {name!r}, which is not a property")
+            typed["required"] = list(dict.fromkeys(typed.get("required", [])))
         elif "object" in kinds:
-            self._any_names(found, where, references)
-        return found
+            self._any_names(typed, where, references)
+        return typed
 
-    def _any_names(self, found: JsonObject, where: str, references: tuple[str, ...]) -> None:
+    def _any_names(self, typed: JsonObject, where: str, references: tuple[str, ...]) -> None:
         """An object that declares no property: its values can be declared."""
-        others = found.pop("additionalProperties", True)
+        others = typed.pop("additionalProperties", True)
         if others is False:
-            found["additionalProperties"] = False
+            typed["additionalProperties"] = False
         elif isinstance(others, dict) and others:
-            found["additionalProperties"] = self._node(others, f"{where}.*", references)
-        if found.pop("required", []):
+            typed["additionalProperties"] = self._node(others, f"{where}.*", references)
+        if typed.pop("required", []):
             raise self._fault(where, "requires names, of which none is a property")
 
-    def _required(self, found: JsonObject, where: str) -> list[str]:
-        required: list[str] = found.get("required", [])
-        for name in required:
-            if name not in found["properties"]:
-                raise self._fault(where, f"requires {name!r}, which is not a property")
-        return list(dict.fromkeys(required))
-
-    def _one_shape(self, found: JsonObject, where: str) -> None:
+    def _one_shape(self, typed: JsonObject, where: str) -> None:
         """Of pattern, lengths and format only one can be held to, in this order."""
-        pattern = found.get("pattern", "^$")
+        pattern = typed.get("pattern", "^$")
         if not (pattern.startswith("^") and pattern.endswith("$")):
-            self._note(where, f"the pattern {found.pop('pattern')!r}, which does not go from ^ to $")
-        if "format" in found and found["format"] not in _FORMATS:
-            self._note(where, f"the format {found.pop('format')!r}")
+            self._note(where, f"the pattern {typed.pop('pattern')!r}, which does not go from ^ to $")
+        if "format" in typed and typed["format"] not in _FORMATS:
+            self._note(where, f"the format {typed.pop('format')!r}")
         shapes = (("pattern",), ("minLength", "maxLength"), ("x-format",), ("format",))
-        first = next((shape for shape in shapes if found.keys() & set(shape)), ())
+        first = next((shape for shape in shapes if typed.keys() & set(shape)), ())
         for name in (name for shape in shapes for name in shape if name not in first):
-            if name in found:
-                del found[name]
+            if name in typed:
+                del typed[name]
                 self._note(where, name)
 
     def _anything(self, where: str, schema: JsonObject) -> JsonObject:
         self._note(where, "a value of any kind: a text, a number, true or false is what can be given")
         return {**ANYTHING, **{name: schema[name] for name in _DOCUMENTATION if name in schema}}
-
-    def _reference(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        return self._node(self._target(schema, where, references), where, (*references, schema["$ref"]))
 
     def _target(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
         """What a schema refers to, with what stands beside the reference."""
@@ -193,21 +182,18 @@ class Declared:
         if name in references:
             raise self._fault(where, f"refers to itself: {' → '.join((*references, name))}")
         target = self._root.value
-        for step in name.lstrip("#").strip("/").split("/"):
+        for step in filter(None, name.lstrip("#").strip("/").split("/")):
             step = step.replace("~1", "/").replace("~0", "~")
-            if step:
-                target = self._step(target, step, name, where)
+            is_number = step.isascii() and step.isdigit()
+            if isinstance(target, dict) and step in target:
+                target = target[step]
+            elif isinstance(target, list) and is_number and int(step[:9]) < len(target):
+                target = target[int(step)]
+            else:
+                raise self._fault(where, f"refers to {name!r}, which is not there")
         if not isinstance(target, dict):
             raise self._fault(where, f"refers to {name!r}, which is not a schema")
         return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-
-    def _step(self, value: Any, step: str, name: str, where: str) -> Any:
-        """The value at a name of an object, or at a position of a list."""
-        if isinstance(value, dict) and step in value:
-            return value[step]
-        if isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
-            return value[int(step)]
-        raise self._fault(where, f"refers to {name!r}, which is not there")
 
     def _merged(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
         """A schema with those of its allOf as one. What two of them say of one property holds together."""
@@ -218,9 +204,7 @@ class Declared:
         for part in parts:
             inside = references
             while "$ref" in part or "allOf" in part:
-                self._left -= 1
-                if self._left < 0:
-                    raise self._root.fault(f"more than {MOST_NODES} schemas in one tool")
+                self._count()
                 if "$ref" in part:
                     part, inside = self._target(part, where, inside), (*inside, part["$ref"])
                 else:
@@ -242,11 +226,10 @@ class Declared:
             return [{"allOf": [first, second]} for first in one for second in other]
         raise self._fault(where, f"has two values of {name} in allOf; write one")
 
-    def _note_left_out(self, schema: JsonObject, kept: list[str], where: str) -> None:
-        known = {"type", "nullable", *kept, *_DOCUMENTATION, *_SILENT}
-        for name in schema:
-            if name not in known:
-                self._note(where, name)
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise self._root.fault(f"more than {MOST_NODES} schemas in one tool")
 
     def _note(self, where: str, what: str) -> None:
         self.notes.append(f"{self._root.place}: {where or 'parameters'}: not held to: {what}")
@@ -255,17 +238,10 @@ class Declared:
         return self._root.fault(f"{where or 'it'} {text}")
 
 
-def _implied(schema: JsonObject) -> str | None:
-    """The type that the keywords of a schema without one speak of."""
-    return next(
-        (kind for kind in ("object", "array") if {"properties", "items"} & set(_KEPT[kind]) & schema.keys()),
-        None,
-    )
-
-
 def _check_schema(schema: JsonObject, root: Part) -> None:
-    plain = _without_foreign(schema)
-    for error in _errors(_of_schemas(), plain):
+    # By `$schema` a validator would look for another draft.
+    errors = _of_schemas().iter_errors({name: schema[name] for name in schema if name != "$schema"})
+    for error in sorted(errors, key=lambda error: len(error.absolute_path)):
         path = ".".join(map(str, error.absolute_path))
         raise root.fault(f"{path or 'it'} is not a JSON Schema: {error.message[:200]}")
 
@@ -276,12 +252,3 @@ def _of_schemas() -> Any:
     from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
 
     return Draft202012Validator(Draft202012Validator.META_SCHEMA)
-
-
-def _errors(validator: Any, schema: JsonObject) -> Iterator[Any]:
-    return iter(sorted(validator.iter_errors(schema), key=lambda error: len(error.absolute_path)))
-
-
-def _without_foreign(schema: JsonObject) -> JsonObject:
-    """The schema without `$schema`, by which a validator would look for another draft."""
-    return {name: value for name, value in schema.items() if name != "$schema"}

@@ -3,8 +3,8 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -14,8 +14,8 @@ from rig.files import read_bytes
 from rig.paths import real
 from rig.toolbox.own.functions import match_of
 from rig.toolbox.own.guard import LIMIT_S, Overdue, in_time, place_of
-from rig.toolbox.own.listing import Declaration, read_listing
-from rig.toolbox.own.recorded import RecordedWorld, answering
+from rig.toolbox.own.listing import read_listing
+from rig.toolbox.own.recorded import RecordedWorld, answer
 from rig.toolbox.spec import FREE_TEXT, Tool
 from rig.toolbox.toolbox import Toolbox
 
@@ -41,9 +41,20 @@ def load_folder(place: Path) -> Toolbox | None:
     module = _module(place) if holds_code(place) else None
     if module is not None and hasattr(module, "register"):
         return None
-    declared = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
-    written = _written(module, place) if module is not None else {}
-    tools = [*(_declared(each, written.pop(each.name, None)) for each in declared), *written.values()]
+    written: dict[str, Tool] = {}
+    for tool in vars(module).values() if module is not None else ():
+        if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
+            raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
+    tools = []
+    for declared in read_listing(place / LISTING).tools if (place / LISTING).is_file() else ():
+        # With the function of the same name, else with recorded answers.
+        coded = written.pop(declared.name, None)
+        function = partial(answer, declared) if coded is None else coded.function
+        text, schema, match = declared.description, declared.parameters, match_of(declared.match)
+        tools.append(
+            Tool(declared.name, "", text, schema, declared.returns, declared.action, match, function)
+        )
+    tools += written.values()
     if not tools:
         raise RigError(f"{place / CODE}: declares no tool; put @tool before a function")
     return Toolbox(
@@ -82,33 +93,10 @@ def _module(place: Path) -> ModuleType:
         fault = done.fault
         if isinstance(fault, RigError):
             raise fault
-        said = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-        raise RigError(f"{place_of(fault, place)}: {type(fault).__name__}: {said}") from fault
+        text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise RigError(f"{place_of(fault, place)}: {type(fault).__name__}: {text}") from fault
     module: ModuleType = done.result
     return module
-
-
-def _written(module: ModuleType, place: Path) -> dict[str, Tool]:
-    """The tools of a module, in the order in which they stand there."""
-    found: dict[str, Tool] = {}
-    for tool in vars(module).values():
-        if isinstance(tool, Tool) and found.setdefault(tool.name, tool) is not tool:
-            raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
-    return found
-
-
-def _declared(declared: Declaration, written: Tool | None) -> Tool:
-    """A tool as it is declared, with the function of the same name, else with recorded answers."""
-    return Tool(
-        name=declared.name,
-        plugin="",
-        description=declared.description,
-        parameters=declared.parameters,
-        returns=declared.returns,
-        action=declared.action,
-        match=match_of(declared.match),
-        function=answering(declared) if written is None else written.function,
-    )
 
 
 def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
@@ -116,8 +104,7 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
     tables = getattr(module, "TABLES", "")
     if not isinstance(tables, str):
         raise RigError(f"{place / CODE}: TABLES has to be a text with SQL")
-    made: Mapping[str, object] = {"schema": f"{RecordedWorld.schema}{tables}\n;\n"}
-    world = type("OwnWorld", (RecordedWorld,), dict(made))
+    world = type("OwnWorld", (RecordedWorld,), {"schema": f"{RecordedWorld.schema}{tables}\n;\n"})
     try:
         world().close()
     except sqlite3.Error as error:

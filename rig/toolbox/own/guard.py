@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, TextIO
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -68,7 +68,9 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
         thread.join(limit_s)
         if thread.is_alive():
             place = _where(sys._current_frames().get(thread.ident or 0), within)
-            _stop(thread)
+            # It ends as soon as it executes anything of Python's.
+            identity = ctypes.c_ulong(thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(_Stop))
             thread.join(_LAST_WORDS_S)
             raise Overdue(limit_s, place, not thread.is_alive())
     return done
@@ -89,11 +91,7 @@ def place_of(fault: BaseException, within: Path) -> str:
     """The file and line where something went wrong: the last of those in a folder, else the last of all."""
     if isinstance(fault, SyntaxError):
         return f"{fault.filename}, line {fault.lineno}" if fault.filename else str(within)
-    return _last(fault.__traceback__, within)
-
-
-def _last(traceback: TracebackType | None, within: Path) -> str:
-    frames = extract_tb(traceback)
+    frames = extract_tb(fault.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)] or frames
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(within)
 
@@ -106,17 +104,11 @@ def _where(frame: FrameType | None, within: Path) -> str:
     return str(within)
 
 
-def _stop(thread: threading.Thread) -> None:
-    """Have a thread end, as soon as it executes anything of Python's."""
-    if thread.ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stop))
-
-
 @contextmanager
 def _kept_quiet(thread: threading.Thread, printed: io.StringIO) -> Iterator[None]:
     """What this thread prints is kept; what others print goes where it always went."""
     before, errors = sys.stdout, sys.stderr
-    mine: list[Any] = [_Apart(thread, printed, each) for each in (before, errors)]
+    mine: list[Any] = [_Apart(thread, printed, stream) for stream in (before, errors)]
     sys.stdout, sys.stderr = mine
     try:
         yield

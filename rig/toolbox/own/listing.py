@@ -26,8 +26,6 @@ LOOKUPS = frozenset(
 UNSAID = object()
 """The default response of a tool that has none."""
 
-_EXTRAS = ("returns", "action", "match", "default")
-"""What rig adds to a declaration, in any form."""
 _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime": "datetime"}
 
 
@@ -45,10 +43,15 @@ class Declaration:
 
     def as_json(self) -> JsonObject:
         """As rig's own form has it."""
-        found: JsonObject = {"name": self.name, "description": self.description, "action": self.action}
-        found |= {"parameters": self.parameters, **({"returns": self.returns} if self.returns else {})}
-        found["match"] = {name: rule.name for name, rule in self.match.items()}
-        return found if self.default is UNSAID else {**found, "default": self.default}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "action": self.action,
+            "parameters": self.parameters,
+            **({"returns": self.returns} if self.returns else {}),
+            "match": {name: rule.name for name, rule in self.match.items()},
+            **({} if self.default is UNSAID else {"default": self.default}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +99,12 @@ def is_action(name: str) -> bool:
 
 def matching(schema: JsonObject, given: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
     """How each argument is compared: as it is given, else as its type suggests."""
-    found = {name: _rule_of(each) for name, each in schema["properties"].items()}
-    return {name: (given or {}).get(name, rule) for name, rule in found.items()}
-
-
-def _rule_of(schema: JsonObject) -> Rule:
-    named = _BY_FORMAT.get(schema.get("x-format") or schema.get("format") or "")
-    if named:
-        return Rule(named)
-    return Rule("number" if schema.get("type") == "number" else "exact")
+    rules = dict(given or {})
+    for name, property_ in schema["properties"].items():
+        suggested = _BY_FORMAT.get(property_.get("x-format") or property_.get("format") or "")
+        by_type = "number" if property_.get("type") == "number" else "exact"
+        rules.setdefault(name, Rule(suggested or by_type))
+    return {name: rules[name] for name in schema["properties"]}
 
 
 def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
@@ -142,7 +142,15 @@ def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
     declared = Declared(inner[schema] if schema in inner else Part(None, part.file, part.path, part.lines))
     parameters = declared.parameters()
     notes += declared.notes
-    extras = {extra: outer[extra] for extra in _EXTRAS if extra in outer}
+    extras = {extra: outer[extra] for extra in ("returns", "action", "match", "default") if extra in outer}
+    rules: dict[str, Rule] = {}
+    for argument, rule in extras["match"].fields().items() if "match" in extras else ():
+        if argument not in parameters["properties"]:
+            raise rule.fault("is not a parameter of this tool")
+        try:
+            rules[argument] = simple(rule.value)
+        except RigError as error:
+            raise rule.fault(str(error)) from error
     description = inner["description"].value if "description" in inner else ""
     if not isinstance(description, str):
         raise inner["description"].fault("needs a text")
@@ -152,7 +160,7 @@ def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
         parameters,
         _acts(name, outer, extras),
         extras["returns"].text() if "returns" in extras else "",
-        matching(parameters, _match(extras, parameters)),
+        matching(parameters, rules),
         extras["default"].value if "default" in extras else UNSAID,
     )
 
@@ -164,15 +172,3 @@ def _acts(name: str, outer: Mapping[str, Part], extras: Mapping[str, Part]) -> b
     if isinstance(hints, dict) and isinstance(hints.get("readOnlyHint"), bool):
         return not hints["readOnlyHint"]
     return is_action(name)
-
-
-def _match(extras: Mapping[str, Part], parameters: JsonObject) -> dict[str, Rule]:
-    found: dict[str, Rule] = {}
-    for name, part in extras["match"].fields().items() if "match" in extras else ():
-        if name not in parameters["properties"]:
-            raise part.fault("is not a parameter of this tool")
-        try:
-            found[name] = simple(part.value)
-        except RigError as error:
-            raise part.fault(str(error)) from error
-    return found

@@ -1,8 +1,7 @@
 """Tools without code: they answer a true call of the conversation with its recorded response."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple
 
 from rig.calls import Json, JsonObject
@@ -25,12 +24,14 @@ class RecordedWorld(World):
     )
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
-        rows = [
-            {"number": number, "tool": truth.name, "call": json.dumps(_kept(truth)), "answered": 0}
-            for number, truth in enumerate(recorded)
-        ]
-        if rows:
-            self.database.table(RECORDED_CALLS).insert_all(rows)
+        for number, truth in enumerate(recorded):
+            call = {
+                "arguments": truth.arguments,
+                "match": {name: rule.as_json() for name, rule in truth.rules.items()},
+                "outcome": truth.outcome.as_json() if truth.recorded else None,
+            }
+            row = {"number": number, "tool": truth.name, "call": json.dumps(call), "answered": 0}
+            self.database.table(RECORDED_CALLS).insert(row)
 
 
 class _Recorded(NamedTuple):
@@ -47,34 +48,20 @@ class _Recorded(NamedTuple):
         return self.arguments != arguments, self.answered, -self.number if self.answered else self.number
 
 
-def answering(declared: Declaration) -> Callable[..., Json]:
+def answer(declared: Declaration, world: World, /, **arguments: Json) -> Json:
     """The function of a tool that has no code."""
-    return partial(_answer, declared)
-
-
-def _answer(declared: Declaration, world: World, /, **arguments: Json) -> Json:
-    fitting = [
-        true_call for true_call in _true_calls(world, declared.name) if _fits(declared, true_call, arguments)
-    ]
+    fitting = [call for call in _true_calls(world, declared.name) if _fits(declared, call, arguments)]
     if not fitting:
         if declared.default is UNSAID:
             raise ToolError(f"{declared.name} has no answer to this call.")
         return declared.default
-    chosen = min(fitting, key=lambda each: each.rank(arguments))
+    chosen = min(fitting, key=lambda call: call.rank(arguments))
     world.database.table(RECORDED_CALLS).update(chosen.number, {"answered": 1})
     if chosen.outcome is None:
         return dict(DONE) if declared.default is UNSAID else declared.default
     if chosen.outcome["exception"] is not None:
         raise ToolError(str(chosen.outcome["exception"]))
     return chosen.outcome["response"]
-
-
-def _kept(truth: TrueCall) -> JsonObject:
-    return {
-        "arguments": truth.arguments,
-        "match": {name: rule.as_json() for name, rule in truth.rules.items()},
-        "outcome": truth.outcome.as_json() if truth.recorded else None,
-    }
 
 
 def _true_calls(world: World, tool: str) -> Iterable[_Recorded]:
@@ -84,8 +71,8 @@ def _true_calls(world: World, tool: str) -> Iterable[_Recorded]:
     for number, answered, text in rows.fetchall():
         call = json.loads(text)
         ruled = {name: rules.parse(rule) for name, rule in call["match"].items()}
-        known = {name: rule for name, rule in ruled.items() if rule is not None}
-        yield _Recorded(number, bool(answered), call["arguments"], known, call["outcome"])
+        present = {name: rule for name, rule in ruled.items() if rule is not None}
+        yield _Recorded(number, bool(answered), call["arguments"], present, call["outcome"])
 
 
 def _fits(declared: Declaration, true: _Recorded, arguments: JsonObject) -> bool:

@@ -17,28 +17,24 @@ def find_toolbox(text: str | None) -> Toolbox:
 
     Its code is run. Raises RigError if there is none, or more than one.
     """
-    known: Mapping[str, Toolbox] = plugins.registered().toolboxes
+    registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:
-        return next(iter(known.values()))
-    if text in known:
-        return known[text]
-    if not Path(text).exists():
-        there_are = ", ".join(known)
+        return next(iter(registered.values()))
+    if text in registered:
+        return registered[text]
+    place = Path(text)
+    if not place.exists():
+        there_are = ", ".join(registered)
         raise RigError(
-            f"no toolbox is called {text!r}{did_you_mean(text, known)}; choose from: {there_are}"
+            f"no toolbox is called {text!r}{did_you_mean(text, registered)}; choose from: {there_are}"
             " (your own: --toolbox DIR)"
         )
-    if (toolbox := _of_folder(Path(text))) is not None:
+    if holds_toolbox(place) and (toolbox := _loaded(real(place), hash_of(place))) is not None:
         return toolbox
-    found: list[Toolbox] = list(plugins.at(text).toolboxes.values())
-    if len(found) != 1:
-        raise RigError(f"{text}: registers {len(found)} toolboxes; --toolbox takes a place with one")
-    return found[0]
-
-
-def _of_folder(place: Path) -> Toolbox | None:
-    """The toolbox that the files of a folder make; None if it has none, or registers it itself."""
-    return _loaded(real(place), hash_of(place)) if holds_toolbox(place) else None
+    toolboxes: list[Toolbox] = list(plugins.at(text).toolboxes.values())
+    if len(toolboxes) != 1:
+        raise RigError(f"{text}: registers {len(toolboxes)} toolboxes; --toolbox takes a place with one")
+    return toolboxes[0]
 
 
 @lru_cache(maxsize=8)
