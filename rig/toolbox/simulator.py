@@ -1,9 +1,10 @@
 """Execute calls in the world, as ToolTalk's executor does."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 
-from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.calls import Call, ExecutedCall, Json, Outcome
 from rig.toolbox.arguments import check, check_names
 from rig.toolbox.content import Differences, compare, drawn_values
 from rig.toolbox.diff import WorldDiff, diff
@@ -102,33 +103,24 @@ class Simulator:
             raise ToolError(f"Only one user can be logged in at a time, and {shown(username)} is.")
         if not isinstance(arguments, dict):
             raise ToolError("The arguments must be a JSON object.")
-        given = {name: value for name, value in arguments.items() if name not in tool.injected}
-        return self._call_upstream(tool, given) if self._compat else self._call(tool, given)
-
-    def _call(self, tool: Tool, arguments: JsonObject) -> Json:
-        checked = check(tool, arguments)
+        arguments = {name: value for name, value in arguments.items() if name not in tool.injected}
+        if self._compat:
+            check_names(tool, arguments)
+        else:
+            arguments = check(tool, arguments)
         try:
-            with self._world.atomic():
-                response = tool.function(self._world, **checked)
-                if tool.amends is not None:
-                    tool.amends(self._world, **checked)
-        except ToolError as error:
-            if isinstance(error, Stuck):
-                self._world.renew()
+            with nullcontext() if self._compat else self._world.atomic():
+                response = tool.function(self._world, **arguments)
+                if tool.amends is not None and not self._compat:
+                    tool.amends(self._world, **arguments)
+        except Stuck:
+            self._world.renew()
             raise
-        except MemoryError:
-            raise  # the machine's, and none of the call: with more memory it may be right
+        except (ToolError, MemoryError):
+            raise  # memory is the machine's fault, and none of the call: with more of it, it may be right
         except Exception as error:
             # A fault of the tool is the outcome of this call, and no reason to end a run of many hours.
-            raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}") from error
-        return response
-
-    def _call_upstream(self, tool: Tool, arguments: JsonObject) -> Json:
-        check_names(tool, arguments)
-        try:
-            return tool.function(self._world, **arguments)
-        except (ToolError, MemoryError):
-            raise
-        except Exception as error:
             # ToolTalk checks no types, and makes an error of anything that goes wrong inside a tool.
-            raise ToolError(str(error)) from error
+            text = f"{tool.name} failed: {type(error).__name__}: {error}"
+            raise ToolError(text, str(error)) from error
+        return response

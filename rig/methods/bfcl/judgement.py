@@ -8,23 +8,19 @@ from rig.episodes import PlayedTurn
 from rig.errors import MACHINE
 from rig.methods.bfcl.answers import output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
-from rig.methods.bfcl.data import CATEGORIES, Entry
+from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.prompt import Settings
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.verdicts import CallPlace, Fault, FaultKind, Verdict
 
 
-def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
+def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:
     """A rate for each of these categories."""
-    names = set(categories)
     metrics = tuple(
-        Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}")
-        for name in CATEGORIES
-        if name in names
+        Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}") for name in categories
     )
-    return Declaration(
-        method="bfcl", metrics=metrics, success="correct", outcome=(Part("correct", "right", "entries"),)
-    )
+    right = Part("correct", "right", "entries")
+    return Declaration(method=method, metrics=metrics, success="correct", outcome=(right, *outcome))
 
 
 def judge(

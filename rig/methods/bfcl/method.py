@@ -13,7 +13,7 @@ from rig.methods.bfcl import data
 from rig.methods.bfcl.checker import VERSION
 from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.episode import Answer, true_answer
-from rig.methods.bfcl.judgement import declaration_of, judge
+from rig.methods.bfcl.judgement import judge, rates
 from rig.methods.bfcl.prompt import Settings, opening
 from rig.metrics import Declaration, Score
 from rig.models import Request
@@ -24,7 +24,7 @@ class BFCL(Method):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
     name = "bfcl"
-    declaration = declaration_of()
+    declaration = rates("bfcl", data.CATEGORIES)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
@@ -44,7 +44,8 @@ class BFCL(Method):
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
-        return declaration_of({task.suite for task in tasks})
+        suites = {task.suite for task in tasks}
+        return rates("bfcl", [category for category in data.CATEGORIES if category in suites])
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(values["names"])

@@ -32,7 +32,7 @@ class BFCLTurns(Method):
     """The Berkeley Function Calling Leaderboard's categories of several turns."""
 
     name = "bfcl-turns"
-    declaration = declaration_of()
+    declaration = declaration_of(data.CATEGORIES)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
     oracles = MappingProxyType({"oracle": true_step})

@@ -6,7 +6,7 @@ which argument, what was expected and what came instead.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rig.calls import ExecutedCall, Json
 from rig.methods.tooltalk.conversations import Conversation
@@ -21,6 +21,8 @@ from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
 """A ground-truth call and its (turn, call)."""
+
+_NOTHING = Difference("", None, None)
 
 Compare: TypeAlias = Callable[[ExecutedCall, ExecutedCall], Sequence[Difference]]
 """How a predicted call differs from a ground-truth call of the same tool: `Grader.compare`."""
@@ -45,11 +47,14 @@ def find_faults(
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
-    did_harm = any(verdict.bad_action for verdict in verdicts) or _breaks(conversation, acted)
+    forbidden = conversation.terms.forbidden
+    did_harm = any(verdict.bad_action for verdict in verdicts) or any(
+        call.name in forbidden.get(index, ()) for index, turn in acted.items() for call, _ in turn.calls
+    )
     if not did_harm and all(position in held for position, _ in truths):
         return ()
     faults: list[Fault] = []
-    made = dict(truths)
+    replayed = dict(truths)
     seen = Seen(conversation.metadata)
     for index, turn in enumerate(conversation.turns):
         if index in acted:
@@ -58,17 +63,9 @@ def find_faults(
             examined = _Turn(conversation, index, acted[index], due, later, seen.copy(), compare, toolbox)
             faults += examined.faults()
         for number, call in enumerate(turn.calls):
-            seen.note(call if call.recorded else made.get(CallPlace(index, number), call))
+            seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
         seen.say(turn.text)
     return tuple(faults)
-
-
-def _breaks(conversation: Conversation, acted: Mapping[int, Acted]) -> bool:
-    """Whether a tool was called that must not be."""
-    forbidden = conversation.terms.forbidden
-    return any(
-        call.name in names for turn, names in forbidden.items() for call, _ in acted.get(turn, Acted()).calls
-    )
 
 
 @dataclass(slots=True)
@@ -116,11 +113,17 @@ class _Turn:
             yield self._fault(FaultKind.FORBIDDEN_CALL, text, step)
         elif tool is None:
             yield self._wrong_tool(step, self._untried(lambda _: True))
-        elif self._is_repeated(step):
+        elif verdict.reason == reasons.REPEATS or any(
+            earlier.call == executed.call for earlier, _ in self.acted.calls[:step]
+        ):
             text = f"{executed.name} had been called like this already"
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
-        elif executed.exception is not None and (found := self._schema_faults(tool, executed.arguments)):
-            yield from (self._schema_fault(step, meant, each) for each in found)
+        elif executed.exception is not None and (misfits := self._misfits(tool, executed.arguments)):
+            for misfit in misfits:
+                should = f"{reasons.show(misfit.name)} should be {misfit.wanted}"
+                text = f"{executed.name}: {should}, got {reasons.show(misfit.value)}"
+                difference = Difference(misfit.name, misfit.wanted, misfit.value)
+                yield self._fault(FaultKind.WRONG_FORMAT, text, step, meant, difference)
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
@@ -140,15 +143,13 @@ class _Turn:
         unfounded = self._unfounded(executed)
         differences = self.compare(executed, meant[1])
         # A failure or another response follows from the arguments, unless those are right.
-        decisive = [
-            difference for difference in differences if difference.what not in ("exception", "response")
-        ]
-        for each in decisive or differences:
-            if each.what in unfounded:
-                yield self._made_up(step, meant, each)
+        decisive = [value for value in differences if value.what not in ("exception", "response")]
+        for difference in decisive or differences:
+            if difference.what in unfounded:
+                yield self._made_up(step, meant, difference)
             else:
-                text = f"{executed.name}: {reasons.difference(each)}"
-                yield self._fault(FaultKind.WRONG_ARGUMENT, text, step, meant, **_named(each))
+                text = f"{executed.name}: {reasons.difference(difference)}"
+                yield self._fault(FaultKind.WRONG_ARGUMENT, text, step, meant, difference)
 
     def _unfounded(self, executed: ExecutedCall) -> list[str]:
         """The arguments of a call that nothing the model had seen speaks for."""
@@ -158,11 +159,6 @@ class _Turn:
         return [
             name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
         ]
-
-    def _is_repeated(self, step: int) -> bool:
-        executed, verdict = self.acted.calls[step]
-        before = (each for each, _ in self.acted.calls[:step])
-        return verdict.reason == reasons.REPEATS or any(each.call == executed.call for each in before)
 
     def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
         """The first call that was due and that nothing was meant to be, if its name fits."""
@@ -176,7 +172,7 @@ class _Turn:
         missing = [truth for truth in self.due if truth[0] not in self.answered]
         for truth in missing if self.acted.error is None else ():
             text, arguments = f"{truth[1].name} was not called", truth[1].arguments
-            yield self._fault(FaultKind.MISSING_CALL, text, None, truth, expected=arguments)
+            yield self._fault(FaultKind.MISSING_CALL, text, None, truth, Difference("", arguments, None))
         if missing and self.acted.error is not None:
             text = f"no answer could be had: {self.acted.error}"
             yield self._fault(FaultKind.GENERATION_FAILED, text, None, missing[0])
@@ -198,35 +194,30 @@ class _Turn:
     def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
         name = self.acted.calls[step][0].name
         unknown = "" if name in self.toolbox.tools else ", which does not exist"
-        text = f"called {reasons.show(name)}{unknown}"
-        if truth is None:
-            return self._fault(FaultKind.WRONG_TOOL, text, step, got=name)
-        text += f"; {truth[1].name} was due"
-        return self._fault(FaultKind.WRONG_TOOL, text, step, truth, expected=truth[1].name, got=name)
+        due = truth[1].name if truth else None
+        text = f"called {reasons.show(name)}{unknown}{f'; {due} was due' if truth else ''}"
+        return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
 
-    def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
+    def _misfits(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
         """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
-        found = schema_faults(tool.parameters, arguments)
-        return [each for each in found if each.kind != "unknown" or each.name not in self.toolbox.injected]
-
-    def _schema_fault(self, step: int, meant: Truth | None, fault: SchemaFault) -> Fault:
-        name = self.acted.calls[step][0].name
-        should = f"{reasons.show(fault.name)} should be {fault.wanted}, got {reasons.show(fault.value)}"
-        difference = Difference(fault.name, fault.wanted, fault.value)
-        return self._fault(FaultKind.WRONG_FORMAT, f"{name}: {should}", step, meant, **_named(difference))
+        faults = schema_faults(tool.parameters, arguments)
+        injected = self.toolbox.injected
+        return [fault for fault in faults if fault.kind != "unknown" or fault.name not in injected]
 
     def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:
         name = self.acted.calls[step][0].name
         text = f"{name}: nothing had said that {value.what} is {reasons.show(value.got)}"
-        return self._fault(FaultKind.MADE_UP, text, step, meant, **_named(value))
+        return self._fault(FaultKind.MADE_UP, text, step, meant, value)
 
     def _fault(
-        self, kind: FaultKind, text: str, step: int | None, truth: Truth | None = None, **values: Any
+        self,
+        kind: FaultKind,
+        text: str,
+        step: int | None,
+        truth: Truth | None = None,
+        value: Difference = _NOTHING,
     ) -> Fault:
         called = "" if step is None else self.acted.calls[step][0].name
         tool = called or (truth[1].name if truth else "")
-        return Fault(kind, self.index, text, step, truth[0] if truth else None, tool, **values)
-
-
-def _named(difference: Difference) -> dict[str, Any]:
-    return {"argument": difference.what, "expected": difference.expected, "got": difference.got}
+        argument = value.what, value.expected, value.got
+        return Fault(kind, self.index, text, step, truth[0] if truth else None, tool, *argument)
