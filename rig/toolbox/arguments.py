@@ -3,7 +3,7 @@
 import re
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 from rig.toolbox.schemas import Kind, kind_of, schema_faults
 from rig.toolbox.spec import Tool
 
@@ -31,11 +31,11 @@ def refused(tool: Tool, arguments: Json) -> str | None:
     kind, name, needs, value, culprit = min(faults, key=lambda fault: _ORDER[fault.kind])
     if kind == "unknown":
         takes = ", ".join(tool.parameters["properties"]) or "none"
-        return f"{tool.name} has no argument '{shown(name)}'; it takes {takes}."
+        return f"{tool.name} has no argument '{quoted(name)}'; it takes {takes}."
     if kind == "missing":
         return f"{tool.name} needs the argument {name}."
     if kind == "choice":
-        return f"{name} must be {needs}, not '{shown(culprit)}'."
+        return f"{name} must be {needs}, not '{quoted(culprit)}'."
     if culprit is value:
         return f"{name} must be {needs}, not {kind_of(culprit)}."
     return f"{name} must be {needs}; it holds {kind_of(culprit)}."

@@ -13,7 +13,7 @@ class Stuck(ToolError):
     """A tool was given up on that did not come to an end, and may still hold the world's database."""
 
 
-def shown(value: object, limit: int = 80) -> str:
+def quoted(value: object, limit: int = 80) -> str:
     """A value as an error text may quote it: what a model wrote can be of any length."""
     text = str(value)
     return text if len(text) <= limit else f"{text[:limit]}…"

@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from rig import times
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 
 Time: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "time"})]
 """HH:MM:SS, 24-hour."""
@@ -60,5 +60,5 @@ def _read(text: str, name: str, form: times.Form) -> datetime:
     try:
         return times.read(text, form.pattern)
     except ValueError as error:
-        wanted = f"{form.words} (24-hour), such as {form.example}"
-        raise ToolError(f"{name} must have the form {wanted}; got '{shown(text)}'.", str(error)) from error
+        expected = f"{form.words} (24-hour), such as {form.example}"
+        raise ToolError(f"{name} must have the form {expected}; got '{quoted(text)}'.", str(error)) from error

@@ -23,7 +23,7 @@ class SchemaFault(NamedTuple):
 
     kind: Kind
     name: str
-    wanted: str
+    needed: str
     value: Json
     culprit: Json
 
@@ -69,7 +69,9 @@ def kind_of(value: Json) -> str:
     """What a value is, in words."""
     if value is None:
         return "null"
-    return next(each.one for name, each in _TYPES.items() if name != "integer" and _is_a(each, value))
+    return next(
+        element.one for name, element in _TYPES.items() if name != "integer" and _is_a(element, value)
+    )
 
 
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
@@ -88,17 +90,17 @@ def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[Schema
     lowest, highest = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     if not _is_a(_TYPES[schema["type"]], value):
         yield SchemaFault("type", name, _words(schema), value, value)
-    elif "enum" in schema and not any(equal(value, each) for each in schema["enum"]):
+    elif "enum" in schema and not any(equal(value, element) for element in schema["enum"]):
         yield SchemaFault("choice", name, " or ".join(map(str, schema["enum"])), value, value)
     elif has_bounds and isinstance(value, int | float) and not lowest <= value <= highest:
         yield SchemaFault("choice", name, f"from {lowest} to {highest}", value, value)
     elif form is not None and isinstance(value, str) and not _is_read(value, form.pattern):
         yield SchemaFault("form", name, form.words, value, value)
     elif "items" in schema and isinstance(value, list):
-        elements = (found for each in value for found in _schema_fault(schema["items"], name, each))
-        for found in islice(elements, 1):
-            wanted = _words(schema) if found.kind == "type" else found.wanted
-            yield found._replace(wanted=wanted, value=value)
+        elements = (fault for element in value for fault in _schema_fault(schema["items"], name, element))
+        for fault in islice(elements, 1):
+            needed = _words(schema) if fault.kind == "type" else fault.needed
+            yield fault._replace(needed=needed, value=value)
 
 
 def _words(schema: JsonObject) -> str:
@@ -107,9 +109,9 @@ def _words(schema: JsonObject) -> str:
     return f"a list of {_TYPES[schema['items']['type']].many}"
 
 
-def _is_a(wanted: _Type, value: Json) -> bool:
+def _is_a(needed: _Type, value: Json) -> bool:
     # To Python true is a number, to JSON it is not.
-    return isinstance(value, wanted.python) and (wanted.python is bool or not isinstance(value, bool))
+    return isinstance(value, needed.python) and (needed.python is bool or not isinstance(value, bool))
 
 
 def _is_read(text: str, pattern: str) -> bool:
@@ -150,12 +152,12 @@ def _validator_class(whole_patterns: bool) -> Any:
     from jsonschema import Draft202012Validator, ValidationError  # loaded for those alone who have such tools
     from jsonschema.validators import extend
 
-    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
+    def pattern(_: Any, needed: str, value: Any, __: Any) -> Iterator[ValidationError]:
         if not isinstance(value, str):
             return
-        if whole_patterns and not regexes.fits(wanted[1:-1], value):
+        if whole_patterns and not regexes.fits(needed[1:-1], value):
             yield ValidationError(f"{value!r} does not have the form that is asked for")
-        elif not whole_patterns and not regexes.found(wanted, value):
-            yield ValidationError(f"{value!r} does not match {wanted!r}")
+        elif not whole_patterns and not regexes.found(needed, value):
+            yield ValidationError(f"{value!r} does not match {needed!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ from rig.calls import Call, ExecutedCall, Json, Outcome
 from rig.toolbox.arguments import check, check_names
 from rig.toolbox.content import Differences, compare, drawn_values
 from rig.toolbox.diff import WorldDiff, diff
-from rig.toolbox.errors import Stuck, ToolError, shown
+from rig.toolbox.errors import Stuck, ToolError, quoted
 from rig.toolbox.rules import TrueCall
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
@@ -42,7 +42,7 @@ class Simulator:
         self,
         now: datetime,
         username: str = "",
-        given: Mapping[str, Json] | None = None,
+        credentials: Mapping[str, Json] | None = None,
         recorded: Iterable[TrueCall] = (),
     ) -> None:
         """Begin a task: the base world, the task's clock, and what its user is given, a login first of all.
@@ -51,7 +51,7 @@ class Simulator:
         that name to be given anything.
         """
         self._world.restore(self._base)
-        self._world.begin(now, username, given)
+        self._world.begin(now, username, credentials)
         self._world.remember(recorded)
 
     def snapshot(self) -> Snapshot:
@@ -87,7 +87,7 @@ class Simulator:
             return ExecutedCall(executed, Outcome(self._respond(tool, executed, username)), username)
         except ToolError as error:
             text = error.upstream if self._compat else str(error)
-            return ExecutedCall(executed, Outcome(exception=shown(text, _LONGEST_ERROR)), username)
+            return ExecutedCall(executed, Outcome(exception=quoted(text, _LONGEST_ERROR)), username)
 
     def _respond(self, tool: Tool | None, call: Call, username: str | None) -> Json:
         """What the tool answers. Raises ToolError; the checks and their order are ToolTalk's."""
@@ -95,12 +95,12 @@ class Simulator:
         if arguments is None:
             raise ToolError("The arguments are not valid JSON.", "Failed to parse API call")
         if tool is None:
-            raise ToolError(f"API {shown(call.name)} not found")
+            raise ToolError(f"API {quoted(call.name)} not found")
         is_logged_in = self._world.session_token is not None
         if tool.auth and not is_logged_in:
             raise ToolError("User is not logged in")
         if tool.login == "in" and is_logged_in:
-            raise ToolError(f"Only one user can be logged in at a time, and {shown(username)} is.")
+            raise ToolError(f"Only one user can be logged in at a time, and {quoted(username)} is.")
         if not isinstance(arguments, dict):
             raise ToolError("The arguments must be a JSON object.")
         arguments = {name: value for name, value in arguments.items() if name not in tool.injected}

@@ -39,11 +39,11 @@ class Toolbox:
         self.name = name
         self._texts = texts
         self._sha256 = sha256
-        found: dict[str, Tool] = {}
+        by_name: dict[str, Tool] = {}
         for tool in tools:
-            if found.setdefault(tool.name, tool) is not tool:
+            if by_name.setdefault(tool.name, tool) is not tool:
                 raise RigError(f"the toolbox {name} has two tools named {tool.name}")
-        self.tools: Mapping[str, Tool] = MappingProxyType(found)
+        self.tools: Mapping[str, Tool] = MappingProxyType(by_name)
         self.new_world = new_world
         self.suites = suites
         self._open_world = open_world

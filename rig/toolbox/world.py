@@ -146,14 +146,14 @@ class World:
             raise RigError(f"{path}: not a world of this version of rig{cls.hint}")
         return world
 
-    def begin(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
-        """Set the clock, and the session's token if one is `given`.
+    def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
+        """Set the clock, and the session's token if one is `credentials`.
 
         A world with users overrides this: what is given is `username`'s. Raises RigError if nobody of that
         name can have it.
         """
         self.set_clock(now)
-        self.set_session_token((given or {}).get(SESSION_TOKEN))
+        self.set_session_token((credentials or {}).get(SESSION_TOKEN))
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
         """Take note of the outcomes of a task's true calls, for a world that cannot answer otherwise."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 from rig.toolbox.formats import EmailAddress, Instant, is_email, read_instant, read_range
 from rig.toolbox.spec import Composed, Equality, Match, Response
 from rig.tooltalk.texts import BODY, SUBJECT
@@ -61,7 +61,7 @@ def send_email(
     world.caller()
     for address in to:
         if not is_email(address):
-            raise ToolError(f"{shown(address)} is not a valid email address.")
+            raise ToolError(f"{quoted(address)} is not a valid email address.")
     return {"email_id": world.draw("SendEmail", EMAIL_IDS)}
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 from rig.toolbox.formats import Instant, Time, read_instant, read_range, read_time
 from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Composed, Equality, Match, Response, Text
@@ -38,7 +38,7 @@ def add_alarm(world: World, time: Annotated[Time, "HH:MM:SS, 24-hour, e.g. 07:30
 def delete_alarm(world: World, alarm_id: Annotated[str, "id from FindAlarms, e.g. 1a2b-3c4d"]) -> Json:
     """Delete an alarm."""
     if not world.alarms.remove(world.caller().username, alarm_id):
-        raise ToolError(f"There is no alarm {shown(alarm_id)}.")
+        raise ToolError(f"There is no alarm {quoted(alarm_id)}.")
     return dict(_SUCCESS)
 
 
@@ -106,7 +106,7 @@ def create_event(
 ) -> Json:
     """Put an event into the user's calendar."""
     if event_type not in ("meeting", "event"):
-        raise ToolError(f"event_type must be meeting or event; got '{shown(event_type)}'.")
+        raise ToolError(f"event_type must be meeting or event; got '{quoted(event_type)}'.")
     if event_type == "meeting" and not attendees:
         raise ToolError("A meeting needs attendees.")
     username = world.caller().username
@@ -126,7 +126,7 @@ def create_event(
 def delete_event(world: World, event_id: Annotated[str, "id from QueryCalendar"]) -> Json:
     """Delete an event from the user's calendar."""
     if not world.events.remove(world.caller().username, event_id):
-        raise ToolError(f"There is no event {shown(event_id)}.")
+        raise ToolError(f"There is no event {quoted(event_id)}.")
     return dict(_SUCCESS)
 
 
@@ -150,7 +150,7 @@ def modify_event(
     """Change an event. What is not given stays as it is."""
     username = world.caller().username
     if world.events.get(username, event_id) is None:
-        raise ToolError(f"There is no event {shown(event_id)}.")
+        raise ToolError(f"There is no event {quoted(event_id)}.")
 
     def change(field: str, value: Json) -> None:
         if value is not None:
@@ -210,7 +210,7 @@ def _reminder(world: World, username: str, reminder_id: str) -> JsonObject:
     upstream = None if world.reminders.knows(username) else repr(username)
     reminder = world.reminders.get(username, reminder_id)
     if reminder is None:
-        raise ToolError(f"There is no reminder {shown(reminder_id)}.", upstream)
+        raise ToolError(f"There is no reminder {quoted(reminder_id)}.", upstream)
     return reminder
 
 
@@ -242,7 +242,7 @@ def complete_reminder(world: World, reminder_id: _REMINDER_ID) -> Json:
     """Mark a pending reminder as complete."""
     username = world.caller().username
     if _reminder(world, username, reminder_id)["status"] == "complete":
-        raise ToolError(f"The reminder {shown(reminder_id)} is complete already.")
+        raise ToolError(f"The reminder {quoted(reminder_id)} is complete already.")
     world.reminders.change(username, reminder_id, "status", "complete")
     return dict(_SUCCESS)
 

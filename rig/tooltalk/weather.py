@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 from rig.toolbox.formats import Month
 from rig.toolbox.spec import Equality, Match
 from rig.toolbox.values import encode
@@ -23,7 +23,7 @@ def _place(world: World, table: str, location: str) -> str:
     """The name of a place in a table. Raises ToolError if it has no weather there."""
     place = location.lower().strip()
     if not world.database.table(table).count_where("location = ?", [encode(place)]):
-        raise ToolError(f"The weather of {shown(place)} is not known.")
+        raise ToolError(f"The weather of {quoted(place)} is not known.")
     return place
 
 
@@ -38,7 +38,7 @@ def _weather(world: World, table: str, place: str, column: str, value: str) -> J
 def _day(world: World, place: str, day: date) -> JsonObject:
     weather = _weather(world, "weather", place, "date", day.isoformat())
     if weather is None:
-        raise ToolError(f"The weather of {shown(place)} on {day} is not known.", repr(day))
+        raise ToolError(f"The weather of {quoted(place)} on {day} is not known.", repr(day))
     return weather
 
 
@@ -83,6 +83,6 @@ def historic_weather(
     place = _place(world, "historic_weather", location)
     weather = _weather(world, "historic_weather", place, "month", month.lower())
     if weather is None:
-        raise ToolError(f"The usual weather of {shown(place)} in {shown(month)} is not known.")
+        raise ToolError(f"The usual weather of {quoted(place)} in {quoted(month)} is not known.")
     del weather["month"]
     return {"weather": weather}

@@ -82,7 +82,7 @@ SCHEMA = {
 )
 def test_what_is_wrong(arguments: Any, kind: str, name: str, wanted: str, culprit: Any) -> None:
     [found] = schema_faults(SCHEMA, arguments)
-    assert (found.kind, found.name, found.wanted, found.culprit) == (kind, name, wanted, culprit)
+    assert (found.kind, found.name, found.needed, found.culprit) == (kind, name, wanted, culprit)
 
 
 @pytest.mark.parametrize(

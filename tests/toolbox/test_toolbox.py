@@ -126,7 +126,7 @@ def test_a_tool_that_needs_a_session_is_given_its_token() -> None:
 
     simulator = Simulator(World(), Toolbox("door", [knock]))
     assert fail(simulator, "Knock") == "User is not logged in"
-    simulator.start(datetime.fromisoformat("2024-03-05"), given={"session_token": "t"})
+    simulator.start(datetime.fromisoformat("2024-03-05"), credentials={"session_token": "t"})
     executed = simulator.execute(Call("Knock", {"key": "made up"}))
     assert (executed.response, executed.arguments) == ("come in", {"key": "t", "badge": "t"})
 

@@ -110,16 +110,16 @@ def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, An
         name = name.replace(".", "_")
     if name not in output:
         raise Wrong("simple_function_checker:wrong_func_name", f"{name} is due")
-    given = output[name]
+    arguments = output[name]
     for parameter in required:
-        if parameter not in given:
+        if parameter not in arguments:
             raise Wrong("simple_function_checker:missing_required", f"{parameter} is missing")
-    for parameter, value in given.items():
+    for parameter, value in arguments.items():
         if parameter not in properties or parameter not in allowed:
             raise Wrong("simple_function_checker:unexpected_param", f"{parameter} is not expected")
         _argument(parameter, value, properties[parameter], allowed[parameter], truth.language)
     for parameter, values in allowed.items():
-        if parameter not in given and "" not in values:
+        if parameter not in arguments and "" not in values:
             raise Wrong("simple_function_checker:missing_optional", f"{parameter} is missing")
 
 
@@ -212,5 +212,5 @@ def _is_object(value: Mapping[str, Any], allowed: Sequence[Any]) -> bool:
     )
 
 
-def _of(name: str, value: Any, wanted: str) -> str:
-    return f"{name} is {repr(value)[:200]}, not {wanted[:200]}"
+def _of(name: str, value: Any, due: str) -> str:
+    return f"{name} is {repr(value)[:200]}, not {due[:200]}"

@@ -59,35 +59,35 @@ class Judgement:
 
     def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
         """What a search was worth."""
-        found = replayed(settings, turns)
-        path = path_of(found, turns)
+        result = replayed(settings, turns)
+        path = path_of(result, turns)
         steps = [step for turn in turns for step in turn.steps]
-        is_answered = bool(found.terminals)
+        is_answered = bool(result.terminals)
         words = final_words(path[-1]) if is_answered else ""
         changes = self.changes(query, list(calls_of(path)))
-        wanted = self.wanted(query)
+        due = self.due(query)
         verdicts = [names(words, ways) for ways in query.named]
         named, open_ = verdicts.count(True), verdicts.count(None)
-        is_right = changes == wanted
+        is_right = changes == due
         executed = [step.executed for step in steps if step.executed is not None]
         calls = [call for call in executed if call.name != FINISH]
         counts: Counts = {
             "passes": int(is_answered and is_right and named == len(query.named)),
             "answered": int(is_answered),
             "unanswered": int(not is_answered),
-            "gave_up": int(bool(found.given_up)),
+            "gave_up": int(bool(result.given_up)),
             "world_right": int(is_right),
             "world_wrong": int(not is_right),
-            "harmed": int(bool(changes - wanted)),
+            "harmed": int(bool(changes - due)),
             "facts": len(query.named),
             "facts_named": named,
             "calls": len(calls),
             "calls_failed": sum(call.exception is not None for call in calls),
             "invented": int(any(call.name not in self.simulator.toolbox.tools for call in calls)),
-            "queries": found.queries,
-            "nodes": found.size,
-            "longest": found.longest,
-            "out_of_budget": int(found.last > 10_000),
+            "queries": result.queries,
+            "nodes": result.size,
+            "longest": result.longest,
+            "out_of_budget": int(result.last > 10_000),
         }
         # The facts of which nobody can tell whether the answer names them, and what would be if it did.
         doubts = tuple(
@@ -105,7 +105,7 @@ class Judgement:
         """The world in which is judged."""
         return self._open()
 
-    def wanted(self, query: Query) -> Counter[Change]:
+    def due(self, query: Query) -> Counter[Change]:
         """How the world shall be different in the end."""
         if query.name not in self._wanted:
             calls = [ExecutedCall(call, Outcome()) for call in query.calls]

@@ -115,7 +115,7 @@ def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple
         if node.kind == "input":
             executed: ExecutedCall = node.state.executed
             call = Call(executed.name, without_token(executed.arguments))
-            history.append(CallMessage(call, shown(executed), beside))
+            history.append(CallMessage(call, seen_outcome(executed), beside))
             beside = ""
         elif node.kind == "thought" and any(
             child.kind == "action" and child.step == node.step for child in node.children
@@ -143,7 +143,7 @@ def _told(node: Node) -> list[JsonObject]:
     return _attempt(node) if node.kind == "input" else []
 
 
-def shown(executed: ExecutedCall) -> Outcome:
+def seen_outcome(executed: ExecutedCall) -> Outcome:
     """The outcome of a call as a model sees it: a long response is cut, as upstream does."""
     outcome = executed.outcome
     text = _json(outcome.response)

@@ -155,19 +155,19 @@ class Found:
         return max((node.depth + 1 for root in self.roots for node in root.walk()), default=0)
 
 
-def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, wanted: int = 1) -> Searching:
+def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers: int = 1) -> Searching:
     """Search from a state until this many answers are found."""
     result = Found(strategy)
     if strategy.width:
         root = Node("root", "", 0, state=state)
         result.roots.append(root)
-        result.last = yield from _tree(root, result, strategy, budget, wanted)
+        result.last = yield from _tree(root, result, strategy, budget, answers)
     else:
-        yield from _chains(result, strategy, state, wanted)
+        yield from _chains(result, strategy, state, answers)
     return result
 
 
-def _chains(result: Found, strategy: Strategy, state: Any, wanted: int) -> Generator[Asked, Any, None]:
+def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Generator[Asked, Any, None]:
     is_won = False
     for _ in range(strategy.tries):
         node = Node("root", "", 0, state=state)
@@ -182,13 +182,13 @@ def _chains(result: Found, strategy: Strategy, state: Any, wanted: int) -> Gener
             result.terminals.append(node)
         elif node.code == "give_up":
             result.given_up.append(node)
-        if len(result.terminals) >= wanted:
+        if len(result.terminals) >= answers:
             is_won = True
             return
 
 
 def _tree(
-    node: Node, result: Found, strategy: Strategy, budget: int, wanted: int
+    node: Node, result: Found, strategy: Strategy, budget: int, answers: int
 ) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
     node.expanded = result.visited
@@ -210,21 +210,21 @@ def _tree(
             return 100_000
         ends.append(_grow(node, step))
         if not strategy.ranks and (
-            levels := (yield from _below(ends.pop(), result, strategy, budget, wanted))
+            levels := (yield from _below(ends.pop(), result, strategy, budget, answers))
         ):
             return levels
     for end in (yield from _ranked(node, ends, result)):
-        if levels := (yield from _below(end, result, strategy, budget, wanted)):
+        if levels := (yield from _below(end, result, strategy, budget, answers)):
             return levels
     return 1
 
 
 def _below(
-    node: Node, result: Found, strategy: Strategy, budget: int, wanted: int
+    node: Node, result: Found, strategy: Strategy, budget: int, answers: int
 ) -> Generator[Asked, Any, int]:
     """Visit a child. 0: go on with the next; else how many levels to go up."""
-    levels = yield from _tree(node, result, strategy, budget, wanted)
-    return 10_000 if len(result.terminals) >= wanted else levels - 1
+    levels = yield from _tree(node, result, strategy, budget, answers)
+    return 10_000 if len(result.terminals) >= answers else levels - 1
 
 
 def _ranked(node: Node, ends: Sequence[Node], result: Found) -> Generator[Asked, Any, list[Node]]:

@@ -135,12 +135,6 @@ class Conversation(Task):
         )
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it asks for no more than ToolTalk's conversations do: calls with given values."""
-        plain = not any(call.rules or call.optional for call in self.ground_truth)
-        return plain and self.terms == Terms()
-
-    @property
     def closing(self) -> tuple[str, ...]:
         """What the user says after the last assistant turn."""
         return tuple(turn.text for turn in self.turns[self.known_turns[-1] + 1 :])

@@ -5,7 +5,6 @@ The output format is not described here: the engine owns the grammar and adds wh
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import get_args
 
@@ -51,11 +50,6 @@ class Settings:
         return {name: getattr(self, name) for name in names}
 
     @property
-    def tools_are_shared(self) -> bool:
-        """Whether all conversations are offered the same tools."""
-        return self.tools == "all"
-
-    @property
     def fingerprint(self) -> JsonObject:
         """The settings, and a hash of every sentence that a model reads in any conversation.
 
@@ -96,7 +90,23 @@ def call_message(executed: ExecutedCall, predicted: Prediction | None = None) ->
 
 def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
     """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
-    names = _offered_names(conversation, settings)
+    tools = settings.toolbox.tools
+    needs_none = not conversation.tools and not conversation.ground_truth
+    is_one = settings.tools == "suite" and len(settings.toolbox.plugins) == 1
+    names: list[str] | None = None
+    # Where nothing is to be called, that has to be found out among all tools.
+    if not (settings.tools == "all" or is_one or (settings.tools == "exact" and needs_none)):
+        if settings.tools == "suite":
+            listed, existing, key = conversation.plugins, set(settings.toolbox.plugins), "suites_used"
+            names = [name for name, tool in tools.items() if tool.plugin in listed]
+        else:
+            listed, existing, key = conversation.tools, set(tools), "apis_used"
+            names = [name for name in tools if name in listed]
+        unknown = sorted(set(listed) - existing)
+        if unknown or not listed:
+            fault = f"names unknown {', '.join(unknown)}" if unknown else "is missing"
+            remedy = f"--tools {settings.tools} needs it (or use --tools all)"
+            raise RigError(f"{conversation.name}: {key} {fault}; {remedy}")
     return settings.toolbox.docs(names, descriptions=settings.docs == "full")
 
 
@@ -109,27 +119,6 @@ def opening(conversation: Conversation, settings: Settings) -> Request:
         offered_tools(conversation, settings),
         context(conversation.metadata),
         (),
-        settings.tools_are_shared,
+        settings.tools == "all",
         several_calls=True,
     )
-
-
-def _offered_names(conversation: Conversation, settings: Settings) -> Sequence[str] | None:
-    tools = settings.toolbox.tools
-    needs_none = not conversation.tools and not conversation.ground_truth
-    is_one = settings.tools == "suite" and len(settings.toolbox.plugins) == 1
-    if settings.tools == "all" or is_one or (settings.tools == "exact" and needs_none):
-        # Where nothing is to be called, that has to be found out among all tools.
-        return None
-    if settings.tools == "suite":
-        named, known, key = conversation.plugins, set(settings.toolbox.plugins), "suites_used"
-        names = [name for name, tool in tools.items() if tool.plugin in named]
-    else:
-        named, known, key = conversation.tools, set(tools), "apis_used"
-        names = [name for name in tools if name in named]
-    unknown = sorted(set(named) - known)
-    if unknown or not named:
-        fault = f"names unknown {', '.join(unknown)}" if unknown else "is missing"
-        remedy = f"--tools {settings.tools} needs it (or use --tools all)"
-        raise RigError(f"{conversation.name}: {key} {fault}; {remedy}")
-    return names

@@ -17,6 +17,7 @@ from rig.methods.tooltalk.scoring.judgement import Truths, judge
 from rig.metrics import Score
 from rig.scoring import Grader, Named, read_answers
 from rig.scoring import load as load_similarity
+from rig.scoring.matching import Terms
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
@@ -111,7 +112,8 @@ class WorldSetup(Setup):
     def require(self, conversation: Conversation, settings: Settings) -> None:
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
         offered_tools(conversation, settings)
-        if self.matcher.mode == "upstream" and not conversation.is_plain:
+        has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
+        if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
             raise RigError(
                 f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
             )

@@ -76,10 +76,10 @@ def files_of(place: Path) -> list[Path]:
 def hash_of(place: Path) -> str:
     """A hash of all that says what the tools of a folder do."""
     place = real(place)
-    found = hashlib.sha256(os.fsencode(place.name))
+    digest = hashlib.sha256(os.fsencode(place.name))
     for path in files_of(place):
-        found.update(os.fsencode(f"\0{path.relative_to(place)}\0") + read_bytes(path))
-    return found.hexdigest()
+        digest.update(os.fsencode(f"\0{path.relative_to(place)}\0") + read_bytes(path))
+    return digest.hexdigest()
 
 
 def _module(place: Path) -> ModuleType:

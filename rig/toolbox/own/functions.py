@@ -14,7 +14,7 @@ from rig.calls import Json, JsonObject
 from rig.documents import Part
 from rig.errors import RigError
 from rig.toolbox import declare
-from rig.toolbox.errors import Stuck, ToolError, shown
+from rig.toolbox.errors import Stuck, ToolError, quoted
 from rig.toolbox.own.declared import Declared
 from rig.toolbox.own.guard import LIMIT_S, Overdue, as_json, in_time, place_of
 from rig.toolbox.own.listing import LOOKUPS, matching
@@ -63,7 +63,7 @@ class Function:
 
     function: Callable[..., Any]
     seconds: float
-    given: str
+    first: str
     adapters: Mapping[str, TypeAdapter[Any]]
     faults: dict[str, str] = field(default_factory=dict)
     printed: dict[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Function:
                 typed[argument] = self.adapters[argument].validate_python(value)
             except ValidationError as error:
                 raise ToolError(f"{argument}: {error.errors()[0]['msg']}.") from error
-        first = [{"db": world.database, "world": world}[self.given]] if self.given else []
+        first = [{"db": world.database, "world": world}[self.first]] if self.first else []
         try:
             done = in_time(lambda: self.function(*first, **typed), self.seconds, file.parent)
         except Overdue as error:
@@ -85,7 +85,7 @@ class Function:
             world.interrupt()
             raise (ToolError if error.is_over else Stuck)(f"{name} {error}.") from error
         if printed := done.printed.getvalue().strip():
-            self.printed[line] = shown(printed)
+            self.printed[line] = quoted(printed)
         if done.fault is not None:
             text = f"{type(done.fault).__name__}: {done.fault}"
             if not isinstance(done.fault, ToolError):
@@ -113,7 +113,7 @@ def _own(
     if not inspect.isfunction(function):
         raise RigError(f"@tool stands before a function, not before {name}")
     where = f"{inspect.getfile(function)}, line {function.__code__.co_firstlineno}: {name}"
-    given, hints, parameters = _parameters(function, where)
+    first, hints, parameters = _parameters(function, where)
     doc = inspect.getdoc(function) or ""
     schema = _schema(name, hints, parameters, doc, where)
     try:
@@ -130,7 +130,7 @@ def _own(
         returns=returns,
         action=_acts(function) if action is None else action,
         match=match_of(matching(schema, rules)),
-        function=Function(function, seconds, given, {n: TypeAdapter(hint) for n, hint in hints.items()}),
+        function=Function(function, seconds, first, {n: TypeAdapter(hint) for n, hint in hints.items()}),
     )
 
 
@@ -171,11 +171,11 @@ def _parameters(
 ) -> tuple[str, dict[str, Any], dict[str, inspect.Parameter]]:
     """What the function is given first, and the types and defaults of its arguments."""
     parameters = dict(inspect.signature(function).parameters)
-    given = next(iter(parameters), "")
-    if given in _GIVEN:
-        del parameters[given]
-    for name, each in parameters.items():
-        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+    first = next(iter(parameters), "")
+    if first in _GIVEN:
+        del parameters[first]
+    for name, part in parameters.items():
+        if part.kind not in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY):
             raise RigError(f"{where}: the argument {name} has no single value; give it a name of its own")
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -184,7 +184,7 @@ def _parameters(
     if missing := [name for name in parameters if name not in hints]:
         raise RigError(f"{where}: the argument {missing[0]} has no type; annotate it")
     described = {name: declare.described(hints[name]) for name in parameters}
-    return given if given in _GIVEN else "", described, parameters
+    return first if first in _GIVEN else "", described, parameters
 
 
 def _schema(
@@ -196,8 +196,8 @@ def _schema(
         is_required = default is inspect.Parameter.empty
         fields[argument] = (hint, ...) if is_required else (declare.without_none(hint), default)
     try:
-        made = create_model(name, __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
-        raw = made.model_json_schema()
+        model = create_model(name, __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
+        raw = model.model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
     schema = Declared(Part(_without_titles(raw), Path(where))).parameters()
@@ -218,7 +218,7 @@ def _without_titles(node: Any, names: bool = False) -> Any:
             for key, value in node.items()
             if names or key != "title"
         }
-    return [_without_titles(each) for each in node] if isinstance(node, list) else node
+    return [_without_titles(part) for part in node] if isinstance(node, list) else node
 
 
 def _arguments(doc: str) -> dict[str, str]:

@@ -97,9 +97,9 @@ def is_action(name: str) -> bool:
     return not words or words[0].lower() not in LOOKUPS
 
 
-def matching(schema: JsonObject, given: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
+def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
     """How each argument is compared: as it is given, else as its type suggests."""
-    rules = dict(given or {})
+    rules = dict(chosen or {})
     for name, property_ in schema["properties"].items():
         suggested = _BY_FORMAT.get(property_.get("x-format") or property_.get("format") or "")
         by_type = "number" if property_.get("type") == "number" else "exact"

@@ -42,7 +42,9 @@ class Accounts:
         if isinstance(username, str):
             return next(iter(self._where("username = ?", encode_name(username))), None)
         hash(username)
-        same = (each for each in self.all() if each.username is username or each.username == username)
+        same = (
+            account for account in self.all() if account.username is username or account.username == username
+        )
         return next(same, None)
 
     def with_token(self, token: str) -> Account | None:

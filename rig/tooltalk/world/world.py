@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import ToolError, quoted
 from rig.toolbox.world import Tables
 from rig.toolbox.world import World as AnyWorld
 from rig.tooltalk.world.accounts import Account, Accounts
@@ -95,21 +95,21 @@ class World(AnyWorld):
         fill(world.database, seeds)
         return world
 
-    def begin(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
+    def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
         """Set the clock, and give the user's account what it starts with: a login, a verification code.
 
         Raises RigError when the user is given something and has no account.
         """
-        super().begin(now, username, given)
-        if not given:
+        super().begin(now, username, credentials)
+        if not credentials:
             return
         account = self.accounts.find(username)
         if account is None:
             raise RigError(
-                f"the world has no account {shown(username)}, whom the conversation gives a"
-                f" {next(iter(given))}"
+                f"the world has no account {quoted(username)}, whom the conversation gives a"
+                f" {next(iter(credentials))}"
             )
-        self.accounts.change(account, **given)
+        self.accounts.change(account, **credentials)
 
     @property
     def _account(self) -> Account | None:

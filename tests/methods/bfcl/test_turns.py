@@ -126,7 +126,7 @@ def test_the_oracle_makes_more_calls_in_a_turn_than_messages_are_allowed(
 def test_where_a_parameter_is_missing_nothing_is_due_until_it_is_told(checkout: Path) -> None:
     """Whether the model asks for it is not judged: that is so upstream."""
     [talk] = data.load(file(checkout, "miss_param"))
-    assert [talk.said(turn) for turn in talk.known_turns] == [("turn 0",), ("turn 1",), ("turn 2",)]
+    assert [talk.texts(turn) for turn in talk.known_turns] == [("turn 0",), ("turn 1",), ("turn 2",)]
     assert [len(talk.offered(turn)) for turn in talk.known_turns] == [3, 3, 3]
     code = checkout / "func_source_code"
     asked, guessed = [[ADD], [], [TAG, COUNT]], [[ADD], [TAG], [COUNT]]

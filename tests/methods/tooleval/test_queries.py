@@ -247,9 +247,9 @@ def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
     other = Call("CreateEvent", {**query.calls[2].arguments, "name": "Other"})
     gone = Call("DeleteEvent", {"event_id": "5a1d0000-0000"})
     calls = [ExecutedCall(call, Outcome()) for call in (*query.calls, gone)]
-    assert judgement.changes(query, calls) == judgement.wanted(query)
+    assert judgement.changes(query, calls) == judgement.due(query)
     wrong = [ExecutedCall(call, Outcome()) for call in (*query.calls[:2], other)]
-    assert judgement.changes(query, wrong) != judgement.wanted(query)
+    assert judgement.changes(query, wrong) != judgement.due(query)
 
 
 def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
@@ -257,7 +257,7 @@ def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
     judgement = Judgement(setup_of()._twin)
     doubled = 0
     for query in queries.values():
-        wanted = judgement.wanted(query)
+        wanted = judgement.due(query)
         for call in query.calls:
             if call.name.startswith(("Add", "Create", "Send", "Register")):
                 calls = [ExecutedCall(made, Outcome()) for made in (*query.calls, call)]

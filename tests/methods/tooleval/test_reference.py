@@ -233,7 +233,7 @@ def test_ways_that_there_are_not(text: str) -> None:
 def test_more_answers_can_be_wanted() -> None:
     """Two answers at the same depth: the search goes on after the first, as upstream's `answer` has it."""
     call, answer = Made("ok", "", "clock", "{}"), Made("answer", "", "Finish", "{}")
-    course: Any = search(Strategy(1, 2), wanted=2)
+    course: Any = search(Strategy(1, 2), answers=2)
     left = iter([call, call, call, answer, call, answer])
     try:
         next(course)

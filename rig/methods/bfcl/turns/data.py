@@ -54,7 +54,7 @@ class Talk(Task):
     def is_long(self) -> bool:
         return "long_context" in self.suite
 
-    def said(self, turn: int) -> tuple[str, ...]:
+    def texts(self, turn: int) -> tuple[str, ...]:
         """What the user says in a turn."""
         if turn in self.kept_back:
             return (MORE_FUNCTIONS,)
@@ -62,7 +62,7 @@ class Talk(Task):
 
     def expected(self, turn: int) -> ExpectedTurn:
         calls = tuple(ExecutedCall(call, Outcome()) for call in self.calls(turn))
-        return ExpectedTurn(self.said(turn), calls)
+        return ExpectedTurn(self.texts(turn), calls)
 
     def calls(self, turn: int) -> Iterator[Call]:
         """The true calls of a turn, all arguments by name."""

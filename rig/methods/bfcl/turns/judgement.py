@@ -63,7 +63,9 @@ def judge(talk: Talk, turns: Sequence[PlayedTurn], code: Path) -> Score:
         f"entries.{talk.suite}": 1,
     }
     reasons = (
-        "" if fault is None or turn < fault[0] else fault[1] for turn, made in enumerate(calls) for _ in made
+        "" if fault is None or turn < fault[0] else fault[1]
+        for turn, calls_of_turn in enumerate(calls)
+        for _ in calls_of_turn
     )
     verdicts = tuple(Verdict(not reason, reason=reason) for reason in reasons)
     if fault is None:

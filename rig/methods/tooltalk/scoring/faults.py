@@ -120,9 +120,9 @@ class _Turn:
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
         elif executed.exception is not None and (misfits := self._misfits(tool, executed.arguments)):
             for misfit in misfits:
-                should = f"{reasons.show(misfit.name)} should be {misfit.wanted}"
+                should = f"{reasons.show(misfit.name)} should be {misfit.needed}"
                 text = f"{executed.name}: {should}, got {reasons.show(misfit.value)}"
-                difference = Difference(misfit.name, misfit.wanted, misfit.value)
+                difference = Difference(misfit.name, misfit.needed, misfit.value)
                 yield self._fault(FaultKind.WRONG_FORMAT, text, step, meant, difference)
         elif meant is not None:
             yield from self._differs(step, meant)
