@@ -35,6 +35,14 @@ def read(text: str, pattern: str) -> datetime:
     return datetime.strptime(text, pattern)  # noqa: DTZ007 - the mock worlds have no zones
 
 
+def read_or_none(text: str, pattern: str) -> datetime | None:
+    """As `read`, but None for another form."""
+    try:
+        return read(text, pattern)
+    except ValueError:
+        return None
+
+
 def minute_of(instant: datetime) -> time:
     """The time of day, without its seconds."""
     return time(instant.hour, instant.minute)

@@ -94,7 +94,7 @@ def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[Schema
         yield SchemaFault("choice", name, " or ".join(map(str, schema["enum"])), value, value)
     elif has_bounds and isinstance(value, int | float) and not lowest <= value <= highest:
         yield SchemaFault("choice", name, f"from {lowest} to {highest}", value, value)
-    elif form is not None and isinstance(value, str) and not _is_read(value, form.pattern):
+    elif form is not None and isinstance(value, str) and not times.read_or_none(value, form.pattern):
         yield SchemaFault("form", name, form.words, value, value)
     elif "items" in schema and isinstance(value, list):
         elements = (fault for element in value for fault in _schema_fault(schema["items"], name, element))
@@ -112,14 +112,6 @@ def _words(schema: JsonObject) -> str:
 def _is_a(needed: _Type, value: Json) -> bool:
     # To Python true is a number, to JSON it is not.
     return isinstance(value, needed.python) and (needed.python is bool or not isinstance(value, bool))
-
-
-def _is_read(text: str, pattern: str) -> bool:
-    try:
-        times.read(text, pattern)
-    except ValueError:
-        return False
-    return True
 
 
 _FLAT = frozenset(

@@ -111,7 +111,9 @@ def load(place: Path) -> Loaded:
     return Loaded(entries, faults)
 
 
-class _EntryMessage(Foreign):
+class Words(Foreign):
+    """A message of a conversation."""
+
     role: str
     content: str
 
@@ -134,7 +136,7 @@ class _EntryFunction(BaseModel):
 
 class _Question(Foreign):
     id: str
-    question: Annotated[Many[Many[_EntryMessage]], Field(min_length=1)]
+    question: Annotated[Many[Many[Words]], Field(min_length=1)]
     function: Annotated[Many[_EntryFunction], Field(min_length=1)]
 
 

@@ -18,7 +18,7 @@ from rig.methods.dynamic.user import ScriptedUser
 from rig.methods.scripted import Oracle, called, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation
 from rig.methods.tooltalk.method import METHOD as TOOLTALK
-from rig.methods.tooltalk.setup import WorldSetup, ready
+from rig.methods.tooltalk.setup import WorldSetup
 from rig.metrics import Score
 from rig.models import CallMessage, Model, Prediction, Request
 from rig.scoring.matching import ANY_WAY
@@ -101,7 +101,7 @@ class Dynamic(Method):
         return Settings(TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
 
     def ready(self, values: Mapping[str, Any]) -> DynamicSetup:
-        return ready(DynamicSetup, self, self.settings(values), values)
+        return DynamicSetup.of(self, self.settings(values), values)
 
 
 METHOD: Method = Dynamic()

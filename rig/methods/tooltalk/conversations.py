@@ -154,9 +154,8 @@ class Conversation(Task):
 
     def ground_truth_positions(self) -> Iterator[CallPlace]:
         """The place of every ground-truth call, in the order of `ground_truth`."""
-        for index, turn in enumerate(self.turns):
-            for number in range(len(turn.calls)):
-                yield CallPlace(index, number)
+        turns = enumerate(self.turns)
+        return (CallPlace(index, number) for index, turn in turns for number in range(len(turn.calls)))
 
 
 class _Request(BaseModel):

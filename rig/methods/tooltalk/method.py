@@ -22,7 +22,7 @@ from rig.methods.tooltalk.conversations import (
 from rig.methods.tooltalk.episode import Dialogue
 from rig.methods.tooltalk.prompt import Settings, opening
 from rig.methods.tooltalk.scoring.metrics import DECLARATION, FORBIDDING
-from rig.methods.tooltalk.setup import ToolTalkSetup, ready
+from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.metrics import Declaration
 from rig.models import Request
 from rig.paths import CONVERSATIONS
@@ -89,7 +89,7 @@ class ToolTalk(Method):
         return Settings(**own, toolbox=find_toolbox(values["toolbox"]))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:
-        return ready(ToolTalkSetup, self, self.settings(values), values)
+        return ToolTalkSetup.of(self, self.settings(values), values)
 
 
 METHOD = ToolTalk()

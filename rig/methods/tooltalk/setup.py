@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
@@ -70,6 +70,16 @@ class WorldSetup(Setup):
         self._simulators: dict[int, Simulator] = {}
         self._similarity = similarity
         self.matcher = matcher
+
+    @classmethod
+    def of(cls, method: Method, settings: object, values: Mapping[str, Any]) -> Self:
+        """The setup for a run with these options."""
+        place, similarity = values["world"], values["similarity"]
+        toolbox = find_toolbox(values["toolbox"])
+        world = partial(toolbox.world, None if place is None else Path(place))
+        grader = Grader(values["grader"], load_similarity(similarity), toolbox)
+        named = str(Named.parse(similarity).absolute)
+        return cls(method, settings, world, grader, named, is_named=place is not None)
 
     @cached_property
     def _opened(self) -> tuple[World, str]:
@@ -157,22 +167,3 @@ class ToolTalkSetup(WorldSetup):
     def hold_to_recorded(self) -> None:
         """Hold predictions against what files have recorded, unless a world was asked for by name."""
         self._as_recorded = not self._is_named
-
-
-AnySetup = TypeVar("AnySetup", bound=WorldSetup)
-
-
-def ready(
-    kind: Callable[..., AnySetup], method: Method, settings: object, values: Mapping[str, Any]
-) -> AnySetup:
-    """A setup of this kind for a run with these options."""
-    place, similarity = values["world"], values["similarity"]
-    toolbox = find_toolbox(values["toolbox"])
-    return kind(
-        method,
-        settings,
-        partial(toolbox.world, None if place is None else Path(place)),
-        Grader(values["grader"], load_similarity(similarity), toolbox),
-        str(Named.parse(similarity).absolute),
-        is_named=place is not None,
-    )

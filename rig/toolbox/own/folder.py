@@ -41,12 +41,13 @@ def load_folder(place: Path) -> Toolbox | None:
     module = _module(place) if holds_code(place) else None
     if module is not None and hasattr(module, "register"):
         return None
+    listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
     written: dict[str, Tool] = {}
     for tool in vars(module).values() if module is not None else ():
         if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
             raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
     tools = []
-    for declared in read_listing(place / LISTING).tools if (place / LISTING).is_file() else ():
+    for declared in listed:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
         function = partial(answer, declared) if coded is None else coded.function

@@ -142,33 +142,25 @@ def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
     declared = Declared(inner[schema] if schema in inner else Part(None, part.file, part.path, part.lines))
     parameters = declared.parameters()
     notes += declared.notes
-    extras = {extra: outer[extra] for extra in ("returns", "action", "match", "default") if extra in outer}
+    description = inner["description"].value if "description" in inner else ""
+    if not isinstance(description, str):
+        raise inner["description"].fault("needs a text")
+    hints = outer["annotations"].value if "annotations" in outer else None
+    if "action" in outer:
+        acts = outer["action"].flag()
+    elif isinstance(hints, dict) and isinstance(hints.get("readOnlyHint"), bool):
+        acts = not hints["readOnlyHint"]
+    else:
+        acts = is_action(name)
+    returns = outer["returns"].text() if "returns" in outer else ""
     rules: dict[str, Rule] = {}
-    for argument, rule in extras["match"].fields().items() if "match" in extras else ():
+    for argument, rule in outer["match"].fields().items() if "match" in outer else ():
         if argument not in parameters["properties"]:
             raise rule.fault("is not a parameter of this tool")
         try:
             rules[argument] = simple(rule.value)
         except RigError as error:
             raise rule.fault(str(error)) from error
-    description = inner["description"].value if "description" in inner else ""
-    if not isinstance(description, str):
-        raise inner["description"].fault("needs a text")
-    return form, Declaration(
-        name,
-        " ".join(description.split()),
-        parameters,
-        _acts(name, outer, extras),
-        extras["returns"].text() if "returns" in extras else "",
-        matching(parameters, rules),
-        extras["default"].value if "default" in extras else UNSAID,
-    )
-
-
-def _acts(name: str, outer: Mapping[str, Part], extras: Mapping[str, Part]) -> bool:
-    if "action" in extras:
-        return extras["action"].flag()
-    hints = outer["annotations"].value if "annotations" in outer else None
-    if isinstance(hints, dict) and isinstance(hints.get("readOnlyHint"), bool):
-        return not hints["readOnlyHint"]
-    return is_action(name)
+    match = matching(parameters, rules)
+    default = outer["default"].value if "default" in outer else UNSAID
+    return form, Declaration(name, " ".join(description.split()), parameters, acts, returns, match, default)

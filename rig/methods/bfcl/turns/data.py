@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
-from rig.methods.bfcl.data import ANSWERS, declared_in, lines
+from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines
 from rig.methods.bfcl.turns.classes import FILES, TrueCall
 from rig.parsing import Foreign, Many, parsed
 from rig.tasks import ExpectedTurn, Task
@@ -95,9 +95,11 @@ def load(file: Path) -> list[Talk]:
     entries = []
     for entry, where in lines(file):
         classes = parsed(_Classes, entry, where, "an entry of BFCL").involved_classes
-        for name in classes:
-            if name not in docs:
-                docs[name] = _documentation(file.parent / DOCUMENTATION, name)
+        for name in (name for name in classes if name not in docs):
+            folder = file.parent / DOCUMENTATION
+            if name not in FILES:
+                raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
+            docs[name] = declared_in(folder / f"{FILES[name]}.json")
         functions = [declared for name in classes for declared in docs[name]]
         source = {"entry": entry, "truth": answers.get(entry["id"]), "functions": functions}
         entries.append(parse(source, where, category))
@@ -108,14 +110,9 @@ class _Classes(Foreign):
     involved_classes: Many[str]
 
 
-class _TurnMessage(Foreign):
-    role: str
-    content: str
-
-
 class _TalkEntry(_Classes):
     id: str
-    question: Many[Many[_TurnMessage]]
+    question: Many[Many[Words]]
     initial_config: JsonObject
     missed_function: dict[int, list[str]] = Field({})
 
@@ -156,9 +153,3 @@ def true_call(text: str) -> TrueCall:
         raise ValueError(f"no call: {text[:80]!r}")
     names = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
     return TrueCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
-
-
-def _documentation(folder: Path, name: str) -> list[JsonObject]:
-    if name not in FILES:
-        raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
-    return declared_in(folder / f"{FILES[name]}.json")

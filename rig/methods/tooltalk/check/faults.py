@@ -173,7 +173,5 @@ class FileCheck:
 
 
 def _is_canonical(text: str, pattern: str) -> bool:
-    try:
-        return times.read(text, pattern).strftime(pattern) == text
-    except ValueError:
-        return False
+    moment = times.read_or_none(text, pattern)
+    return moment is not None and moment.strftime(pattern) == text

@@ -8,7 +8,7 @@ never does.
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from datetime import date, datetime, time
+from datetime import date, time
 
 from rig import times
 from rig.calls import ExecutedCall, Json
@@ -101,14 +101,14 @@ class Seen:
             return
         self._text += f"\n{value.casefold()}"
         for pattern in (times.INSTANT, times.TIME, times.DATE):
-            if (read := _read(value, pattern)) is not None:
+            if (read := times.read_or_none(value, pattern)) is not None:
                 if "%H" in pattern:
                     self._times.add(times.minute_of(read))
                 if "%Y" in pattern:
                     self._dates.add(read.date())
 
     def _speaks_for_time(self, value: str, pattern: str) -> bool:
-        read = _read(value, pattern)
+        read = times.read_or_none(value, pattern)
         if read is None or times.minute_of(read) in self._times:
             return True
         hours = {read.hour, read.hour % 12 or 12}
@@ -118,7 +118,7 @@ class Seen:
         return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
 
     def _speaks_for_instant(self, value: str, any_time: bool) -> bool:
-        read = _read(value, times.INSTANT)
+        read = times.read_or_none(value, times.INSTANT)
         if read is None:
             return True
         day = read.date() in self._dates or read.day in self._numbers
@@ -148,10 +148,3 @@ def _leaves(value: Json) -> Iterator[Json]:
             left.extend(element)
         else:
             yield element
-
-
-def _read(text: str, pattern: str) -> datetime | None:
-    try:
-        return times.read(text, pattern)
-    except ValueError:
-        return None
