@@ -118,11 +118,11 @@ class _Turn:
         ):
             text = f"{executed.name} had been called like this already"
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
-        elif executed.exception is not None and (misfits := self._misfits(tool, executed.arguments)):
-            for misfit in misfits:
-                should = f"{reasons.show(misfit.name)} should be {misfit.needed}"
-                text = f"{executed.name}: {should}, got {reasons.show(misfit.value)}"
-                difference = Difference(misfit.name, misfit.needed, misfit.value)
+        elif executed.exception is not None and (unfit := self._schema_faults(tool, executed.arguments)):
+            for fault in unfit:
+                should = f"{reasons.show(fault.name)} should be {fault.needed}"
+                text = f"{executed.name}: {should}, got {reasons.show(fault.value)}"
+                difference = Difference(fault.name, fault.needed, fault.value)
                 yield self._fault(FaultKind.WRONG_FORMAT, text, step, meant, difference)
         elif meant is not None:
             yield from self._differs(step, meant)
@@ -198,7 +198,7 @@ class _Turn:
         text = f"called {reasons.show(name)}{unknown}{f'; {due} was due' if truth else ''}"
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
 
-    def _misfits(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
+    def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
         """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
         faults = schema_faults(tool.parameters, arguments)
         injected = self.toolbox.injected
