@@ -300,8 +300,15 @@ def _is_written(path: Path) -> bool:
 
 
 def load_directory(directory: Path) -> list[Conversation]:
-    """Every conversation of a directory, by the names of the files. Raises RigError if names repeat."""
-    suite = suite_of(directory)
+    """Every conversation of a directory, by the names of the files. Raises RigError if names repeat.
+
+    The suite is called as the directory is; those of a folder with tools are called as the folder is.
+    """
+    place = real(directory)
+    place = place.parent if place.name == OWN and holds_toolbox(place.parent) else place
+    name = place.name.encode("utf-8", "backslashreplace").decode()
+    # ToolTalk's repository keeps its hard ones in `data/tooltalk`.
+    suite = "hard" if name == "tooltalk" else name
     folders = (directory, *([directory.parent] if directory.name == OWN else []))
     folder = next((place for place in folders if holds_toolbox(place)), None)
     conversations = [
@@ -314,19 +321,6 @@ def load_directory(directory: Path) -> list[Conversation]:
     if repeated:
         raise RigError(f"{directory}: conversation names must be unique; repeated: {', '.join(repeated)}")
     return conversations
-
-
-def suite_of(directory: Path) -> str:
-    """What a directory's conversations are called: by its name, as Unicode.
-
-    ToolTalk's repository keeps its hard ones in `data/tooltalk`, so that name means `hard`. Those of a folder
-    with tools are called as the folder is.
-    """
-    place = real(directory)
-    if place.name == OWN and holds_toolbox(place.parent):
-        place = place.parent
-    name = place.name.encode("utf-8", "backslashreplace").decode()
-    return "hard" if name == "tooltalk" else name
 
 
 def available_suites() -> tuple[str, ...]:

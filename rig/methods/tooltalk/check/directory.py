@@ -1,15 +1,22 @@
-"""Checking all conversations of a directory, so that one bad file does not hide the others."""
+"""All conversations of a directory, checked so that one bad file does not hide the others.
 
+What the simulator returns can be written down, so that nobody types a response by hand.
+"""
+
+import json
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.calls import JsonObject
+from rig.calls import SESSION_TOKEN, JsonObject, without_token
 from rig.errors import RigError
-from rig.methods.tooltalk.check.faults import Fault, FileCheck
+from rig.files import read_text, write
+from rig.methods.tooltalk.check.faults import PARTS, Fault, FileCheck
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
-from rig.methods.tooltalk.conversations import Conversation, load_conversation
+from rig.methods.tooltalk.conversations import Conversation, load_conversation, parse_conversation
+from rig.methods.tooltalk.written import SIGNED_IN
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
@@ -70,9 +77,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
     """
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
-    paths = sorted(directory.glob("*.json"))
-    if not paths:
-        raise RigError(f"{directory}: holds no conversation (*.json)")
+    paths = _files(directory)
     faults: list[Fault] = []
     replayed: list[tuple[Conversation, tuple[Replayed, ...]]] = []
     simulator = Simulator(world, toolbox)
@@ -100,6 +105,13 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
     return Report(directory, len(paths), tuple(replayed), tuple(faults))
 
 
+def _files(directory: Path) -> list[Path]:
+    paths = sorted(directory.glob("*.json"))
+    if not paths:
+        raise RigError(f"{directory}: holds no conversation (*.json)")
+    return paths
+
+
 def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
     for call in calls:
         if call.difference is not None:
@@ -118,3 +130,61 @@ def _repeated(conversations: Sequence[Conversation]) -> Iterator[Fault]:
             if value in seen:
                 yield Fault(f"{conversation.name}.json", kind, f"the {value} is also that of {seen[value]}")
             seen.setdefault(value, conversation.name)
+
+
+def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Path]:
+    """Complete every conversation of a directory from the simulator; returns the files that changed.
+
+    The writer gives scenario, user.username, metadata (location, timestamp, and username when the user is
+    logged in at the start) and the turns with each call's `request`. Everything else is filled in: names,
+    ids, indexes, the account, session tokens, `apis_used`, `suites_used`, responses and exceptions. Raises
+    RigError, naming the file, where that cannot be done; the files before it are written by then.
+    """
+    paths = _files(directory)
+    simulator = Simulator(world, toolbox)
+    base = simulator.snapshot()
+    changed = []
+    for path in paths:
+        try:
+            before = read_text(path)
+            source = json.loads(before)
+            simulator.restore(base)
+            after = json.dumps(_complete(source, path.stem, world, simulator), indent=2, ensure_ascii=False)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RigError(f"{path}: cannot be recorded: {type(error).__name__}: {error}") from error
+        if f"{after}\n" != before:
+            write(f"{after}\n", path, force=True)
+            changed.append(path)
+    simulator.restore(base)
+    return changed
+
+
+def _complete(source: JsonObject, name: str, world: World, simulator: Simulator) -> JsonObject:
+    source["name"] = name
+    source.setdefault("conversation_id", str(uuid.uuid4()))
+    user, metadata = source["user"], source["metadata"]
+    account = world.accounts.find(user["username"])
+    if account is not None:
+        user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
+    if "username" in metadata:
+        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = SIGNED_IN
+    source["conversation"] = [
+        {"index": position, **{part: turn[part] for part in turn if part != "index"}}
+        for position, turn in enumerate(source["conversation"])
+    ]
+    conversation = parse_conversation(source, name)
+    calls = list(replayed_calls(conversation, simulator))
+    tools, used = simulator.toolbox.tools, dict.fromkeys(call.executed.name for call in calls)
+    unknown = [name for name in used if name not in tools]
+    if unknown:
+        raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
+    source["apis_used"] = list(used)
+    source["suites_used"] = list(dict.fromkeys(tools[tool].plugin for tool in used))
+    for call in calls:
+        recorded = call.executed.as_json()
+        arguments = recorded["request"]["parameters"]
+        if SESSION_TOKEN in arguments:
+            token = {SESSION_TOKEN: arguments[SESSION_TOKEN]}
+            recorded["request"]["parameters"] = {**token, **without_token(arguments)}
+        source["conversation"][call.turn]["apis"][call.call] = recorded
+    return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}

@@ -1,19 +1,34 @@
-"""Conversations for your own tools: whether each call can be made, and returns what is written."""
+"""Conversations for your own tools: whether each call can be made, and returns what is written.
 
+What calls return can be written into them, and everything else there is left as it is.
+"""
+
+import json
 from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import yaml  # type: ignore[import-untyped]
+
+from rig.calls import ExecutedCall, JsonObject
+from rig.documents import YAML_ENDINGS, Lines, read
 from rig.errors import RigError
+from rig.files import read_text, write
 from rig.methods.checking import Checked
 from rig.methods.tooltalk.check.replay import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts
+from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.arguments import is_refusal, refused
 from rig.toolbox.own.functions import Function
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
+
+_Path = tuple[str | int, ...]
 
 
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
@@ -90,3 +105,109 @@ def _of_code(toolbox: Toolbox) -> Iterator[str]:
             yield from (f"{place}: {fault}" for place, fault in tool.function.faults.items())
             for place, text in tool.function.printed.items():
                 yield f"{place}: {tool.name} printed {text!r}, which nobody sees; return it"
+
+
+def record_own(place: Path, toolbox: Toolbox) -> list[Path]:
+    """Write what each call returns where nothing is written yet; the files that changed. Raises RigError."""
+    simulator = Simulator(toolbox.world(), toolbox)
+    return [path for path in files_of(place) if _record(path, simulator)]
+
+
+def _record(path: Path, simulator: Simulator) -> bool:
+    executed: list[ExecutedCall | None] = []
+    for conversation in load_file(path):
+        for call in replayed_calls(conversation, simulator):
+            tool = simulator.toolbox.tools.get(call.recorded.name)
+            # What the tool's schema refuses is to be mended: its refusal is no outcome.
+            fits = tool is not None and refused(tool, call.recorded.arguments) is None
+            executed.append(call.executed if fits else None)
+    before = read_text(path)
+    after = (_in_tooltalks_shape if is_in_tooltalks_shape(path) else _in_written)(path, before, executed)
+    if after != before:
+        write(after, path, force=True)
+    return after != before
+
+
+def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
+    source = json.loads(text)
+    calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
+    for call, outcome in zip(calls, (call and call.outcome.as_json() for call in executed), strict=True):
+        if outcome is not None and not call.keys() & outcome.keys():
+            call |= outcome
+    return f"{json.dumps(source, indent=2, ensure_ascii=False)}\n"
+
+
+def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
+    """The text with the outcome of each call, from the last to the first, so that places stay what they are.
+
+    YAML gets a line below each call. Raises RigError where its text has come to mean something else.
+    """
+    documents = [document.value for document in read(path)]
+    is_yaml = path.suffix in YAML_ENDINGS
+    roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
+    unrecorded = _unrecorded(path, executed)
+    for number, (*above, last), outcome in reversed(unrecorded):
+        parent = reduce(getitem, above, documents[number])
+        call = parent[last]
+        parent[last] = {**({call: None if is_yaml else {}} if isinstance(call, str) else call), **outcome}
+        if is_yaml:
+            text = _with_line(text, reduce(_inside, (*above, last), roots[number]), outcome)
+    if not is_yaml:
+        return f"{json.dumps(documents[0], indent=2, ensure_ascii=False)}\n" if unrecorded else text
+    with TemporaryDirectory(prefix="rig-record-") as folder:
+        copy = Path(folder) / f"copy{path.suffix}"
+        copy.write_text(text, encoding="utf-8")
+        try:
+            is_same = [document.value for document in read(copy)] == documents
+        except RigError:
+            is_same = False
+    if not is_same:
+        raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
+    return text
+
+
+def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[int, _Path, JsonObject]]:
+    """The calls without a recorded outcome: the document's number, the path in it, and the outcome now."""
+    unrecorded = []
+    left = iter(executed)
+    number, lines = -1, Lines()
+    for conversation in conversation_parts(path):
+        if conversation.lines is not lines:
+            number, lines = number + 1, conversation.lines
+        for part in (call for turn in turn_parts(conversation) for call in call_parts(turn)):
+            call = next(left)
+            if call is not None and not has_outcome(part):
+                failed = call.exception is not None
+                outcome = {"raises": call.exception} if failed else {"returns": call.response}
+                unrecorded.append((number, part.path, outcome))
+    return unrecorded
+
+
+def _inside(node: Any, step: str | int) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        return node.value[step]
+    return next(value for key, value in node.value if key.value == step)
+
+
+def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
+    ((name, value),) = outcome.items()
+    words = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+    if isinstance(node, yaml.ScalarNode):
+        end = node.end_mark.index
+        return f"{text[:end]}:\n{' ' * node.start_mark.column}{words}{text[end:]}"
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        return f"{text[:end].rstrip()}, {words}{text[end:]}"
+    end = _end(node)
+    line = text.find("\n", end)
+    line = len(text) if line < 0 else line
+    return f"{text[:line]}\n{' ' * node.start_mark.column}{words}{text[line:]}"
+
+
+def _end(node: Any) -> int:
+    """Where what is written of a value ends, without what white space and remarks follow."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        end: int = node.end_mark.index
+        return end - 1 if node.end_mark.column == 0 and end else end
+    last = node.value[-1]
+    return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
