@@ -22,9 +22,6 @@ from rig.toolbox.rules import Rule, simple
 from rig.toolbox.spec import FREE_TEXT, Match, Response, Tool
 from rig.toolbox.world import World
 
-_GIVEN = ("db", "world")
-"""A first parameter of one of these names is given the tables, or the world that they are part of."""
-
 _SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
 """Where the description in a docstring ends."""
 _ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
@@ -58,6 +55,7 @@ def tool(first: Any = None, /, **declared: Any) -> Any:
 class Function:
     """A function that is called in time, with arguments of the types it asks for; its result is JSON.
 
+    A `first` parameter of the name `db` or `world` is given the tables, or the world that they are part of.
     `faults` and `printed` are what went wrong in it and what it printed, by place.
     """
 
@@ -113,9 +111,8 @@ def _own(
     if not inspect.isfunction(function):
         raise RigError(f"@tool stands before a function, not before {name}")
     where = f"{inspect.getfile(function)}, line {function.__code__.co_firstlineno}: {name}"
-    first, hints, parameters = _parameters(function, where)
     doc = inspect.getdoc(function) or ""
-    schema = _schema(name, hints, parameters, doc, where)
+    first, adapters, schema = _declared(function, doc, where)
     try:
         rules = {argument: simple(rule) for argument, rule in (match or {}).items()}
     except RigError as error:
@@ -130,26 +127,23 @@ def _own(
         returns=returns,
         action=_acts(function) if action is None else action,
         match=match_of(matching(schema, rules)),
-        function=Function(function, seconds, first, {n: TypeAdapter(hint) for n, hint in hints.items()}),
+        function=Function(function, seconds, first, adapters),
     )
 
 
 _VERBS = frozenset(
     re.findall(
         r"\w+",
-        "add book buy call cancel change clear close complete create delete edit insert lock mark "
-        "modify move open order pay post put register remove rename replace reply report reserve "
-        "reset save schedule send set share start stop submit subscribe switch transfer turn "
-        "unlock update upload write ",
+        "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
+        " open order pay post put register remove rename replace reply report reserve reset save schedule"
+        " send set share start stop submit subscribe switch transfer turn unlock update upload write",
     )
 )
 _WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
 
 
 def _acts(function: Callable[..., Any]) -> bool:
-    """Whether a function changes something, where its author does not say: by the verb of its name, "
-    "else by its code.
-    """
+    """Whether a function changes something, where nobody says so: by the verb of its name, else its code."""
     verb = function.__name__.strip("_").split("_")[0].lower()
     if verb in LOOKUPS or verb in _VERBS:
         return verb in _VERBS
@@ -166,16 +160,16 @@ def match_of(rules: Mapping[str, Rule]) -> Match:
     )
 
 
-def _parameters(
-    function: Callable[..., Any], where: str
-) -> tuple[str, dict[str, Any], dict[str, inspect.Parameter]]:
-    """What the function is given first, and the types and defaults of its arguments."""
+def _declared(
+    function: Callable[..., Any], doc: str, where: str
+) -> tuple[str, dict[str, TypeAdapter[Any]], JsonObject]:
+    """What a function is given first, what checks its arguments, and their schema."""
     parameters = dict(inspect.signature(function).parameters)
     first = next(iter(parameters), "")
-    if first in _GIVEN:
-        del parameters[first]
-    for name, part in parameters.items():
-        if part.kind not in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY):
+    first = first if first in ("db", "world") else ""
+    parameters.pop(first, None)
+    for name, parameter in parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise RigError(f"{where}: the argument {name} has no single value; give it a name of its own")
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -183,31 +177,26 @@ def _parameters(
         raise RigError(f"{where}: its annotations cannot be read: {error}") from error
     if missing := [name for name in parameters if name not in hints]:
         raise RigError(f"{where}: the argument {missing[0]} has no type; annotate it")
-    described = {name: declare.described(hints[name]) for name in parameters}
-    return first if first in _GIVEN else "", described, parameters
-
-
-def _schema(
-    name: str, hints: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter], doc: str, where: str
-) -> JsonObject:
     fields: dict[str, Any] = {}
-    for argument, hint in hints.items():
-        default = parameters[argument].default
-        is_required = default is inspect.Parameter.empty
-        fields[argument] = (hint, ...) if is_required else (declare.without_none(hint), default)
+    for name, parameter in parameters.items():
+        hint = hints[name] = declare.described(hints[name])
+        is_required = parameter.default is parameter.empty
+        fields[name] = (hint, ...) if is_required else (declare.without_none(hint), parameter.default)
     try:
-        model = create_model(name, __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
+        model = create_model(
+            function.__name__, __config__=ConfigDict(arbitrary_types_allowed=False), **fields
+        )
         raw = model.model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
     schema = Declared(Part(_without_titles(raw), Path(where))).parameters()
-    for argument, words in _arguments(doc).items():
-        if argument in schema["properties"]:
-            schema["properties"][argument].setdefault("description", words)
+    for name, words in _arguments(doc).items():
+        if name in schema["properties"]:
+            schema["properties"][name].setdefault("description", words)
     for argument in schema["properties"].values():
         if argument.get("default", ...) is None:
             del argument["default"]
-    return schema
+    return first, {name: TypeAdapter(hints[name]) for name in parameters}, schema
 
 
 def _without_titles(node: Any, names: bool = False) -> Any:
