@@ -1,13 +1,12 @@
 """Making the world file that ships with rig."""
 
-import os
 import sqlite3
 import struct
-import tempfile
 from pathlib import Path
 
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.temporary import put_in_place, temporary_path
 from rig.tooltalk.world.world import World
 
 _CHANGE_COUNTER = 24
@@ -27,14 +26,11 @@ def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
     # An image of memory leaves these fields to chance.
     for offset, value in ((_CHANGE_COUNTER, 1), (_VERSION_VALID_FOR, 1), (_LIBRARY_VERSION, library)):
         struct.pack_into(">I", image, offset, value)
-    temporary = None
+    part = temporary_path(target.parent, target.name)
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-            temporary = Path(file.name)
-            file.write(image)
-        temporary.chmod(0o644)
-        os.replace(temporary, target)
+        part.write_bytes(image)
+        part.chmod(0o644)
+        put_in_place(part, target)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise RigError(f"{target}: cannot be written: {error.strerror}") from error
