@@ -82,9 +82,8 @@ def _of_event(prefix: str = "") -> dict[str, Equality | Text | Rule]:
     """How the arguments that an event is made of, or changed by, are compared."""
     instants = dict.fromkeys(("start_time", "end_time"), Equality.INSTANT)
     texts = {"name": EVENT, "description": EVENT, "location": LOCATION}
-    return {
-        f"{prefix}{name}": how for name, how in ({**texts, **instants, "attendees": Equality.USERS}).items()
-    }
+    every: dict[str, Equality | Text | Rule] = {**texts, **instants, "attendees": Equality.USERS}
+    return {f"{prefix}{name}": how for name, how in every.items()}
 
 
 @tool(

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from rig import plugins
+from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_bytes
 from rig.paths import real
@@ -50,7 +52,7 @@ def load_folder(place: Path) -> Toolbox | None:
     for declared in listed:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
-        function = partial(answer, declared) if coded is None else coded.function
+        function: Callable[..., Json] = partial(answer, declared) if coded is None else coded.function
         text, schema, match = declared.description, declared.parameters, match_of(declared.match)
         tools.append(
             Tool(declared.name, "", text, schema, declared.returns, declared.action, match, function)

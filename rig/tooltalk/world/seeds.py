@@ -6,7 +6,7 @@ One file per database (`Account.json`, `Alarm.json`, …), each an object by use
 
 import json
 from pathlib import Path
-from types import NoneType
+from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -71,20 +71,18 @@ _RECORDS = {
 }
 
 
-def _model(name: str, layout: Layout) -> Any:
-    """The shape of a record. A field that can be null can be left out."""
+def _shape(name: str, layout: Layout) -> Any:
+    """Records by user and id. A field that can be null can be left out."""
     fields: dict[str, Any] = {
         field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in layout.fields.items()
     }
-    return create_model(name, __base__=_Record, **fields)
+    record = create_model(name, __base__=_Record, **fields)
+    return GenericAlias(dict, (str, GenericAlias(dict, (str, record))))
 
 
 _FILES: dict[str, tuple[Any, str | None]] = {
     "Account": (dict[str, _User], "username"),
-    **{
-        file: (dict[str, dict[str, _model(name, layout)]], layout.id_field)  # type: ignore[misc]
-        for file, (name, layout) in _RECORDS.items()
-    },
+    **{file: (_shape(name, layout), layout.id_field) for file, (name, layout) in _RECORDS.items()},
     "Weather": (dict[str, dict[str, _Day]], "date"),
     "HistoricWeather": (dict[str, dict[str, _Month]], None),
 }

@@ -6,7 +6,6 @@ What calls return can be written into them, and everything else there is left as
 import json
 from collections.abc import Iterator
 from functools import reduce
-from operator import getitem
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -131,9 +130,9 @@ def _record(path: Path, simulator: Simulator) -> bool:
 def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
     source = json.loads(text)
     calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
-    for call, outcome in zip(calls, (call and call.outcome.as_json() for call in executed), strict=True):
-        if outcome is not None and not call.keys() & outcome.keys():
-            call |= outcome
+    for call, now in zip(calls, executed, strict=True):
+        if now is not None and not call.keys() & now.outcome.as_json().keys():
+            call |= now.outcome.as_json()
     return f"{json.dumps(source, indent=2, ensure_ascii=False)}\n"
 
 
@@ -147,7 +146,7 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
     roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
     unrecorded = _unrecorded(path, executed)
     for number, (*above, last), outcome in reversed(unrecorded):
-        parent = reduce(getitem, above, documents[number])
+        parent: Any = reduce(lambda value, step: value[step], above, documents[number])
         call = parent[last]
         parent[last] = {**({call: None if is_yaml else {}} if isinstance(call, str) else call), **outcome}
         if is_yaml:
