@@ -5,11 +5,11 @@ from rig.episodes import PlayedTurn, Step
 from rig.events import CallJudged
 from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.judgement import judge
-from rig.methods.bfcl.prompt import Settings, messages, name_of, tools
+from rig.methods.bfcl.prompt import Settings, name_of, tools
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Score
-from rig.models import Message, Prediction, Request
+from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 
 
 class Answer(Episode):
@@ -22,7 +22,9 @@ class Answer(Episode):
         """The question has all messages."""
 
     def messages(self, role: str) -> list[Message]:
-        return messages(self.task)
+        kinds: dict[str, type[UserMessage | ReplyMessage]] = {"user": UserMessage, "assistant": ReplyMessage}
+        spoken = (message for message in self.task.question if message["role"] in kinds)
+        return [kinds[message["role"]](message["content"]) for message in spoken]
 
     def speak(self) -> Asking:
         """Answer, and judge all calls when they are there."""

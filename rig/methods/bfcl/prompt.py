@@ -9,7 +9,7 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.bfcl.data import Entry
-from rig.models import Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+from rig.models import Request, StepKey, ToolDoc
 
 INSTRUCTIONS = """\
 You are an assistant with functions. Call those that answer the user's request, with the values that the user
@@ -87,17 +87,6 @@ def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings)
         schema: JsonObject = {"type": "object", "properties": properties, "required": required}
         docs.setdefault(name, ToolDoc(name, description, {**schema, "additionalProperties": False}))
     return tuple(docs.values())
-
-
-def messages(entry: Entry) -> list[Message]:
-    """What was said: the entry's messages but those of the system."""
-    history: list[Message] = []
-    for message in entry.question:
-        if message["role"] == "user":
-            history.append(UserMessage(message["content"]))
-        elif message["role"] == "assistant":
-            history.append(ReplyMessage(message["content"]))
-    return history
 
 
 def _prepared(declared: JsonObject, language: str) -> JsonObject:
