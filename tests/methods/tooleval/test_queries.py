@@ -13,7 +13,6 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import called, replied
 from rig.methods.tooleval.check import check
-from rig.methods.tooleval.judgement import Judgement
 from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load, names, parse
 from rig.methods.tooleval.search import Strategy
@@ -242,7 +241,7 @@ def test_facts_are_named_as_whole_words(answer: str, way: str, named: bool) -> N
 
 def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
     setup = setup_of()
-    judgement = Judgement(setup._twin)
+    judgement = setup.judgement
     query = queries["cupping-and-tasting"]
     other = Call("CreateEvent", {**query.calls[2].arguments, "name": "Other"})
     gone = Call("DeleteEvent", {"event_id": "5a1d0000-0000"})
@@ -254,7 +253,7 @@ def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
 
 def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
     """Of every query: the right calls, with each one that makes or sends something made once more."""
-    judgement = Judgement(setup_of()._twin)
+    judgement = setup_of().judgement
     doubled = 0
     for query in queries.values():
         wanted = judgement.due(query)

@@ -102,7 +102,7 @@ def search_of(query: Query, answer: Answer, way: str, budget: int = 200) -> tupl
 
 def world_of(node: Node, query: Query, setup: ToolEvalSetup) -> Snapshot:
     """The world that the calls on a node's path alone make, in a world of its own."""
-    twin = setup._twin()
+    twin = setup.simulator_of(9)
     twin.start(*query.start)
     for each in node.path:
         executed = each.state.executed if each.kind == "input" else None
