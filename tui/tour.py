@@ -12,7 +12,7 @@ from tui.text.lines import BLANK, Line, Span, Tint, fit
 from tui.widgets.lines import Lines
 
 
-class Step(NamedTuple):
+class Stop(NamedTuple):
     """A key to press, as it is written and as the application calls it, and what it is good for."""
 
     key: str
@@ -22,19 +22,19 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step("p", "p", "This is a replay of a recorded run. Pause it.", "The replay waits. Nothing is lost."),
-    Step("x", "x", "Read the first conversation that failed.", "The verdict is below each call."),
-    Step("tab", "tab", "Go to its first call.", "A call, what came back, and whether it was right."),
-    Step("r", "r", "Show all of that call, not only its start.", "Press r again to show less."),
-    Step("e", "e", "Show or hide what was expected.", "A wide terminal shows it from the start."),
-    Step("j", "j", "Read the next conversation; k goes back.", "The list on the left shows where you are."),
-    Step("enter", "enter", "Open this conversation, step by step.", "q brings you back here."),
-    Step("/", "slash", "Search the transcript; finish with enter.", "n goes to the next match."),
-    Step("f", "f", "Follow the run again.", "The view moves along with the run."),
-    Step("p", "p", "Let the run continue.", "Progress is at the top, rates at the bottom."),
-    Step("+", "plus", "Replay twice as fast; - halves the speed.", "Only a replay can do that."),
-    Step("C", "C", "See the result so far on one screen.", "It appears by itself at the end."),
-    Step("?", "question_mark", "List all keys of a screen.", "Every screen has this key."),
+    Stop("p", "p", "This is a replay of a recorded run. Pause it.", "The replay waits. Nothing is lost."),
+    Stop("x", "x", "Read the first conversation that failed.", "The verdict is below each call."),
+    Stop("tab", "tab", "Go to its first call.", "A call, what came back, and whether it was right."),
+    Stop("r", "r", "Show all of that call, not only its start.", "Press r again to show less."),
+    Stop("e", "e", "Show or hide what was expected.", "A wide terminal shows it from the start."),
+    Stop("j", "j", "Read the next conversation; k goes back.", "The list on the left shows where you are."),
+    Stop("enter", "enter", "Open this conversation, step by step.", "q brings you back here."),
+    Stop("/", "slash", "Search the transcript; finish with enter.", "n goes to the next match."),
+    Stop("f", "f", "Follow the run again.", "The view moves along with the run."),
+    Stop("p", "p", "Let the run continue.", "Progress is at the top, rates at the bottom."),
+    Stop("+", "plus", "Replay twice as fast; - halves the speed.", "Only a replay can do that."),
+    Stop("C", "C", "See the result so far on one screen.", "It appears by itself at the end."),
+    Stop("?", "question_mark", "List all keys of a screen.", "Every screen has this key."),
 )
 
 

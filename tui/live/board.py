@@ -18,7 +18,7 @@ class Filter(StrEnum):
     DIFFERING = "differing"
 
 
-class Row(NamedTuple):
+class BoardRow(NamedTuple):
     """A conversation in all arms, once for every repeat."""
 
     conversation: str
@@ -37,15 +37,15 @@ class Board:
         self.filter = Filter.ALL
         self.differing_first = True
         self._arranged: tuple[object, ...] = ()
-        self._rows: list[Row] = []
-        self._places: dict[Row, int] = {}
-        self.differing: frozenset[Row] = frozenset()
+        self._rows: list[BoardRow] = []
+        self._places: dict[BoardRow, int] = {}
+        self.differing: frozenset[BoardRow] = frozenset()
         self.total = 0
         self.ending = ""
         """What all names of conversations end in, which the list then leaves out: `easy` of `login-easy`."""
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BoardRow]:
         """The rows that pass the filter; those in which the arms differ come first, if that is wanted."""
         state = self._state
         version = (state.changes, len(state.conversations), self.filter, self.differing_first)
@@ -54,7 +54,7 @@ class Board:
             self._arrange()
         return self._rows
 
-    def short(self, row: Row) -> str:
+    def short(self, row: BoardRow) -> str:
         """A row's name without the ending of all."""
         return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
 
@@ -71,9 +71,9 @@ class Board:
     def place(self, where: Where | None) -> int | None:
         """The row of a conversation, if it is in sight."""
         _ = self.rows
-        return None if where is None else self._places.get(Row(where.conversation, where.repeat))
+        return None if where is None else self._places.get(BoardRow(where.conversation, where.repeat))
 
-    def cells(self, row: Row) -> list[ConversationState]:
+    def cells(self, row: BoardRow) -> list[ConversationState]:
         """The row's conversation in each arm that has it."""
         cells = (self._state.conversations.get(row.at(arm)) for arm in range(max(len(self._state.arms), 1)))
         return [cell for cell in cells if cell is not None]
@@ -105,7 +105,7 @@ class Board:
         return (-1, 0) if where is None or place is None else (place, where.arm)
 
     def _arrange(self) -> None:
-        everywhere = (Row(where.conversation, where.repeat) for where in self._state.conversations)
+        everywhere = (BoardRow(where.conversation, where.repeat) for where in self._state.conversations)
         rows = list(dict.fromkeys(everywhere))
         self.total = len(rows)
         parts = [row.conversation.rpartition("-") for row in rows]
@@ -119,7 +119,7 @@ class Board:
         self._rows = kept
         self._places = {row: place for place, row in enumerate(kept)}
 
-    def _passes(self, row: Row) -> bool:
+    def _passes(self, row: BoardRow) -> bool:
         match self.filter:
             case Filter.ALL:
                 return True

@@ -31,7 +31,7 @@ from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
 from tui.widgets.keybar import KeyBar
-from tui.widgets.messages import Answered, RunsOpened
+from tui.widgets.messages import PersonAnswered, RunsOpened
 from tui.widgets.meters import Meters
 from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of
@@ -275,7 +275,7 @@ class RunScreen(ReadingScreen):
 
     # Answering
 
-    def on_answered(self, message: Answered) -> None:
+    def on_person_answered(self, message: PersonAnswered) -> None:
         """Say something; what is typed while the other is to speak stays where it is."""
         if message.text and self.live_run.answer(message.text):
             self.query_one(AnswerBar).clear()
@@ -287,7 +287,7 @@ class RunScreen(ReadingScreen):
     def action_phrase(self, number: int) -> None:
         question = self.live_run.question
         if question is not None and number < len(question.phrases):
-            self.on_answered(Answered(question.phrases[number]))
+            self.on_person_answered(PersonAnswered(question.phrases[number]))
 
     # What is possible
 

@@ -20,7 +20,7 @@ SIGNS = (
 _LONGEST = 200
 
 
-class Row(NamedTuple):
+class OutlineRow(NamedTuple):
     """A place in a conversation. Without a `turn` it is the whole of it, without a `step` the whole turn.
 
     `turn` is a position in the conversation, `number` counts the turns to predict from 1. `note` stands at
@@ -41,18 +41,18 @@ class Row(NamedTuple):
         return self.turn, self.step
 
 
-def outline(record: Record) -> list[Row]:
+def outline(record: Record) -> list[OutlineRow]:
     """The rows, in the order in which things happened."""
     by_call = matched(record.transcript)
     counts, parts = record.transcript.counts, record.transcript.declaration.outcome
     share = " ".join(part.brief(counts) for part in parts if part.whole) if counts else ""
-    rows = [Row(None, None, sign_of(record), "conversation", share)]
+    rows = [OutlineRow(None, None, sign_of(record), "conversation", share)]
     for number, turn in enumerate(record.turns, 1):
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
         matches = sum((turn, call) in by_call for call in range(len(truth)))
         rows.append(
-            Row(
+            OutlineRow(
                 turn,
                 None,
                 _sign_of_turn(steps, matches == len(truth)),
@@ -65,7 +65,7 @@ def outline(record: Record) -> list[Row]:
         for step in steps:
             view = step.view(_LONGEST)
             text = step.drawn + view.words
-            rows.append(Row(step.turn, step.step, view.sign, text, "", number, view.is_wrong))
+            rows.append(OutlineRow(step.turn, step.step, view.sign, text, "", number, view.is_wrong))
     return rows
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from rig.rescore import Effects
 from tui.stored.arms import write_arms
-from tui.stored.outline import Row, outline
+from tui.stored.outline import OutlineRow, outline
 from tui.stored.record import Record, StepRecord
 from tui.stored.story import write_conversation, write_step_page, write_turn
 from tui.stored.timings import write_times_of_steps, write_times_of_turns
@@ -35,7 +35,7 @@ class Reader:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.rows: list[Row] = outline(record)
+        self.rows: list[OutlineRow] = outline(record)
         self.cursor = 0
         self.effects: Effects | str | None = None
         self.others: Sequence[Record] | str | None = None
@@ -43,7 +43,7 @@ class Reader:
         """Grows with everything that may change a page where it is."""
 
     @property
-    def row(self) -> Row:
+    def row(self) -> OutlineRow:
         """The row at the cursor."""
         return self.rows[self.cursor]
 

@@ -2,46 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tui.text.lines import Line, Tint, mark
-
-
-class Mark(NamedTuple):
-    """Characters of one line that belong to the match of this number."""
-
-    match: int
-    line: int
-    start: int
-    end: int
-
-
-def find(lines: Sequence[Line], term: str, margin: int) -> list[Mark]:
-    """Where `term` is found in the lines, without regard to case; what is in the margin is not searched.
-
-    Matches are numbered from 0. A line break stands for a space or for nothing, as wrapping drops spaces.
-    """
-    if not term:
-        return []
-    texts = ["".join(text for text, _ in line)[margin:] for line in lines]
-    starts = [0]
-    for text in texts:
-        starts.append(starts[-1] + len(text) + 1)
-    marks = []
-    line = 0
-    parts = [r"[ \n]+" if part.isspace() else re.escape(part) for part in re.findall(r" +|[^ ]", term)]
-    matches = re.finditer(r"\n?".join(parts), "\n".join(texts), re.IGNORECASE)
-    for number, match in enumerate(matches):
-        while starts[line + 1] <= match.start():
-            line += 1
-        last = line
-        while last < len(texts) and starts[last] < match.end():
-            start = max(match.start() - starts[last], 0)
-            end = min(match.end() - starts[last], len(texts[last]))
-            if start < end:
-                marks.append(Mark(number, last, start + margin, end + margin))
-            last += 1
-    return marks
 
 
 class Search:
@@ -50,18 +12,37 @@ class Search:
     def __init__(self) -> None:
         self.term = ""
         self._here = 0
-        self._marks: dict[int, list[Mark]] = {}
+        self._marks: dict[int, list[tuple[int, int, int]]] = {}
+        """By line, the numbers of matches, with where the characters begin and end that belong to them."""
         self._lines: list[int] = []
+        """The line in which each match begins."""
 
     def update(self, lines: Sequence[Line], margin: int) -> None:
-        """Look again, in these lines."""
-        marks = find(lines, self.term, margin)
+        """Look again, in these lines, without regard to case; what is in the margin is not searched.
+
+        A line break stands for a space or for nothing, as wrapping drops spaces.
+        """
         self._marks = {}
-        for hit in marks:
-            self._marks.setdefault(hit.line, []).append(hit)
         first: dict[int, int] = {}
-        for hit in marks:
-            first.setdefault(hit.match, hit.line)
+        texts = ["".join(text for text, _ in line)[margin:] for line in lines] if self.term else []
+        starts = [0]
+        for text in texts:
+            starts.append(starts[-1] + len(text) + 1)
+        words = re.findall(r" +|[^ ]", self.term)
+        parts = [r"[ \n]+" if word.isspace() else re.escape(word) for word in words]
+        matches = re.finditer(r"\n?".join(parts), "\n".join(texts), re.IGNORECASE) if texts else ()
+        line = 0
+        for number, match in enumerate(matches):
+            while starts[line + 1] <= match.start():
+                line += 1
+            last = line
+            while last < len(texts) and starts[last] < match.end():
+                start = max(match.start() - starts[last], 0)
+                end = min(match.end() - starts[last], len(texts[last]))
+                if start < end:
+                    self._marks.setdefault(last, []).append((number, start + margin, end + margin))
+                    first.setdefault(number, last)
+                last += 1
         self._lines = list(first.values())
         self._here = min(self._here, max(len(self._lines) - 1, 0))
 
@@ -87,6 +68,6 @@ class Search:
 
     def look_of(self, number: int, line: Line) -> Line:
         """A line with its matches marked."""
-        for hit in self._marks.get(number, ()):
-            line = mark(line, hit.start, hit.end, Tint.FOUND_HERE if hit.match == self._here else Tint.FOUND)
+        for match, start, end in self._marks.get(number, ()):
+            line = mark(line, start, end, Tint.FOUND_HERE if match == self._here else Tint.FOUND)
         return line

@@ -6,7 +6,7 @@ from rig.events import PersonAsked
 from tui.text.flow import wrap
 from tui.text.lines import BLANK, Line, Tint, inert_line, labelled
 from tui.widgets.lines import Lines
-from tui.widgets.messages import Answered
+from tui.widgets.messages import PersonAnswered
 from tui.widgets.page import Bar
 
 
@@ -53,6 +53,6 @@ class AnswerBar(Bar):
             event.stop()
             event.prevent_default()
             if event.key == "enter":
-                self.post_message(Answered(self.value.strip()))
+                self.post_message(PersonAnswered(self.value.strip()))
             else:
                 self.blur()

@@ -8,7 +8,7 @@ from textual.strip import Strip
 from rig.displays import signs
 from rig.displays.numbers import out_of
 from rig.events import Where
-from tui.live.board import Board, Row
+from tui.live.board import Board, BoardRow
 from tui.live.glyphs import cell, sign_of
 from tui.live.state import RunState, Status
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert_line, spread
@@ -22,7 +22,7 @@ class ConversationList(Lines):
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._board = board
-        self._rows: list[Row] = []
+        self._rows: list[BoardRow] = []
         self._repeats = 1
         self._arms = range(1)
         self.cursor: Where | None = None
@@ -62,7 +62,7 @@ class ConversationList(Lines):
         """The arms that there is room for beside the names, that of the cursor among them."""
         return self._arms
 
-    def _line(self, row: Row) -> Line:
+    def _line(self, row: BoardRow) -> Line:
         cells = self._board.cells(row)
         chosen = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
         is_waiting = all(conversation.status is Status.WAITING for conversation in cells)

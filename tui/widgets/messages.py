@@ -34,7 +34,7 @@ class SearchChanged(Message):
 
 
 @dataclass
-class Answered(Message):
+class PersonAnswered(Message):
     """A person who plays a role said something."""
 
     text: str

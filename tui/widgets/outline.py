@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textual import events
 
 from rig.displays.signs import CURSOR
-from tui.stored.outline import Row
+from tui.stored.outline import OutlineRow
 from tui.text.lines import Line, Span, Tint, inert_line, spread
 from tui.widgets.lines import Lines
 from tui.widgets.messages import RowPicked
@@ -18,7 +18,7 @@ class Outline(Lines):
         super().__init__(id=id)
         self._cursor = -1
 
-    def show_rows(self, rows: Sequence[Row], cursor: int) -> None:
+    def show_rows(self, rows: Sequence[OutlineRow], cursor: int) -> None:
         """Bring the outline up to date."""
         if not self.size.width:
             return
@@ -34,7 +34,7 @@ class Outline(Lines):
             self.post_message(RowPicked(number))
 
 
-def _line(row: Row, is_chosen: bool, width: int) -> Line:
+def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
     bar: Span = (str(CURSOR) if is_chosen else " ", Tint.RUNNING)
     indent = "  " if row.step is not None else ""
     tint = Tint.STRONG if is_chosen else Tint.PLAIN if row.step is not None else Tint.TITLE
