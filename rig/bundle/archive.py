@@ -55,8 +55,7 @@ def digest_of(path: Path) -> Digest:
     """Of a file as it is now. Raises RigError."""
     try:
         with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-            return Digest(digest.hexdigest(), file.tell())
+            return copied(blocks_of(file))
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -76,7 +76,6 @@ class Worker:
     def __init__(self, load: Callable[..., Model], weights: Weights | None) -> None:
         self._load = load
         self._weights = weights
-        self._loaded: Model | None = None
         self._pieces: list[tuple[int, Piece]] = []
 
     def process(self) -> int:
@@ -96,10 +95,10 @@ class Worker:
         """Load the model: its name, and what a person should know."""
         notes: list[str] = []
         if self._weights is None:
-            self._loaded = self._load(notes.append)
+            self._model = self._load(notes.append)
         else:
-            self._loaded = self._load(self._weights.find(), notify=notes.append)
-        return self._loaded.name, notes
+            self._model = self._load(self._weights.find(), notify=notes.append)
+        return self._model.name, notes
 
     def prepare(
         self, opening: Request, slots: int | None, before: Mapping[str, Json] | None
@@ -125,8 +124,3 @@ class Worker:
 
     def _listen(self, slot: int, piece: Piece) -> None:
         self._pieces.append((slot, piece))
-
-    @property
-    def _model(self) -> Model:
-        assert self._loaded is not None, "the model is not loaded"
-        return self._loaded
