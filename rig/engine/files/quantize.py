@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from gguf.constants import LlamaFileType
@@ -45,61 +45,48 @@ def quantize(
             f"`rig models merge {parent.name}`"
         )
 
-    def write(written: Path, origin: Origin) -> Counter[str]:
-        fell_back = _written(parent.path, written, kind, origin, threads, progress)
-        if inspect(written).origin != origin:
-            raise RigError(f"{written.stem}: llama.cpp wrote a file that does not say what it was made from")
-        return fell_back
-
-    return derive(parent, kind, write)
+    return derive(parent, kind, partial(_write, parent.path, kind, threads, progress))
 
 
-def _written(
-    source: Path, target: Path, kind: str, origin: Origin, threads: int, progress: Callable[[int, int], None]
+def _write(
+    source: Path, kind: str, threads: int, progress: Callable[[int, int], None], target: Path, origin: Origin
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
     ftype = LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
     files = {"source": str(source), "target": str(target)}
     task = {**files, "ftype": int(ftype), "threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
-    count, reason = None, "it gives no reason"
-    with _child(task) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
-            if match := _PROGRESS.search(line):
-                progress(int(match[1]), int(match[2]))
-            for match in _FALLBACK.finditer(line):
-                fell_back[f"{match[1].upper()} to {match[2].upper()}"] += 1
-            if match := _FALLBACKS.search(line):
-                count = int(match[1])
-            if match := _FAILURE.search(line):
-                reason = match[1] or match[2]
-    if child.returncode != 0 or not target.is_file():
-        raise RigError(f"{source}: llama.cpp cannot make {kind} of it: {reason}")
-    if fell_back.total() != (count or 0):
-        # The file still says which types they got; only the types they should have had are unknown.
-        fell_back = Counter({"types not told": count or 0})
-    return fell_back
-
-
-@contextmanager
-def _child(task: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
-    """llama.cpp at work; it ends when the process that waits for it ends."""
-    child = subprocess.Popen(
+    count, reason = 0, "it gives no reason"
+    with subprocess.Popen(
         [sys.executable, "-P", "-m", "rig.engine.files.quantize", json.dumps(task)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    )
-    try:
-        with child:
-            yield child
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
+    ) as child:
+        assert child.stdout is not None
+        try:
+            for line in child.stdout:
+                if match := _PROGRESS.search(line):
+                    progress(int(match[1]), int(match[2]))
+                for match in _FALLBACK.finditer(line):
+                    fell_back[f"{match[1].upper()} to {match[2].upper()}"] += 1
+                if match := _FALLBACKS.search(line):
+                    count = int(match[1])
+                if match := _FAILURE.search(line):
+                    reason = match[1] or match[2]
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode != 0 or not target.is_file():
+        raise RigError(f"{source}: llama.cpp cannot make {kind} of it: {reason}")
+    if inspect(target).origin != origin:
+        raise RigError(f"{target.stem}: llama.cpp wrote a file that does not say what it was made from")
+    if fell_back.total() != count:
+        # The file still says which types they got; only the types they should have had are unknown.
+        fell_back = Counter({"types not told": count})
+    return fell_back
 
 
 def run_quantizer(
