@@ -16,9 +16,19 @@ class ByName:
     __slots__ = ()
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """All of it by name, and so what its fields hold, in tuples and mappings too."""
         # Not `asdict`, which copies values recursively: what a model wrote can be nested deeply.
-        return {of.name: getattr(self, of.name) for of in fields(self)}  # type: ignore[arg-type]
+        return {of.name: _by_name(getattr(self, of.name)) for of in fields(self)}  # type: ignore[arg-type]
+
+
+def _by_name(value: Any) -> Json:
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if type(value) is tuple:
+        return [_by_name(inner) for inner in value]
+    if isinstance(value, Mapping):
+        return {name: of.as_json() if hasattr(of, "as_json") else of for name, of in value.items()}
+    return value
 
 
 SESSION_TOKEN = "session_token"

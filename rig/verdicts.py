@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from rig.calls import ByName, Json, JsonObject
+from rig.calls import ByName, Json
 
 
 class CallPlace(NamedTuple):
@@ -54,13 +54,6 @@ class Verdict(ByName):
     bad_action: bool = False
     reason: str = ""
     differences: tuple[Difference, ...] = ()
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return {
-            **ByName.as_json(self),
-            "differences": [difference.as_json() for difference in self.differences],
-        }
 
 
 @dataclass(frozen=True, slots=True)
