@@ -1,8 +1,5 @@
 """Failures of the machine that were tried again: kept beside the later result, never instead of it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlite_utils import Database
 
 from rig.errors import ErrorKind
@@ -44,16 +41,16 @@ def keep_failed_arm(database: Database, arm: int, now: str) -> None:
 
 def set_aside(database: Database, cell: dict[str, int], first: int, now: str) -> None:
     """Take the turns of a conversation from the `first` on, and its scores, out of a run; keep the turns."""
-    turns = list(
-        database.query(
-            "SELECT * FROM turns WHERE arm = :arm AND conversation = :conversation AND repeat = :repeat"
-            " AND turn >= :first ORDER BY turn",
-            {**cell, "first": first},
-        )
-    )
-    for turn in turns:
+    of_cell = "arm = :arm AND conversation = :conversation AND repeat = :repeat"
+    turns = f"SELECT * FROM turns WHERE {of_cell} AND turn >= :first ORDER BY turn"
+    for turn in list(database.query(turns, {**cell, "first": first})):
         steps = list(database.query("SELECT * FROM predictions WHERE turn = ? ORDER BY step", [turn["id"]]))
         failed = next((step for step in steps if step["error"] in PASSING), None)
+        # The columns that say something without the row's place.
+        played, *predictions = (
+            {name: value for name, value in row.items() if name not in ("id", "arm", "conversation")}
+            for row in (turn, *steps)
+        )
         database.table("attempts").insert(
             {
                 **cell,
@@ -61,15 +58,8 @@ def set_aside(database: Database, cell: dict[str, int], first: int, now: str) ->
                 "error": failed["error"] if failed else None,
                 "detail": storable(failed["error_detail"]) if failed else "follows a turn that failed",
                 "given_up": now,
-                "played": to_json({**_own(turn), "predictions": [_own(step) for step in steps]}),
+                "played": to_json({**played, "predictions": predictions}),
             }
         )
         database.execute("DELETE FROM turns WHERE id = ?", [turn["id"]])
-    database.execute(
-        "DELETE FROM scores WHERE arm = :arm AND conversation = :conversation AND repeat = :repeat", cell
-    )
-
-
-def _own(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that say something without the row's place."""
-    return {name: value for name, value in row.items() if name not in ("id", "arm", "conversation")}
+    database.execute(f"DELETE FROM scores WHERE {of_cell}", cell)

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.store.holder import is_in_use
-from rig.store.inspection import LARGEST_VALUE, fault_of, is_remembered, remember
+from rig.store.inspection import LARGEST_VALUE, fault_of, is_remembered, log_of, remember
 from rig.store.schema import KNOWN, MIGRATIONS
 from rig.store.views import refresh_views
 
@@ -27,28 +27,20 @@ class StoreError(RigError):
 
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
-_LATER_IN_RUN = "another process is at work on it; when it is done, continue with `rig run --resume{run}`"
 _DISK = "what was stored before is intact; fix this, then try again"
-_DISK_IN_RUN = "what was stored before is intact; fix this, then continue with `rig run --resume{run}`"
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
 _ADVICE = {
-    sqlite3.SQLITE_PERM: _ELSEWHERE,
-    sqlite3.SQLITE_BUSY: _LATER,
-    sqlite3.SQLITE_LOCKED: _LATER,
-    sqlite3.SQLITE_PROTOCOL: _LATER,
-    sqlite3.SQLITE_NOMEM: _DISK,
-    sqlite3.SQLITE_IOERR: _DISK,
-    sqlite3.SQLITE_FULL: _DISK,
-    sqlite3.SQLITE_READONLY: _ELSEWHERE,
-    sqlite3.SQLITE_CANTOPEN: _ELSEWHERE,
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_TOOBIG: _DAMAGED,
-    sqlite3.SQLITE_MISMATCH: _DAMAGED,
-    sqlite3.SQLITE_INTERRUPT: _DAMAGED,
+    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN), _ELSEWHERE),
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), _LATER),
+    **dict.fromkeys((sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL), _DISK),
+    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG), _DAMAGED),
+    **dict.fromkeys((sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_INTERRUPT), _DAMAGED),
 }
 """What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
+
+_LATER_IN_RUN = "another process is at work on it; when it is done, continue with `rig run --resume {run}`"
+_DISK_IN_RUN = "what was stored before is intact; fix this, then continue with `rig run --resume {run}`"
 _IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK_IN_RUN, _DISK: _DISK_IN_RUN}
 """What to do instead if a run is being written: it is not begun again, and nothing of it is elsewhere."""
 
@@ -61,17 +53,19 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
     except sqlite3.Error as error:
         # The low byte is the code, the others refine it. There is none where a text is not UTF-8.
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
-        code = getattr(error, "sqlite_errorcode", unread) & 0xFF
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+        extended, message = getattr(error, "sqlite_errorcode", unread), str(error)
+        code = extended & 0xFF
+        if extended == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
             raise deleted(path, run) from error
-        if _is_of_another_schema(error, code):
+        is_of_schema = message.startswith(_OF_SCHEMA) or "has no column named" in message
+        if extended in _REFUSED or (code == sqlite3.SQLITE_ERROR and is_of_schema):
+            # Another program has changed tables or rows.
             code = sqlite3.SQLITE_CORRUPT
         if code not in _ADVICE:
             raise
         advice = _ADVICE[code]
         if run:
-            advice = _IN_RUN.get(advice, advice)
-        advice = advice.format(run=f" {run}" if run else "")
+            advice = _IN_RUN.get(advice, advice).format(run=run)
         raise StoreError(f"{path}: {error}; {advice}") from error
     except UnicodeDecodeError as error:
         raise StoreError(f"{path}: {error}; {_DAMAGED}") from error
@@ -83,16 +77,6 @@ def deleted(path: Path, run: str) -> StoreError:
     """What to say if a run that is being written is not there any more."""
     gone = f"run {run} was deleted while it was written" if run else "what belongs to it was deleted"
     return StoreError(f"{path}: {gone}; start a new run")
-
-
-def _is_of_another_schema(error: sqlite3.Error, code: int) -> bool:
-    """Whether another program has changed tables or rows: columns are gone, a trigger of its own refuses what
-    rig writes, or what may be there once is there already.
-    """
-    message = str(error)
-    return getattr(error, "sqlite_errorcode", 0) in _REFUSED or (
-        code == sqlite3.SQLITE_ERROR and (message.startswith(_OF_SCHEMA) or "has no column named" in message)
-    )
 
 
 _OF_SCHEMA = (
@@ -107,7 +91,6 @@ _OF_SCHEMA = (
     "view ",
 )
 """How SQLite's faults begin where tables, views or triggers are not as rig has made them."""
-
 
 _REFUSED = (
     sqlite3.SQLITE_CONSTRAINT_TRIGGER,
@@ -157,6 +140,9 @@ def understood(path: Path) -> Iterator[None]:
         ) from error
 
 
+_NOT_REGULAR = "is not a regular file; --runs takes one"
+
+
 def check_writable(path: Path) -> None:
     """Raise StoreError unless runs can be stored in this file. Writes nothing."""
     with _opening(path):
@@ -167,7 +153,7 @@ def check_writable(path: Path) -> None:
         if path.is_dir():
             raise StoreError(f"{path}: is a directory; --runs takes a file")
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path}: is not a regular file; --runs takes one")
+            raise StoreError(f"{path}: {_NOT_REGULAR}")
         # SQLite writes its log beside the database, so both must be writable.
         for place in (path.parent, path) if path.exists() else (path.parent,):
             if not os.access(place, os.W_OK):
@@ -185,9 +171,8 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
     """
     with _opening(path):
         if not path.is_file():
-            if path.exists():
-                raise StoreError(f"{path}: is not a regular file; --runs takes one")
-            raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
+            missing = "no such file; `rig run` creates it, --runs chooses another"
+            raise StoreError(f"{path}: {_NOT_REGULAR if path.exists() else missing}")
         _check_log(path)
         if _pending(path):
             with writing(path):
@@ -206,8 +191,8 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
     While there is a log, somebody writes or was killed: then not even the tidying that SQLite leaves to the
     last connection is done here. The store must be of this rig, which `connect_for_reading` sees to.
     """
-    log = path.with_name(f"{path.name}-wal")
-    with faults(path), closing(_open(path, "mode=ro" if log.exists() else _reading(path))) as database:
+    mode = "mode=ro" if log_of(path).exists() else _reading(path)
+    with faults(path), closing(_open(path, mode)) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
 
@@ -218,7 +203,16 @@ def connect_for_writing(path: Path) -> Database:
     with _opening(path):
         database = _open(path, "mode=rwc")
         try:
-            _use_wal(database)
+            # Readers must not wait for the writer. SQLite does not wait for others when it changes the mode.
+            deadline = time.monotonic() + BUSY_S
+            while True:
+                try:
+                    database.enable_wal()
+                    break
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.01)
             # What a killed process loses is at most its last turn, which is run again.
             database.execute("PRAGMA synchronous = NORMAL")
             with intact(path), transaction(database):
@@ -293,7 +287,7 @@ def _reading(path: Path) -> str:
     """
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "mode=rw"
-    return "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    return "mode=ro" if log_of(path).exists() else "mode=ro&immutable=1"
 
 
 def _check_log(path: Path) -> None:
@@ -302,7 +296,7 @@ def _check_log(path: Path) -> None:
     SQLite would apply it and damage the store: a copy, say, that was put in the place of one that a killed
     process had written. While a run is being written the log is that run's. Writes nothing.
     """
-    log = path.with_name(f"{path.name}-wal")
+    log = log_of(path)
     if not log.is_file() or not log.stat().st_size or is_in_use(path):
         return
     if not _is_sound(path, "mode=ro") and _is_sound(path, "mode=ro&immutable=1"):
@@ -340,19 +334,6 @@ def _open(path: Path, mode: str) -> Database:
     except BaseException:
         connection.close()
         raise
-
-
-def _use_wal(database: Database) -> None:
-    """Readers must not wait for the writer. SQLite does not wait for others when it changes the mode."""
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        try:
-            database.enable_wal()
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _pending(path: Path) -> bool:

@@ -11,9 +11,8 @@ from rig.episodes import PlayedTurn
 from rig.events import Where
 from rig.metrics import Counts
 from rig.store.connect import connect_unnoticed, faults, understood
-from rig.store.reader import Runs, held_by
+from rig.store.reader import Row, Runs, held_by
 from rig.store.records import StoredRun
-from rig.store.scores import OWN_SCORES, counts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,14 @@ class Follower(Runs):
 
     def is_written(self) -> bool:
         """Whether a live process is writing the run."""
-        rows = self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
-        return bool(rows) and held_by(rows[0], self.path) is not None
+        return any(held_by(row, self.path) for row in self._claims())
 
     def is_abandoned(self) -> bool:
         """Whether the process that was writing the run is gone without having let go of it."""
-        rows = self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
-        return bool(rows) and rows[0]["writer"] is not None and held_by(rows[0], self.path) is None
+        return any(row["writer"] is not None and not held_by(row, self.path) for row in self._claims())
+
+    def _claims(self) -> list[Row]:
+        return self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
 
     def entries(self, after: int = 0) -> list[TurnEntry]:
         """The turns stored after the one of this id, in the order in which they were stored."""
@@ -82,11 +82,10 @@ class Follower(Runs):
             self._id,
             after,
         )
+        places = (Where(row["position"], row["name"], row["repeat"]) for row in rows)
         return [
-            TurnEntry(
-                row["id"], Where(row["position"], row["name"], row["repeat"]), row["turn"], row["wall_s"]
-            )
-            for row in rows
+            TurnEntry(row["id"], where, row["turn"], row["wall_s"])
+            for row, where in zip(rows, places, strict=True)
         ]
 
     def played(self, entry: TurnEntry) -> PlayedTurn:
@@ -106,7 +105,7 @@ class Follower(Runs):
     def counts(self, where: Where) -> Counts | None:
         """What the run's own grader makes of a conversation, None until it is finished."""
         rows = self._rows(
-            f"{OWN_SCORES} AND repeat = ?"
+            "SELECT id FROM scores WHERE own AND repeat = ?"
             " AND arm = (SELECT id FROM arms WHERE run = ? AND position = ?)"
             " AND conversation = (SELECT id FROM conversations WHERE run = ? AND name = ?)",
             where.repeat,
@@ -115,4 +114,4 @@ class Follower(Runs):
             self._id,
             where.conversation,
         )
-        return counts_of([rows[0]["id"]], self._database)[rows[0]["id"]] if rows else None
+        return next((self._counts([row["id"]])[row["id"]] for row in rows), None)

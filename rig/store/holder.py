@@ -44,16 +44,14 @@ class RunLock:
                 return None
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(handle, self._file):
+                    return handle
             except BlockingIOError:
                 # Somebody writes the run, or looks at this moment whether somebody does.
-                os.close(handle)
                 time.sleep(_BETWEEN_TRIES_S)
-                continue
             except OSError:
                 os.close(handle)
                 return None
-            if _is_at(handle, self._file):
-                return handle
             os.close(handle)
         raise RigError(f"{self._file}: is locked by another process that writes this run; wait for it")
 

@@ -29,6 +29,8 @@ _MAGIC = "SQLite format 3\0"
 
 _OF_ARMS = "arm IN (SELECT id FROM other.arms WHERE run = :run)"
 
+_OF_SCORES = f"score IN (SELECT id FROM other.scores WHERE {_OF_ARMS})"
+
 _NUMBERED = {
     "arms": "run = :run",
     "conversations": "run = :run",
@@ -36,12 +38,12 @@ _NUMBERED = {
     "predictions": f"turn IN (SELECT id FROM other.turns WHERE {_OF_ARMS})",
     "attempts": _OF_ARMS,
     "scores": _OF_ARMS,
-    "faults": f"score IN (SELECT id FROM other.scores WHERE {_OF_ARMS})",
+    "faults": _OF_SCORES,
 }
 """Tables whose rows have numbers, each after those it refers to, with which rows are of a run."""
 
-_OF_SCORES = ("counts", "error_types", "verdicts")
-"""Tables whose rows belong to a score, and have no number of their own."""
+_TABLES = {**_NUMBERED, **dict.fromkeys(("counts", "error_types", "verdicts"), _OF_SCORES)}
+"""The same with tables whose rows belong to a score and have no number of their own."""
 
 _REFERS = {
     "arm": "arms",
@@ -143,77 +145,51 @@ def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -
 
 def _insert(database: Database, row: dict[str, Any], run: str) -> None:
     """Copy a run with all that belongs to it, every number raised above those that are here."""
-    old = {"run": row["id"]}
+    values = {"run": row["id"], "new": run}
     database.table("runs").insert({**row, "id": run, "writer": None, "heartbeat": None})
-    database.execute(
-        "INSERT OR IGNORE INTO main.sources SELECT sha256, json FROM other.sources"
-        " WHERE sha256 IN (SELECT source FROM other.conversations WHERE run = :run)",
-        old,
-    )
-    database.execute(
-        "INSERT OR IGNORE INTO main.task_views SELECT source, method, json FROM other.task_views"
-        " WHERE source IN (SELECT source FROM other.conversations WHERE run = :run)",
-        old,
-    )
-    raised = {name: _above(database, name) for name in _NUMBERED}
-    for name, of_run in _NUMBERED.items():
-        _copy_rows(database, name, of_run, raised, {**old, "new": run})
-    scores = _NUMBERED["faults"]
-    for name in _OF_SCORES:
-        _copy_rows(database, name, scores, raised, {**old, "new": run})
-
-
-def _above(database: Database, name: str) -> int:
-    numbers = "SELECT coalesce(max(id), 0) AS here, (SELECT min(id) FROM other.{0}) AS there FROM main.{0}"
-    ids = next(database.query(numbers.format(name)))
-    return int(ids["here"]) - min(int(ids["there"] or 1), 1) + 1
-
-
-def _copy_rows(
-    database: Database, name: str, of_run: str, raised: dict[str, int], values_of_run: dict[str, str]
-) -> None:
-    columns = [row["name"] for row in database.query(f"SELECT name FROM pragma_table_info('{name}')")]
-    values = [_term(name, column, raised) for column in columns]
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    database.execute(
-        f"INSERT INTO main.{name} ({quoted}) SELECT {', '.join(values)} FROM other.{name} WHERE {of_run}",
-        values_of_run,
-    )
-
-
-def _term(table: str, column: str, raised: dict[str, int]) -> str:
-    if column == "run":
-        return ":new"
-    to = table if column == "id" else _REFERS.get(column)
-    is_number = column != "turn" or table == "predictions"
-    return f'"{column}" + {raised[to]}' if to in raised and is_number else f'"{column}"'
+    for columns, table, key in (
+        ("sha256, json", "sources", "sha256"),
+        ("source, method, json", "task_views", "source"),
+    ):
+        database.execute(
+            f"INSERT OR IGNORE INTO main.{table} SELECT {columns} FROM other.{table}"
+            f" WHERE {key} IN (SELECT source FROM other.conversations WHERE run = :run)",
+            {"run": row["id"]},
+        )
+    numbers = "SELECT coalesce(max(id), 0), coalesce((SELECT min(id) FROM other.{0}), 1) FROM main.{0}"
+    raised = {}
+    for name in _NUMBERED:
+        [[here, there]] = database.execute(numbers.format(name))
+        raised[name] = int(here) - min(int(there), 1) + 1
+    for name, of_run in _TABLES.items():
+        terms = {}
+        for column in database.query(f"SELECT name FROM pragma_table_info('{name}')"):
+            term = f'"{column["name"]}"'
+            to = name if column["name"] == "id" else _REFERS.get(column["name"])
+            if to in raised and (column["name"] != "turn" or name == "predictions"):
+                terms[term] = f"{term} + {raised[to]}"
+            else:
+                terms[term] = ":new" if column["name"] == "run" else term
+        query = f"({', '.join(terms)}) SELECT {', '.join(terms.values())} FROM other.{name} WHERE {of_run}"
+        database.execute(f"INSERT INTO main.{name} {query}", values)
 
 
 def _content(database: Database, where: str, run: str) -> str:
     """A digest of what a run is made of: arms, conversations, and every prediction as it was made."""
     digest = hashlib.sha256()
-    for row in _rows(database, where, run):
-        digest.update(json_text(list(row.values())).encode() + b"\n")
-    return digest.hexdigest()
-
-
-def _rows(database: Database, where: str, run: str) -> Iterator[dict[str, Any]]:
-    of_run = {"run": run}
-    yield from database.query(
-        f"SELECT name, fingerprint_sha256 FROM {where}.arms WHERE run = :run ORDER BY position", of_run
-    )
-    yield from database.query(
-        f"SELECT name, source FROM {where}.conversations WHERE run = :run ORDER BY position", of_run
-    )
-    yield from database.query(
+    for query in (
+        f"SELECT name, fingerprint_sha256 FROM {where}.arms WHERE run = ? ORDER BY position",
+        f"SELECT name, source FROM {where}.conversations WHERE run = ? ORDER BY position",
         "SELECT arms.position AS arm, conversations.position AS conversation, repeat, turns.turn, step,"
         " kind, raw, tool, arguments, reply, predictions.error, token_ids"
         f" FROM {where}.turns JOIN {where}.arms ON arms.id = turns.arm"
         f" JOIN {where}.conversations ON conversations.id = turns.conversation"
         f" LEFT JOIN {where}.predictions ON predictions.turn = turns.id"
-        " WHERE arms.run = :run ORDER BY 1, 2, 3, 4, 5",
-        of_run,
-    )
+        " WHERE arms.run = ? ORDER BY 1, 2, 3, 4, 5",
+    ):
+        for row in database.execute(query, [run]):
+            digest.update(json_text(list(row)).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def delete_run(path: Path, run: str) -> None:

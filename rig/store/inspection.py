@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 from sqlite_utils import Database
 
@@ -33,19 +32,11 @@ _LONG = 1 << 22
 _SHORT = 4_000
 """Characters of a settings column, and of a name."""
 
-_OF_LENGTH: Mapping[str, Mapping[str, int]] = {
-    "runs": {
-        "id": 40,
-        "created": 40,
-        "finished": 40,
-        "heartbeat": 40,
-        "settings": _LONG,
-        "declaration": _LONG,
-    },
-    "arms": {"fingerprint": _LONG},
-    "conversations": {"known_turns": _LONG},
-    "sources": {"json": LARGEST_VALUE},
-    "task_views": {"json": LARGEST_VALUE},
+_OF_LENGTH = {
+    **dict.fromkeys(("runs.id", "runs.created", "runs.finished", "runs.heartbeat"), 40),
+    **dict.fromkeys(("runs.settings", "runs.declaration", "arms.fingerprint"), _LONG),
+    "conversations.known_turns": _LONG,
+    **dict.fromkeys(("sources.json", "task_views.json"), LARGEST_VALUE),
 }
 """The most characters of texts in the small tables, where these are not `_SHORT`."""
 
@@ -54,26 +45,23 @@ _LARGE = ("turns", "predictions", "verdicts", "attempts", "faults")
 
 _OBJECT = "CASE WHEN json_valid({0}) THEN json_type({0}) = 'object' END"
 
-_CONDITIONS: Mapping[str, Mapping[str, str]] = {
-    "runs": {
-        "id": "id <> '' AND id NOT GLOB '*[^0-9A-Za-z_-]*'",
-        "repeats": "repeats BETWEEN 1 AND 1000000",
-        "settings": _OBJECT.format("settings"),
-        "declaration": f"""CASE WHEN {_OBJECT.format("declaration")} THEN
-            coalesce(json_array_length(declaration, '$.metrics'), 0) <= 200
-            AND coalesce(json_array_length(declaration, '$.counts'), 0) <= 200
-            AND coalesce(json_array_length(declaration, '$.outcome'), 0) <= 200 END""",
-        "writer": f"writer IS NULL OR {_OBJECT.format('writer')}",
-    },
-    "arms": {"fingerprint": f"fingerprint IS NULL OR {_OBJECT.format('fingerprint')}"},
-    "conversations": {
-        "known_turns": "CASE WHEN json_valid(known_turns) THEN json_type(known_turns) = 'array'"
-        " AND json_array_length(known_turns) <= 10000 END",
-    },
-    "turns": {"turn": "turn BETWEEN 0 AND 1000000", "repeat": "repeat BETWEEN 0 AND 1000000"},
-    "scores": {"repeat": "repeat BETWEEN 0 AND 1000000"},
+_CONDITIONS = {
+    "runs.id": "id <> '' AND id NOT GLOB '*[^0-9A-Za-z_-]*'",
+    "runs.repeats": "repeats BETWEEN 1 AND 1000000",
+    "runs.settings": _OBJECT.format("settings"),
+    "runs.declaration": f"""CASE WHEN {_OBJECT.format("declaration")} THEN
+        coalesce(json_array_length(declaration, '$.metrics'), 0) <= 200
+        AND coalesce(json_array_length(declaration, '$.counts'), 0) <= 200
+        AND coalesce(json_array_length(declaration, '$.outcome'), 0) <= 200 END""",
+    "runs.writer": f"writer IS NULL OR {_OBJECT.format('writer')}",
+    "arms.fingerprint": f"fingerprint IS NULL OR {_OBJECT.format('fingerprint')}",
+    "conversations.known_turns": """CASE WHEN json_valid(known_turns) THEN
+        json_type(known_turns) = 'array' AND json_array_length(known_turns) <= 10000 END""",
+    "turns.turn": "turn BETWEEN 0 AND 1000000",
+    "turns.repeat": "repeat BETWEEN 0 AND 1000000",
+    "scores.repeat": "repeat BETWEEN 0 AND 1000000",
 }
-"""What else must hold, by table and column, in SQL."""
+"""What else must hold of a column, in SQL."""
 
 _TYPES: Mapping[str, str] = {
     "TEXT": "typeof({0}) = 'text'",
@@ -91,17 +79,14 @@ _TOO_MANY: Mapping[str, str] = {
     )""": "a run of more conversations, arms and repeats than rig reads",
 }
 
-Fault: TypeAlias = str
-"""What is wrong with a file, for a message."""
-
 _PLAIN_INDEX = re.compile(r"create index [^()]+\([^()]+\)", re.IGNORECASE)
 
 _OPERATIONS = 1_000_000
 """Steps of SQLite's machine, after which it is asked whether a statement may go on."""
 
 
-def fault_of(database: Database) -> Fault | None:
-    """What is not as rig makes it in a store of this rig or an older one; None for a sound one.
+def fault_of(database: Database) -> str | None:
+    """What is not as rig makes it in a store of this rig or an older one, in words; None for a sound one.
 
     Raises sqlite3.Error for what cannot be read, and where reading takes far longer than the size explains.
     """
@@ -162,7 +147,7 @@ def _letters(sql: str) -> str:
     return re.sub(r"[\s\"`\[\]]", "", sql).lower()
 
 
-def _fault_of_schema(database: Database, expected: _Schema) -> Fault | None:
+def _fault_of_schema(database: Database, expected: _Schema) -> str | None:
     tables = {}
     rows = database.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'view'"
@@ -180,20 +165,19 @@ def _fault_of_schema(database: Database, expected: _Schema) -> Fault | None:
     return None
 
 
-def _fault_of_rows(database: Database, table: str, expected: _Schema) -> Fault | None:
+def _fault_of_rows(database: Database, table: str, expected: _Schema) -> str | None:
     """The first column that holds what rig does not write there."""
-    tests = []
+    types, conditions = [], []
     for name, type_, is_required, key in expected.columns[table]:
         holds = _TYPES[type_].format(f'"{name}"')
         if type_ == "TEXT" and table not in _LARGE:
-            holds += f' AND length("{name}") <= {_OF_LENGTH.get(table, {}).get(name, _SHORT)}'
-        if not (is_required or key):
-            holds = f'"{name}" IS NULL OR ({holds})'
-        # Types come first, as the other conditions are about values of the right type.
-        tests.append((name, holds))
-    tests += _CONDITIONS.get(table, {}).items()
-    names = {name for name, *_ in expected.columns[table]}
-    cases = " ".join(f"WHEN NOT coalesce({holds}, 0) THEN '{name}'" for name, holds in tests if name in names)
+            holds += f' AND length("{name}") <= {_OF_LENGTH.get(f"{table}.{name}", _SHORT)}'
+        types.append((name, holds if is_required or key else f'"{name}" IS NULL OR ({holds})'))
+        if condition := _CONDITIONS.get(f"{table}.{name}"):
+            conditions.append((name, condition))
+    # Types come first, as the other conditions are about values of the right type.
+    tests = (*types, *conditions)
+    cases = " ".join(f"WHEN NOT coalesce({holds}, 0) THEN '{name}'" for name, holds in tests)
     row = database.execute(
         f'SELECT fault FROM (SELECT CASE {cases} END AS fault FROM "{table}") WHERE fault IS NOT NULL LIMIT 1'
     ).fetchone()
@@ -239,8 +223,13 @@ def _remembered() -> dict[str, list[int]]:
     return stores if isinstance(stores, dict) else {}
 
 
+def log_of(path: Path) -> Path:
+    """SQLite's log beside a store."""
+    return path.with_name(f"{path.name}-wal")
+
+
 def _signature(path: Path) -> list[int]:
     """What the file system says of a store and its log: who changes the one or the other changes this."""
-    log = path.with_name(f"{path.name}-wal")
+    log = log_of(path)
     stats = [path.stat(), *([log.stat()] if log.exists() and log.stat().st_size else [])]
     return [number for stat in stats for number in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)]

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -12,44 +12,18 @@ from typing import Any, TypeAlias
 from sqlite_utils import Database
 
 from rig import methods
-from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import MACHINE, RigError
-from rig.events import Speed, Where
+from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
-from rig.store.cells import ScoredCell, errors_of, scored_cells
+from rig.store.cells import NOTHING, CellReader
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
-from rig.store.records import (
-    ArmSums,
-    Cell,
-    FailedTurn,
-    GraderInfo,
-    StoredArm,
-    StoredRun,
-    StoredScore,
-    Transcript,
-)
-from rig.store.rows import step_from_row
-from rig.store.scores import (
-    CLOCK,
-    USAGE,
-    Standing,
-    TurnSpeed,
-    counts_of,
-    faults_of,
-    graders_of,
-    scores_of,
-    speed_from,
-    standing_of,
-    standing_score,
-    standing_scores,
-    suite_scores_of,
-    summed,
-    turn_speed,
-)
+from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, Transcript
+from rig.store.rows import fault_from_row, step_from_row
+from rig.store.scores import CLOCK, USAGE, speed_from
 from rig.store.tasks import StoredTask
 from rig.store.views import EXPORTED, create_temporary_views
 from rig.tasks import Task
@@ -57,14 +31,7 @@ from rig.words import did_you_mean
 
 LATEST = "latest"
 
-_JUDGED = "match, bad_action, ground_truth_turn, ground_truth_call, reason, differences"
-"""What a score says of a call."""
-
 Row: TypeAlias = dict[str, Any]
-
-_COSTS = [field.name for field in fields(Costs)]
-
-_NO_ERRORS: Mapping[str, int] = {}
 
 _NAMES = 1000
 """How many runs are looked at for one that was meant."""
@@ -84,20 +51,17 @@ _ENDS = """
     SELECT role, predictions.error, count(*) AS n
     FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ? GROUP BY 1, 2 ORDER BY 2
 """
-_TASK = "name, suite, source, known_turns, ground_truths"
+_TASK = "id, name, suite, source, known_turns, ground_truths"
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
 
 
-class Runs:
+class Runs(CellReader):
     """The runs of one store, open for reading."""
 
     def __init__(self, database: Database, path: Path, graded_by: str = "") -> None:
-        self._database = database
-        self._graded_by = graded_by
-        self._standings: dict[int, Standing] = {}
+        super().__init__(database, path, graded_by)
         self._tasks: dict[tuple[str, ...], Task] = {}
         self._has_views = False
-        self.path = path
 
     @classmethod
     @contextmanager
@@ -127,15 +91,11 @@ class Runs:
         if text == LATEST:
             rows = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
         else:
+            beginning = f"SELECT * FROM runs WHERE ?1 != '' AND substr(id, 1, length(?1)) = ?1 {newest}"
             rows = (
                 self._rows("SELECT * FROM runs WHERE id = ?", text)
                 or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
-                or self._rows(
-                    f"SELECT * FROM runs WHERE ? != '' AND substr(id, 1, ?) = ? {newest}",
-                    text,
-                    len(text),
-                    text,
-                )
+                or self._rows(beginning, text)
             )
         if len(rows) != 1:
             ids = ", ".join(row["id"] for row in rows[:5])
@@ -152,26 +112,26 @@ class Runs:
 
     def each_cell(self, run: StoredRun) -> Iterator[Cell]:
         """The same one by one, with no more than an arm in memory, as long as the store is open."""
-        conversations = self._database.execute(
-            "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position", [run.id]
-        ).fetchall()
+        conversations = self._rows(
+            "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position", run.id
+        )
         for arm in run.arms:
-            of_arm = [self._arm_id(run, arm.position)]
-            done = {tuple(key): n for *key, n in self._database.execute(_TURNS_DONE, of_arm)}
-            scores = self._scores(of_arm[0])
-            counts = counts_of(scores.values(), self._database)
-            errors = errors_of(of_arm[0], self._database)
+            arm_id = self._arm_id(run, arm.position)
+            done = {tuple(key): n for *key, n in self._database.execute(_TURNS_DONE, [arm_id])}
+            scores = self._shown(arm_id)
+            counts = self._counts(scores.values())
+            errors = self._errors(arm_id)
             for repeat in range(run.repeats):
-                for conversation, name, turns in conversations:
-                    key = conversation, repeat
+                for conversation in conversations:
+                    key = conversation["id"], repeat
                     yield Cell(
                         arm.position,
-                        name,
+                        conversation["name"],
                         repeat,
-                        turns=turns,
+                        turns=conversation["turns"],
                         turns_done=done.get(key, 0),
                         counts=counts[scores[key]] if key in scores else None,
-                        errors=errors.get(key, _NO_ERRORS),
+                        errors=errors.get(key, NOTHING),
                     )
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
@@ -194,76 +154,43 @@ class Runs:
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
-        conversations = self._rows(
-            f"SELECT id, {_TASK} FROM conversations WHERE run = ? AND name = ?",
-            run.id,
-            conversation,
-        )
+        query = f"SELECT {_TASK} FROM conversations WHERE run = ? AND name = ?"
+        conversations = self._rows(query, run.id, conversation)
         if not conversations:
             near = did_you_mean(conversation, run.conversations)
             raise RigError(
                 f"run {run.id} has no conversation {conversation!r}{near}; `rig show {run.id}` lists them"
             )
-        key = (self._arm_id(run, arm), conversations[0]["id"], repeat)
-        rows = self._rows(
-            "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
-        )
+        arm_id, cell = self._arm_id(run, arm), (conversations[0]["id"], repeat)
+        of_cell = "WHERE arm = ? AND conversation = ? AND repeat = ?"
+        rows = self._rows(f"SELECT * FROM turns {of_cell} ORDER BY turn", arm_id, *cell)
         steps: dict[int, list[Row]] = {row["id"]: [] for row in rows}
-        for step in self._database.query(
+        for step in self._rows(
             "SELECT predictions.* FROM predictions JOIN turns ON turns.id = predictions.turn"
-            " WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY step",
-            key,
+            f" {of_cell} ORDER BY step",
+            arm_id,
+            *cell,
         ):
             steps.setdefault(step["turn"], []).append(step)
-        standing = self._standing(key[0])
-        score = standing_score(key, standing, self._database) if standing else None
+        standing, score = self._standing(arm_id), self._shown(arm_id, cell).get(cell)
         if standing is not None and not standing.is_own:
-            later = self._rows(f"SELECT prediction, {_JUDGED} FROM verdicts WHERE score = ?", score)
-            judged = {row.pop("prediction"): row for row in later}
+            judged = {
+                row.pop("prediction"): row
+                for row in self._rows("SELECT * FROM verdicts WHERE score = ?", score)
+            }
             for of_turn in steps.values():
                 for step in of_turn:
                     step.update(judged.get(step["id"], {}))
+        of_score = self._rows("SELECT * FROM faults WHERE score = ? ORDER BY id", score)
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
             conversation=self._task(run, conversations[0]),
             turns={row["turn"]: self._turn(row, steps[row["id"]]) for row in rows},
-            counts=None if score is None else counts_of([score], self._database)[score],
+            counts=None if score is None else self._counts([score])[score],
             declaration=run.declaration,
-            faults=() if score is None else faults_of(score, self._database),
+            faults=tuple(map(fault_from_row, of_score)),
         )
-
-    def scores(self, run: StoredRun) -> list[StoredScore]:
-        """What each grader makes of each arm, arm by arm, the run's own grader first."""
-        return scores_of(run.id, self._database)
-
-    def suite_scores(self, run: StoredRun) -> list[StoredScore]:
-        """The same, but each suite's conversations by themselves, in the order in which they are run."""
-        return suite_scores_of(run.id, self._database)
-
-    def graders(self, run: StoredRun) -> list[tuple[int, GraderInfo]]:
-        """Which graders scored each arm, by its position: arm by arm, the run's own grader first."""
-        return graders_of(run.id, self._database)
-
-    def scored_cells(
-        self, run: StoredRun, grader: GraderInfo, arms: Collection[int] | None = None
-    ) -> Iterator[ScoredCell]:
-        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order.
-
-        With `arms`, only those at these positions are read.
-        """
-        with intact(self.path):
-            yield from scored_cells(run.id, grader, self._database, arms)
-
-    def turn_speed(
-        self, run: StoredRun, arm: int, grader: GraderInfo, conversations: Collection[str] | None = None
-    ) -> TurnSpeed:
-        """What the turns of the arm at this position took where this grader scored them.
-
-        With `conversations`, only those of these names count.
-        """
-        with intact(self.path):
-            return turn_speed(self._arm_id(run, arm), grader, conversations, self._database)
 
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
@@ -296,67 +223,56 @@ class Runs:
                     raise ValueError(f"the file of {row['name']} is not there")
                 source = json.loads(sources[0]["json"])
                 try:
-                    task = methods.get(method).parse(source, row["name"], row["suite"])
+                    self._tasks[key] = methods.get(method).parse(source, row["name"], row["suite"])
                 except RigError:
-                    task = self._task_from_view(method, row, source)
-                self._tasks[key] = task
+                    query = "SELECT json FROM task_views WHERE source = ? AND method = ?"
+                    views = self._rows(query, row["source"], method)
+                    known_turns = json.loads(row["known_turns"])
+                    view = json.loads(views[0]["json"]) if views else {}
+                    self._tasks[key] = StoredTask.of({**row, "known_turns": known_turns}, source, view)
         return self._tasks[key]
-
-    def _task_from_view(self, method: str, row: Row, source: JsonObject) -> Task:
-        query = "SELECT json FROM task_views WHERE source = ? AND method = ?"
-        views = self._rows(query, row["source"], method)
-        known_turns = json.loads(row["known_turns"])
-        view = json.loads(views[0]["json"]) if views else {}
-        return StoredTask.of({**row, "known_turns": known_turns}, source, view)
 
     def _turn(self, row: Row, steps: Iterable[Row]) -> PlayedTurn:
         with intact(self.path):
-            played = tuple(step_from_row(step) for step in steps)
-        return PlayedTurn(
-            row["turn"],
-            played,
-            row["wall_s"],
-            row["tools_s"],
-            row["scoring_s"],
-            row["cpu_s"],
-        )
+            played = tuple(map(step_from_row, steps))
+        return PlayedTurn(row["turn"], played, row["wall_s"], row["tools_s"], row["scoring_s"], row["cpu_s"])
 
     def _run(self, row: Row, sums: bool = True) -> StoredRun:
+        run = row["id"]
         conversations = self._rows(
-            "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", row["id"]
+            "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", run
         )
-        arms = self._rows("SELECT * FROM arms WHERE run = ? ORDER BY position", row["id"])
-        done = self._rows(
-            "SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", row["id"]
-        )
+        arms = self._rows("SELECT * FROM arms WHERE run = ? ORDER BY position", run)
+        done = self._rows("SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", run)
+        turns = [conversation["turns"] for conversation in conversations]
         with intact(self.path):
             if [arm["position"] for arm in arms] != [*range(len(arms))]:
                 raise ValueError("the arms of a run are not numbered from 0")
-            return self._stored(row, conversations, [self._arm(arm, sums) for arm in arms], done[0]["n"])
-
-    def _stored(
-        self, row: Row, conversations: Sequence[Row], arms: Sequence[StoredArm], turns_done: int
-    ) -> StoredRun:
-        return StoredRun(
-            id=row["id"],
-            name=row["name"],
-            created=datetime.fromisoformat(row["created"]),
-            finished=datetime.fromisoformat(row["finished"]) if row["finished"] else None,
-            rig=row["rig"],
-            settings=json.loads(row["settings"]),
-            repeats=row["repeats"],
-            conversations=tuple(conversation["name"] for conversation in conversations),
-            turns=_total(conversation["turns"] for conversation in conversations)
-            * len(arms)
-            * row["repeats"],
-            turns_done=turns_done,
-            is_running=held_by(row, self.path) is not None,
-            arms=tuple(arms),
-            declaration=Declaration.from_json(json.loads(row["declaration"])),
-        )
+            return StoredRun(
+                id=run,
+                name=row["name"],
+                created=datetime.fromisoformat(row["created"]),
+                finished=datetime.fromisoformat(row["finished"]) if row["finished"] else None,
+                rig=row["rig"],
+                settings=json.loads(row["settings"]),
+                repeats=row["repeats"],
+                conversations=tuple(conversation["name"] for conversation in conversations),
+                # 0 as soon as the number of one conversation is not known.
+                turns=(sum(turns) if all(turns) else 0) * len(arms) * row["repeats"],
+                turns_done=done[0]["n"],
+                is_running=held_by(row, self.path) is not None,
+                arms=tuple(self._arm(arm, sums) for arm in arms),
+                declaration=Declaration.from_json(json.loads(row["declaration"])),
+            )
 
     def _arm(self, row: Row, sums: bool) -> StoredArm:
-        work = self._work(row["id"], sums)
+        added = f", {USAGE}" if sums else ""
+        [work] = self._rows(
+            "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
+            f" max(role) AS other{added}"
+            " FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
+            row["id"],
+        )
         failed, role, other = (work.pop(name) for name in ("failed", "role", "other"))
         # Where nothing failed and one role spoke, that is all there is to say of how steps ended.
         ends = (
@@ -369,8 +285,7 @@ class Runs:
             if end["error"] is not None:
                 errors[end["error"]] = errors.get(end["error"], 0) + end["n"]
         standing = self._standing(row["id"])
-        grader = standing.grader if standing else None
-        costs = Costs(**{name: row[name] for name in _COSTS})
+        costs = Costs(**{field.name: row[field.name] for field in fields(Costs)})
         return StoredArm(
             position=row["position"],
             name=row["name"],
@@ -380,61 +295,26 @@ class Runs:
             load_s=row["load_s"],
             costs=costs,
             errors=errors,
-            sums=self._sums(row, grader, self._speed(row, work, costs)) if sums else None,
-            grader=grader,
+            sums=self._sums(row, work, costs) if sums else None,
+            grader=standing.grader if standing else None,
             not_evaluated=_never_answered(ends),
             attempts={row["error"]: row["n"] for row in self._rows(ATTEMPTS, row["id"])},
         )
 
-    def _work(self, arm: int, sums: bool) -> Row:
-        """How the steps of an arm ended and, if wanted, what they add up to."""
-        added = f", {USAGE}" if sums else ""
-        [work] = self._rows(
-            "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
-            f" max(role) AS other{added}"
-            " FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
-            arm,
-        )
-        return work
-
-    def _sums(self, arm: Row, grader: GraderInfo | None, speed: Speed) -> ArmSums:
-        if grader is None:
-            return ArmSums({}, speed)
-        scores = list(self._scores(arm["id"]).values())
-        own = summed(arm["position"], grader, scores, self._database)
-        return ArmSums(own.counts, speed, own.error_types, own.faults)
-
-    def _speed(self, arm: Row, work: Row, costs: Costs) -> Speed:
+    def _sums(self, arm: Row, work: Row, costs: Costs) -> ArmSums:
+        """What an arm's scores, its turns and the work of its steps add up to."""
         [clock] = self._rows(f"SELECT {CLOCK} FROM turns WHERE arm = ?", arm["id"])
         clock["wall_s"] += arm["store_s"]
-        return replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
-
-    def _standing(self, arm: int) -> Standing | None:
-        if arm not in self._standings:
-            standing = standing_of(arm, self._graded_by, self._database)
-            if standing is None:
-                return None
-            self._standings[arm] = standing
-        return self._standings[arm]
-
-    def _scores(self, arm: int) -> dict[tuple[int, int], int]:
-        """The ids of the scores of an arm that are shown, by the conversation's id and the repeat."""
-        standing = self._standing(arm)
-        return standing_scores(arm, standing, self._database) if standing else {}
-
-    def _arm_id(self, run: StoredRun, position: int) -> int:
-        row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]
-        arm: int = row["id"]
-        return arm
+        speed = replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
+        standing = self._standing(arm["id"])
+        if standing is None:
+            return ArmSums({}, speed)
+        scores = list(self._shown(arm["id"]).values())
+        own = self._summed(arm["position"], None, standing.grader, scores)
+        return ArmSums(own.counts, speed, own.error_types, own.faults)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         return list(self._database.query(query, values))
-
-
-def _total(turns: Iterable[int]) -> int:
-    """How many there are in all; 0 as soon as one number is not known."""
-    numbers = list(turns)
-    return sum(numbers) if all(numbers) else 0
 
 
 def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:

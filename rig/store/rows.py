@@ -22,6 +22,12 @@ def storable(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+_TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content")
+_PLAIN = ("finish_reason", "part")
+_TOKENS = ("token_ids", "logprobs", "token_chars")
+"""Parts of a prediction with a column of their name: texts of a model, what is stored as it is, lists."""
+
+
 def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
     """The row of step `number` of the turn with this id."""
     prediction, executed = step.prediction, step.executed
@@ -30,27 +36,19 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         "turn": turn,
         "step": number,
         "kind": prediction.kind,
-        "raw": storable(prediction.raw),
+        "error": prediction.error,
         "tool": storable(call.name) if call else None,
         "arguments": to_json(call.arguments) if call else None,
-        "reply": storable(prediction.reply),
-        "error": prediction.error,
-        "error_detail": storable(prediction.error_detail),
-        "finish_reason": prediction.finish_reason,
+        **{name: storable(getattr(prediction, name)) for name in _TEXTS},
+        **{name: getattr(prediction, name) for name in _PLAIN},
+        **{name: to_json(getattr(prediction, name)) for name in _TOKENS},
         "executed": to_json([executed.name, executed.arguments, executed.exception]) if executed else None,
         "response": to_json(executed.response) if executed else None,
         "exception": storable(executed.exception) if executed else None,
         "username": storable(executed.username) if executed else None,
         **verdict_columns(step.verdict),
         **asdict(prediction.usage),
-        "token_ids": to_json(prediction.token_ids),
-        "logprobs": to_json(prediction.logprobs),
-        "token_chars": to_json(prediction.token_chars),
         "token_forced": to_json([int(forced) for forced in prediction.token_forced]),
-        "salvage": storable(prediction.salvage),
-        "reasoning": storable(prediction.reasoning),
-        "content": storable(prediction.content),
-        "part": prediction.part,
         "role": step.role,
         "parent": step.parent,
     }
@@ -58,44 +56,39 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
 
 def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
     """The columns that say how a call was judged; all None for anything but a call."""
-    turn, call = (verdict.ground_truth if verdict else None) or (None, None)
+    if verdict is None:
+        names = ("match", "bad_action", "ground_truth_turn", "ground_truth_call", "reason", "differences")
+        return dict.fromkeys(names)
+    turn, call = verdict.ground_truth or (None, None)
     return {
-        "match": verdict.match if verdict else None,
-        "bad_action": verdict.bad_action if verdict else None,
+        "match": verdict.match,
+        "bad_action": verdict.bad_action,
         "ground_truth_turn": turn,
         "ground_truth_call": call,
-        "reason": storable(verdict.reason) if verdict else None,
-        "differences": to_json([difference.as_json() for difference in verdict.differences])
-        if verdict
-        else None,
+        "reason": storable(verdict.reason),
+        "differences": to_json([difference.as_json() for difference in verdict.differences]),
     }
 
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
     """The inverse of `step_row`."""
-    # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
-    executed = _executed(row) if row["kind"] == "call" else None
-    call = Call(executed.name, json.loads(row["arguments"])) if executed else None
+    call = executed = verdict = None
+    if row["kind"] == "call":
+        # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
+        name, arguments, exception = json.loads(row["executed"])
+        outcome = Outcome(json.loads(row["response"]), exception)
+        executed = ExecutedCall(Call(name, arguments), outcome, row["username"])
+        call = Call(name, json.loads(row["arguments"]))
+        verdict = _verdict(row)
     prediction = Prediction(
-        raw=row["raw"],
         call=call,
-        reply=row["reply"],
         error=ErrorKind(row["error"]) if row["error"] else None,
-        error_detail=row["error_detail"],
-        finish_reason=row["finish_reason"],
         usage=Usage(**{name: row[name] for name in Usage.__dataclass_fields__}),
-        token_ids=_tuple(row["token_ids"]),
-        logprobs=_tuple(row["logprobs"]),
-        token_chars=_tuple(row["token_chars"]),
         token_forced=tuple(map(bool, _tuple(row["token_forced"]))),
-        salvage=row["salvage"],
-        reasoning=row["reasoning"],
-        content=row["content"],
-        part=row["part"],
+        **{name: row[name] for name in (*_TEXTS, *_PLAIN)},
+        **{name: _tuple(row[name]) for name in _TOKENS},
     )
-    if executed is None:
-        return Step(prediction, role=row["role"], parent=row["parent"])
-    return Step(prediction, executed, _verdict(row), row["role"], row["parent"])
+    return Step(prediction, executed, verdict, row["role"], row["parent"])
 
 
 def _tuple(text: str) -> tuple[Any, ...]:
@@ -121,13 +114,6 @@ def _place(row: Mapping[str, Any]) -> CallPlace | None:
     return None if turn is None else CallPlace(turn, row["ground_truth_call"])
 
 
-def _executed(row: Mapping[str, Any]) -> ExecutedCall:
-    name, arguments, exception = json.loads(row["executed"])
-    return ExecutedCall(
-        Call(name, arguments), Outcome(json.loads(row["response"]), exception), row["username"]
-    )
-
-
 def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
     """The row of a fault in the score with this id."""
     turn, call = fault.ground_truth or (None, None)
@@ -135,14 +121,11 @@ def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
         "score": score,
         "turn": fault.turn,
         "kind": fault.kind,
-        "text": storable(fault.text),
         "step": fault.step,
         "ground_truth_turn": turn,
         "ground_truth_call": call,
-        "tool": storable(fault.tool),
-        "argument": storable(fault.argument),
-        "expected": to_json(fault.expected),
-        "got": to_json(fault.got),
+        **{name: storable(getattr(fault, name)) for name in ("text", "tool", "argument")},
+        **{name: to_json(getattr(fault, name)) for name in ("expected", "got")},
     }
 
 

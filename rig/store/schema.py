@@ -13,198 +13,148 @@ from rig.paths import real
 
 MIGRATIONS = Migrations("rig.runs")
 
-_TABLES = """
+
+def _statements(name: str, script: str) -> None:
+    """Register a migration that is nothing but SQL."""
+
+    def migrate(db: Database) -> None:
+        db.executescript(script)
+
+    MIGRATIONS(name=name)(migrate)
+
+
+# Runs, arms, conversations, turns, predictions and scores.
+_statements(
+    "m001_runs",
+    """
 CREATE TABLE runs (
-    id TEXT PRIMARY KEY,
-    name TEXT,
-    created TEXT NOT NULL,
-    finished TEXT,
-    rig TEXT NOT NULL,
-    settings TEXT NOT NULL,
-    repeats INTEGER NOT NULL,
-    writer TEXT,
-    heartbeat TEXT
+    id TEXT PRIMARY KEY, name TEXT, created TEXT NOT NULL, finished TEXT, rig TEXT NOT NULL,
+    settings TEXT NOT NULL, repeats INTEGER NOT NULL, writer TEXT, heartbeat TEXT
 );
 CREATE TABLE arms (
     id INTEGER PRIMARY KEY,
     run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    fingerprint TEXT,
-    fingerprint_sha256 TEXT,
-    failure TEXT,
-    load_s REAL,
-    store_s REAL NOT NULL DEFAULT 0,
-    UNIQUE (run, position),
-    UNIQUE (run, name)
+    position INTEGER NOT NULL, name TEXT NOT NULL, fingerprint TEXT, fingerprint_sha256 TEXT, failure TEXT,
+    load_s REAL, store_s REAL NOT NULL DEFAULT 0,
+    UNIQUE (run, position), UNIQUE (run, name)
 );
 CREATE TABLE sources (
-    sha256 TEXT PRIMARY KEY,
-    json TEXT NOT NULL
+    sha256 TEXT PRIMARY KEY, json TEXT NOT NULL
 );
 CREATE TABLE conversations (
     id INTEGER PRIMARY KEY,
     run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    turns INTEGER NOT NULL,
-    ground_truths INTEGER NOT NULL,
+    position INTEGER NOT NULL, name TEXT NOT NULL, turns INTEGER NOT NULL, ground_truths INTEGER NOT NULL,
     source TEXT NOT NULL REFERENCES sources(sha256),
-    UNIQUE (run, position),
-    UNIQUE (run, name)
+    UNIQUE (run, position), UNIQUE (run, name)
 );
 CREATE TABLE turns (
     id INTEGER PRIMARY KEY,
     arm INTEGER NOT NULL REFERENCES arms(id) ON DELETE CASCADE,
     conversation INTEGER NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
-    repeat INTEGER NOT NULL,
-    turn INTEGER NOT NULL,
-    finished TEXT NOT NULL,
-    error TEXT,
-    wall_s REAL NOT NULL,
-    tools_s REAL NOT NULL,
-    scoring_s REAL NOT NULL,
+    repeat INTEGER NOT NULL, turn INTEGER NOT NULL, finished TEXT NOT NULL, error TEXT, wall_s REAL NOT NULL,
+    tools_s REAL NOT NULL, scoring_s REAL NOT NULL,
     UNIQUE (arm, conversation, repeat, turn)
 );
 CREATE TABLE predictions (
     id INTEGER PRIMARY KEY,
     turn INTEGER NOT NULL REFERENCES turns(id) ON DELETE CASCADE,
-    step INTEGER NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('call', 'reply', 'error')),
-    raw TEXT NOT NULL,
-    tool TEXT,
-    arguments TEXT,
-    reply TEXT,
-    error TEXT,
-    error_detail TEXT NOT NULL,
-    finish_reason TEXT NOT NULL,
-    executed TEXT,
-    response TEXT,
-    exception TEXT,
-    username TEXT,
-    match INTEGER,
-    bad_action INTEGER,
-    ground_truth_turn INTEGER,
-    ground_truth_call INTEGER,
-    reason TEXT,
-    differences TEXT,
-    prompt_tokens INTEGER NOT NULL,
-    cached_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL,
-    forced_tokens INTEGER NOT NULL,
-    prefill_s REAL NOT NULL,
-    decode_s REAL NOT NULL,
-    mask_s REAL NOT NULL,
-    first_token_s REAL NOT NULL,
-    token_ids TEXT NOT NULL,
-    logprobs TEXT NOT NULL,
+    step INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('call', 'reply', 'error')), raw TEXT NOT NULL,
+    tool TEXT, arguments TEXT, reply TEXT, error TEXT, error_detail TEXT NOT NULL,
+    finish_reason TEXT NOT NULL, executed TEXT, response TEXT, exception TEXT, username TEXT, match INTEGER,
+    bad_action INTEGER, ground_truth_turn INTEGER, ground_truth_call INTEGER, reason TEXT, differences TEXT,
+    prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    forced_tokens INTEGER NOT NULL, prefill_s REAL NOT NULL, decode_s REAL NOT NULL, mask_s REAL NOT NULL,
+    first_token_s REAL NOT NULL, token_ids TEXT NOT NULL, logprobs TEXT NOT NULL,
     UNIQUE (turn, step)
 );
 CREATE TABLE scores (
     id INTEGER PRIMARY KEY,
     arm INTEGER NOT NULL REFERENCES arms(id) ON DELETE CASCADE,
     conversation INTEGER NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
-    repeat INTEGER NOT NULL,
-    grader TEXT NOT NULL,
-    grader_version TEXT NOT NULL,
-    similarity TEXT NOT NULL,
-    successes INTEGER NOT NULL,
-    soft_successes REAL NOT NULL,
-    predictions INTEGER NOT NULL,
-    ground_truths INTEGER NOT NULL,
-    matches INTEGER NOT NULL,
-    actions INTEGER NOT NULL,
-    valid_actions INTEGER NOT NULL,
-    bad_actions INTEGER NOT NULL,
+    repeat INTEGER NOT NULL, grader TEXT NOT NULL, grader_version TEXT NOT NULL, similarity TEXT NOT NULL,
+    successes INTEGER NOT NULL, soft_successes REAL NOT NULL, predictions INTEGER NOT NULL,
+    ground_truths INTEGER NOT NULL, matches INTEGER NOT NULL, actions INTEGER NOT NULL,
+    valid_actions INTEGER NOT NULL, bad_actions INTEGER NOT NULL,
     UNIQUE (arm, conversation, repeat, grader, grader_version, similarity)
 );
 CREATE INDEX conversations_source ON conversations(source);
 CREATE INDEX turns_conversation ON turns(conversation);
 CREATE INDEX scores_conversation ON scores(conversation);
-"""
+""",
+)
 
-_SCORING = """
+# What went wrong by each score, and the verdicts of scores that were made after the run.
+_statements(
+    "m002_scoring",
+    """
 CREATE TABLE verdicts (
     score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
     prediction INTEGER NOT NULL REFERENCES predictions(id) ON DELETE CASCADE,
-    match INTEGER NOT NULL,
-    bad_action INTEGER NOT NULL,
-    ground_truth_turn INTEGER,
-    ground_truth_call INTEGER,
-    reason TEXT NOT NULL,
-    differences TEXT NOT NULL,
+    match INTEGER NOT NULL, bad_action INTEGER NOT NULL, ground_truth_turn INTEGER, ground_truth_call INTEGER,
+    reason TEXT NOT NULL, differences TEXT NOT NULL,
     PRIMARY KEY (score, prediction)
 ) WITHOUT ROWID;
 CREATE TABLE error_types (
     score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
-    turn INTEGER NOT NULL,
-    error_type TEXT NOT NULL,
-    errors INTEGER NOT NULL,
+    turn INTEGER NOT NULL, error_type TEXT NOT NULL, errors INTEGER NOT NULL,
     PRIMARY KEY (score, turn, error_type)
 ) WITHOUT ROWID;
 CREATE TABLE faults (
     id INTEGER PRIMARY KEY,
     score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
-    turn INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    text TEXT NOT NULL,
-    step INTEGER,
-    ground_truth_turn INTEGER,
-    ground_truth_call INTEGER,
-    tool TEXT NOT NULL,
-    argument TEXT NOT NULL,
-    expected TEXT NOT NULL,
+    turn INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, step INTEGER, ground_truth_turn INTEGER,
+    ground_truth_call INTEGER, tool TEXT NOT NULL, argument TEXT NOT NULL, expected TEXT NOT NULL,
     got TEXT NOT NULL
 );
 CREATE INDEX verdicts_prediction ON verdicts(prediction);
 CREATE INDEX faults_score ON faults(score);
-"""
+""",
+)
 
-_COUNTS = """
-CREATE TABLE counts (
-    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    value NUMERIC NOT NULL,
-    PRIMARY KEY (score, name)
-) WITHOUT ROWID
-"""
 
-_ATTEMPTS = """
-CREATE TABLE attempts (
-    id INTEGER PRIMARY KEY,
-    arm INTEGER NOT NULL REFERENCES arms(id) ON DELETE CASCADE,
-    conversation INTEGER REFERENCES conversations(id) ON DELETE CASCADE,
-    repeat INTEGER,
-    turn INTEGER,
-    error TEXT,
-    detail TEXT NOT NULL,
-    given_up TEXT NOT NULL,
-    played TEXT
-);
-CREATE INDEX attempts_arm ON attempts(arm);
-CREATE INDEX attempts_conversation ON attempts(conversation);
-"""
+@MIGRATIONS()
+def m003_suites(db: Database) -> None:
+    """Which suite each conversation came from. Of earlier runs, their settings say it."""
+    db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
+    for run in list(db.query("SELECT id, settings FROM runs")):
+        settings = json.loads(run["settings"])
+        if settings.get("conversations"):
+            place = real(Path(settings["conversations"]))
+            name = place.name.encode("utf-8", "backslashreplace").decode()
+            suite = "hard" if name == "tooltalk" else name
+        else:
+            suite = settings.get("suite", "")
+        # The easy suite's names ended so when the column was added, and those of no other.
+        by_name = "CASE WHEN name LIKE '%-easy' THEN 'easy' ELSE 'hard' END"
+        value = by_name if suite == "all" and not settings.get("conversations") else ":suite"
+        db.execute(
+            f"UPDATE conversations SET suite = {value} WHERE run = :run", {"suite": suite, "run": run["id"]}
+        )
 
-_TASK_VIEWS = """
-CREATE TABLE task_views (
-    source TEXT NOT NULL REFERENCES sources(sha256) ON DELETE CASCADE,
-    method TEXT NOT NULL,
-    json TEXT NOT NULL,
-    PRIMARY KEY (source, method)
-) WITHOUT ROWID
-"""
 
-_COLUMNS = [
-    "successes",
-    "soft_successes",
-    "predictions",
-    "ground_truths",
-    "matches",
-    "actions",
-    "valid_actions",
-    "bad_actions",
-]
-"""What was counted before methods declared it."""
+# What an arm cost besides time: bytes, joules, and seconds of showing it. Unknown for earlier runs.
+_statements(
+    "m004_costs",
+    """
+ALTER TABLE arms ADD COLUMN display_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE arms ADD COLUMN peak_memory INTEGER;
+ALTER TABLE arms ADD COLUMN peak_device_memory INTEGER;
+ALTER TABLE arms ADD COLUMN energy_j REAL;
+""",
+)
+# Only views, which hold no data and are made again: rig.store.views.
+_statements("m005_views", "")
+# How answers were found that were written without a grammar. Before, all were written with one.
+_statements("m006_salvage", "ALTER TABLE predictions ADD COLUMN salvage TEXT NOT NULL DEFAULT ''")
+# Which characters of a prediction each token stands for, and which the grammar forced; empty before.
+_statements(
+    "m007_tokens",
+    """
+ALTER TABLE predictions ADD COLUMN token_chars TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE predictions ADD COLUMN token_forced TEXT NOT NULL DEFAULT '[]';
+""",
+)
 
 _DECLARATION = """
 {"method": "tooltalk", "success": "successes",
@@ -234,168 +184,118 @@ _DECLARATION = """
 """What all runs counted before methods declared it."""
 
 
-_WANTED = """
-UPDATE turns SET wanted = (
-    SELECT coalesce(json_array_length(sources.json, '$.conversation[' || turns.turn || '].apis'), 0)
-    FROM conversations JOIN sources ON sources.sha256 = conversations.source
-    WHERE conversations.id = turns.conversation
-)
-WHERE arm IN (SELECT arms.id FROM arms JOIN runs ON runs.id = arms.run WHERE runs.method = 'tooltalk')
-"""
-"""How many calls were due in a turn, by the shape that ToolTalk's tasks are stored in."""
-
-
-@MIGRATIONS()
-def m001_runs(db: Database) -> None:
-    """Runs, arms, conversations, turns, predictions and scores."""
-    db.executescript(_TABLES)
-
-
-@MIGRATIONS()
-def m002_scoring(db: Database) -> None:
-    """What went wrong by each score, and the verdicts of scores that were made after the run."""
-    db.executescript(_SCORING)
-
-
-@MIGRATIONS()
-def m003_suites(db: Database) -> None:
-    """Which suite each conversation came from. Of earlier runs, their settings say it."""
-    db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
-    for run in list(db.query("SELECT id, settings FROM runs")):
-        settings = json.loads(run["settings"])
-        if settings.get("conversations"):
-            place = real(Path(settings["conversations"]))
-            name = place.name.encode("utf-8", "backslashreplace").decode()
-            suite = "hard" if name == "tooltalk" else name
-        else:
-            suite = settings.get("suite", "")
-        # The easy suite's names ended so when the column was added, and those of no other.
-        by_name = "CASE WHEN name LIKE '%-easy' THEN 'easy' ELSE 'hard' END"
-        value = by_name if suite == "all" and not settings.get("conversations") else ":suite"
-        db.execute(
-            f"UPDATE conversations SET suite = {value} WHERE run = :run", {"suite": suite, "run": run["id"]}
-        )
-
-
-@MIGRATIONS()
-def m004_costs(db: Database) -> None:
-    """What an arm cost besides time: bytes, joules, and seconds of showing it. Unknown for earlier runs."""
-    db.execute("ALTER TABLE arms ADD COLUMN display_s REAL NOT NULL DEFAULT 0")
-    db.execute("ALTER TABLE arms ADD COLUMN peak_memory INTEGER")
-    db.execute("ALTER TABLE arms ADD COLUMN peak_device_memory INTEGER")
-    db.execute("ALTER TABLE arms ADD COLUMN energy_j REAL")
-
-
-@MIGRATIONS()
-def m005_views(db: Database) -> None:
-    """Only views, which hold no data and are made again: rig.store.views."""
-
-
-@MIGRATIONS()
-def m006_salvage(db: Database) -> None:
-    """How answers were found that were written without a grammar. Before, all were written with one."""
-    db.execute("ALTER TABLE predictions ADD COLUMN salvage TEXT NOT NULL DEFAULT ''")
-
-
-@MIGRATIONS()
-def m007_tokens(db: Database) -> None:
-    """Which characters of a prediction each token stands for, and which the grammar forced; empty before."""
-    db.execute("ALTER TABLE predictions ADD COLUMN token_chars TEXT NOT NULL DEFAULT '[]'")
-    db.execute("ALTER TABLE predictions ADD COLUMN token_forced TEXT NOT NULL DEFAULT '[]'")
-
-
 @MIGRATIONS()
 def m008_counts(db: Database) -> None:
     """Counts as rows, by the names that a run's method declares. Of earlier runs it was ToolTalk."""
     db.execute("ALTER TABLE runs ADD COLUMN method TEXT NOT NULL DEFAULT 'tooltalk'")
     db.execute("ALTER TABLE runs ADD COLUMN declaration TEXT NOT NULL DEFAULT '{}'")
     db.execute("UPDATE runs SET declaration = ?", [json.dumps(json.loads(_DECLARATION))])
-    db.execute(_COUNTS)
+    db.execute("""
+CREATE TABLE counts (
+    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
+    name TEXT NOT NULL, value NUMERIC NOT NULL,
+    PRIMARY KEY (score, name)
+) WITHOUT ROWID
+""")
     db.execute("INSERT INTO counts SELECT id, 'tasks', 1 FROM scores")
     # A column that a view reads cannot be dropped, and a store may have views of its owner's.
     views = list(db.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'"))
     for view in views:
         db.execute(f'DROP VIEW "{view["name"]}"')
-    for name in _COLUMNS:
+    counted = "successes soft_successes predictions ground_truths matches actions valid_actions bad_actions"
+    for name in counted.split():
         db.execute(f"INSERT INTO counts SELECT id, '{name}', {name} FROM scores")
         db.execute(f"ALTER TABLE scores DROP COLUMN {name}")
     for view in views:
         db.execute(view["sql"])
 
 
-@MIGRATIONS()
-def m009_roles(db: Database) -> None:
-    """Which role made a step, and which step it follows. Before, the assistant alone spoke, in a line."""
-    db.execute("ALTER TABLE predictions ADD COLUMN role TEXT NOT NULL DEFAULT 'assistant'")
-    db.execute("ALTER TABLE predictions ADD COLUMN parent INTEGER")
-
-
-@MIGRATIONS()
-def m010_own_scores(db: Database) -> None:
-    """Which score the run stands by, how many calls were due in a turn, and what types of error are called.
-
-    Before, a run stood by the score made first, and only ToolTalk's tasks said what was due in which turn.
+# Which role made a step, and which step it follows. Before, the assistant alone spoke, in a line.
+_statements(
+    "m009_roles",
     """
-    db.execute("ALTER TABLE scores ADD COLUMN own INTEGER NOT NULL DEFAULT 0")
-    first = "SELECT min(id) FROM scores GROUP BY arm, conversation, repeat"
-    db.execute(f"UPDATE scores SET own = 1 WHERE id IN ({first})")
-    db.execute("ALTER TABLE turns ADD COLUMN wanted INTEGER")
-    db.execute(_WANTED)
-    db.execute(
-        "UPDATE runs SET declaration = json_set(declaration, '$.error_types', 'errors, ToolTalk''s types')"
-        " WHERE method = 'tooltalk'"
-    )
-
-
-@MIGRATIONS()
-def m011_turn_numbers(db: Database) -> None:
-    """Which turns of a conversation are the assistant's, and what CPU time a turn took: unknown before."""
-    db.execute("ALTER TABLE conversations ADD COLUMN known_turns TEXT NOT NULL DEFAULT '[]'")
-    db.execute("ALTER TABLE turns ADD COLUMN cpu_s REAL")
-    db.execute("""
-        UPDATE conversations SET known_turns = (
-            SELECT json_group_array(entry.key)
-            FROM sources JOIN json_each(sources.json, '$.conversation') AS entry
-            WHERE sources.sha256 = conversations.source AND json_extract(entry.value, '$.role') = 'assistant'
-        )
-        WHERE run IN (SELECT id FROM runs WHERE method = 'tooltalk')
-    """)
-
-
-@MIGRATIONS()
-def m012_messages(db: Database) -> None:
-    """What was thought before an answer, words beside a call, and which call of its message a step is."""
-    for column in ("reasoning", "content"):
-        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
-    for column in ("part", "reasoning_tokens"):
-        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
-    db.execute("ALTER TABLE predictions ADD COLUMN reasoning_s REAL NOT NULL DEFAULT 0")
-
-
-@MIGRATIONS()
-def m013_attempts(db: Database) -> None:
-    """What failed by the machine and was tried again."""
-    db.executescript(_ATTEMPTS)
-
-
-@MIGRATIONS()
-def m014_decided(db: Database) -> None:
-    """What a run until a verdict found of an arm, in words. No earlier run looked before its end."""
-    db.execute("ALTER TABLE arms ADD COLUMN decided TEXT")
-
-
-@MIGRATIONS()
-def m015_drafts(db: Database) -> None:
-    """How many tokens were drafted, and how many of those the model chose itself. Before, none were."""
-    for column in ("drafted_tokens", "accepted_tokens"):
-        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
-
-
-@MIGRATIONS()
-def m016_task_views(db: Database) -> None:
-    """What a reader sees of each task. Of earlier runs, their method makes it whenever it is asked for."""
-    db.execute(_TASK_VIEWS)
-
+ALTER TABLE predictions ADD COLUMN role TEXT NOT NULL DEFAULT 'assistant';
+ALTER TABLE predictions ADD COLUMN parent INTEGER;
+""",
+)
+# Which score the run stands by, how many calls were due in a turn, and what types of error are called.
+# Before, a run stood by the score made first, and only ToolTalk's tasks said what was due in which turn.
+_statements(
+    "m010_own_scores",
+    """
+ALTER TABLE scores ADD COLUMN own INTEGER NOT NULL DEFAULT 0;
+UPDATE scores SET own = 1 WHERE id IN (SELECT min(id) FROM scores GROUP BY arm, conversation, repeat);
+ALTER TABLE turns ADD COLUMN wanted INTEGER;
+UPDATE turns SET wanted = (
+    SELECT coalesce(json_array_length(sources.json, '$.conversation[' || turns.turn || '].apis'), 0)
+    FROM conversations JOIN sources ON sources.sha256 = conversations.source
+    WHERE conversations.id = turns.conversation
+)
+WHERE arm IN (SELECT arms.id FROM arms JOIN runs ON runs.id = arms.run WHERE runs.method = 'tooltalk');
+UPDATE runs SET declaration = json_set(declaration, '$.error_types', 'errors, ToolTalk''s types')
+WHERE method = 'tooltalk';
+""",
+)
+# Which turns of a conversation are the assistant's, and what CPU time a turn took: unknown before.
+_statements(
+    "m011_turn_numbers",
+    """
+ALTER TABLE conversations ADD COLUMN known_turns TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE turns ADD COLUMN cpu_s REAL;
+UPDATE conversations SET known_turns = (
+    SELECT json_group_array(entry.key)
+    FROM sources JOIN json_each(sources.json, '$.conversation') AS entry
+    WHERE sources.sha256 = conversations.source AND json_extract(entry.value, '$.role') = 'assistant'
+)
+WHERE run IN (SELECT id FROM runs WHERE method = 'tooltalk');
+""",
+)
+# What was thought before an answer, words beside a call, and which call of its message a step is.
+_statements(
+    "m012_messages",
+    """
+ALTER TABLE predictions ADD COLUMN reasoning TEXT NOT NULL DEFAULT '';
+ALTER TABLE predictions ADD COLUMN content TEXT NOT NULL DEFAULT '';
+ALTER TABLE predictions ADD COLUMN part INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE predictions ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE predictions ADD COLUMN reasoning_s REAL NOT NULL DEFAULT 0;
+""",
+)
+# What failed by the machine and was tried again.
+_statements(
+    "m013_attempts",
+    """
+CREATE TABLE attempts (
+    id INTEGER PRIMARY KEY,
+    arm INTEGER NOT NULL REFERENCES arms(id) ON DELETE CASCADE,
+    conversation INTEGER REFERENCES conversations(id) ON DELETE CASCADE,
+    repeat INTEGER, turn INTEGER, error TEXT, detail TEXT NOT NULL, given_up TEXT NOT NULL, played TEXT
+);
+CREATE INDEX attempts_arm ON attempts(arm);
+CREATE INDEX attempts_conversation ON attempts(conversation);
+""",
+)
+# What a run until a verdict found of an arm, in words. No earlier run looked before its end.
+_statements("m014_decided", "ALTER TABLE arms ADD COLUMN decided TEXT")
+# How many tokens were drafted, and how many of those the model chose itself. Before, none were.
+_statements(
+    "m015_drafts",
+    """
+ALTER TABLE predictions ADD COLUMN drafted_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE predictions ADD COLUMN accepted_tokens INTEGER NOT NULL DEFAULT 0;
+""",
+)
+# What a reader sees of each task. Of earlier runs, their method makes it whenever it is asked for.
+_statements(
+    "m016_task_views",
+    """
+CREATE TABLE task_views (
+    source TEXT NOT NULL REFERENCES sources(sha256) ON DELETE CASCADE,
+    method TEXT NOT NULL, json TEXT NOT NULL,
+    PRIMARY KEY (source, method)
+) WITHOUT ROWID
+""",
+)
 
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))

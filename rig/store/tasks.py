@@ -1,8 +1,8 @@
 """Tasks as a person reads them: a view of each is stored, so that a run can be read without its method."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count, islice, takewhile
+from itertools import takewhile
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
@@ -40,7 +40,7 @@ class StoredTask:
             row["ground_truths"],
             {str(name): str(fact) for name, fact in view.get("facts", {}).items()},
             tuple(map(str, view.get("closing", ()))),
-            {int(turn): _turn_from_json(data) for turn, data in view.get("turns", {}).items()},
+            {int(turn): _turn(**data) for turn, data in view.get("turns", {}).items()},
         )
 
     def expected(self, turn: int) -> ExpectedTurn:
@@ -50,34 +50,30 @@ class StoredTask:
 
 def view_of(task: Task) -> JsonObject:
     """What a reader sees of a task: facts, the closing, and by turn what is said, due and replied."""
+    numbers = task.known_turns or range(_MOST_TURNS)
+    turns: Iterable[tuple[int, ExpectedTurn]] = ((turn, task.expected(turn)) for turn in numbers)
+    if not task.known_turns:
+        turns = takewhile(lambda numbered: any(numbered[1]), turns)
     return {
         "facts": dict(task.facts),
         "closing": list(task.closing),
-        "turns": {str(turn): _turn_json(expected) for turn, expected in _expected(task)},
+        "turns": {
+            str(turn): {
+                "said": list(expected.said),
+                "calls": [
+                    [call.name, call.arguments, call.response, call.exception, is_optional(call)]
+                    for call in expected.calls
+                ],
+                "reply": expected.reply,
+            }
+            for turn, expected in turns
+        },
     }
 
 
-def _expected(task: Task) -> Iterator[tuple[int, ExpectedTurn]]:
-    """The turns of which something is known, by their numbers."""
-    if task.known_turns:
-        yield from ((turn, task.expected(turn)) for turn in task.known_turns)
-    else:
-        turns = ((turn, task.expected(turn)) for turn in islice(count(), _MOST_TURNS))
-        yield from takewhile(lambda numbered: any(numbered[1]), turns)
-
-
-def _turn_json(turn: ExpectedTurn) -> JsonObject:
-    calls = [
-        [call.name, call.arguments, call.response, call.exception, is_optional(call)] for call in turn.calls
-    ]
-    return {"said": list(turn.said), "calls": calls, "reply": turn.reply}
-
-
-def _turn_from_json(data: JsonObject) -> ExpectedTurn:
-    return ExpectedTurn(tuple(data["said"]), tuple(map(_call, data["calls"])), data["reply"])
-
-
-def _call(data: list[Any]) -> ExecutedCall:
-    name, arguments, response, exception, optional = data
-    call, outcome = Call(name, arguments), Outcome(response, exception)
-    return TrueCall(call, outcome, optional=True) if optional else ExecutedCall(call, outcome)
+def _turn(said: list[str], calls: list[Any], reply: str | None) -> ExpectedTurn:
+    due = []
+    for name, arguments, response, exception, optional in calls:
+        call, outcome = Call(name, arguments), Outcome(response, exception)
+        due.append(TrueCall(call, outcome, optional=True) if optional else ExecutedCall(call, outcome))
+    return ExpectedTurn(tuple(said), tuple(due), reply)

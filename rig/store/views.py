@@ -14,20 +14,11 @@ from rig.calls import JsonObject
 from rig.errors import MACHINE
 from rig.metrics import RATE_SQL, Declaration
 
-EXPORTED = (
-    "steps",
-    "calls",
-    "turn_results",
-    "turn_faults",
-    "conversation_scores",
-    "rates",
-    "metrics",
-    "flips",
-    "errors",
-    "salvaged",
-    "summary",
-    "arm_settings",
-)
+_EXPORTED = """
+steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged summary
+arm_settings
+"""
+EXPORTED = tuple(_EXPORTED.split())
 """Views whose rows are of one run each, which a run can be exported as."""
 
 _WHERE = """
@@ -174,7 +165,7 @@ def refresh_views(database: Database) -> None:
     """Make the views again that are not as they should be for the runs of a store. Within a transaction."""
     rows = database.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
     stored = {row["name"]: row["sql"] for row in rows}
-    for name, text in _views(_declarations(database)):
+    for name, text in _views(database):
         sql = f"CREATE VIEW {name} AS {text.strip()}"
         if stored.get(name) != sql:
             database.execute(f"DROP VIEW IF EXISTS {name}")
@@ -183,24 +174,18 @@ def refresh_views(database: Database) -> None:
 
 def create_temporary_views(database: Database) -> None:
     """The same views for this connection alone, which reads them in place of those in the store."""
-    for name, text in _views(_declarations(database)):
+    for name, text in _views(database):
         database.execute(f"CREATE TEMP VIEW {name} AS {text.strip()}")
 
 
-def _declarations(database: Database) -> list[Declaration]:
+def _views(database: Database) -> list[tuple[str, str]]:
+    """The views by name for the runs of a store, each after those that it reads."""
     rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
-    return [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
-
-
-def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
-    """The views by name, each after those that it reads."""
-    metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)[
-        :_MOST_COLUMNS
-    ]
-    counts = _distinct(
-        (name for declaration in declarations for name in declaration.sides(declaration.metrics)), metrics
-    )
-    counts = counts[:_MOST_COLUMNS]
+    declarations = [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
+    metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)
+    metrics = metrics[:_MOST_COLUMNS]
+    sides = (name for declaration in declarations for name in declaration.sides(declaration.metrics))
+    counts = _distinct(sides, metrics)[:_MOST_COLUMNS]
     parts = [part for declaration in declarations for part in declaration.outcome]
     outcomes = [name for name in _distinct(part.name for part in parts) if name in counts]
     wholes = [name for name in _distinct((part.whole for part in parts), outcomes) if name in counts]
@@ -223,45 +208,17 @@ def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
 _MOST_COLUMNS = 300
 """Metrics, and counts, that have columns of their own; SQLite allows 2,000 columns."""
 
-_TAKEN = frozenset(
-    [
-        "run",
-        "name",
-        "arm",
-        "created",
-        "conversations",
-        "turns",
-        "errors",
-        "steps",
-        "prompt_tokens",
-        "completion_tokens",
-        "cached_share",
-        "forced_share",
-        "prefill_rate",
-        "decode_rate",
-        "wall_s",
-        "failure",
-        "decided",
-        "not_evaluated",
-        "grader",
-        "grader_version",
-        "similarity",
-        "conversation",
-        "suite",
-        "repeat",
-        "success",
-        "own",
-        "baseline",
-        "flip",
-        "tasks",
-    ]
-)
+_RESERVED = """
+run name arm created conversations turns errors steps prompt_tokens completion_tokens cached_share
+forced_share prefill_rate decode_rate wall_s failure decided not_evaluated grader grader_version similarity
+conversation suite repeat success own baseline flip tasks
+"""
 """Columns that the wide views have anyway. What is called so is in `rates` and `counts` alone."""
 
 
 def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Names as columns: each once, whatever its letters' case, and none that is taken."""
-    reserved = {*_TAKEN, *(name.lower() for name in others)}
+    """Names as columns: each once, whatever its letters' case, and none that is reserved."""
+    reserved = {*_RESERVED.split(), *(name.lower() for name in others)}
     by_letters = {name.lower(): name for name in names}
     return [name for folded, name in by_letters.items() if folded not in reserved]
 
@@ -376,18 +333,13 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-_METADATA = Path(__file__).with_name("datasette.json")
-_DATABASE = "runs"
-
-
 def datasette_metadata(store: Path) -> JsonObject:
     """The metadata that Datasette takes for a store of this name: descriptions, and queries to begin with."""
-    shipped: JsonObject = json.loads(_METADATA.read_text(encoding="utf-8"))
-    return {**shipped, "databases": {store.stem: shipped["databases"][_DATABASE]}}
+    shipped: JsonObject = json.loads(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
+    return {**shipped, "databases": {store.stem: shipped["databases"]["runs"]}}
 
 
 def described() -> dict[str, JsonObject]:
     """By the names of views and tables: a `description`, and the `columns` with theirs."""
-    shipped = datasette_metadata(Path(f"{_DATABASE}.sqlite"))
-    tables: dict[str, JsonObject] = shipped["databases"][_DATABASE]["tables"]
+    tables: dict[str, JsonObject] = datasette_metadata(Path("runs"))["databases"]["runs"]["tables"]
     return tables

@@ -48,9 +48,7 @@ class RunWriter:
         arms = self._of_run("arms")
         self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
         self._store_s: dict[int, float] = {row["id"]: row["store_s"] for row in arms}
-        self._conversations: dict[str, int] = {
-            row["name"]: row["id"] for row in self._of_run("conversations")
-        }
+        self._conversations = {row["name"]: row["id"] for row in self._of_run("conversations")}
 
     @classmethod
     def create(cls, path: Path, new: NewRun) -> "RunWriter":
@@ -75,9 +73,8 @@ class RunWriter:
             with faults(path), transaction(database):
                 check_unheld(database, run, path)
                 lock = RunLock(path, run)
-                database.table("runs").update(
-                    run, {"writer": Holder.current().as_text(), "heartbeat": _now()}
-                )
+                claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
+                database.table("runs").update(run, claim)
             return cls(database, path, run, lock)
         except BaseException:
             database.close()
@@ -115,7 +112,7 @@ class RunWriter:
     def arm_decided(self, arm: int, text: str) -> None:
         """Note what a run until a verdict found of an arm, which is played no further."""
         with self._transaction():
-            self._database.table("arms").update(self._arms[arm], {"decided": text})
+            self._set("arms", self._arms[arm], decided=text)
 
     def commit_turn(
         self,
@@ -179,40 +176,33 @@ class RunWriter:
         """Let go of the run, so that another process may go on with it."""
         try:
             if not self._is_lost:
-                self._let_go()
+                with self._transaction():
+                    for arm, seconds in self._store_s.items():
+                        self._set("arms", arm, store_s=seconds)
+                    self._set("runs", self.run, writer=None)
+                # Somebody who watches keeps the log in place; the file is to be whole without it.
+                with faults(self._path):
+                    self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
             self._database.close()
             if not self._is_lost:
                 remember(self._path)
             self._lock.release()
 
-    def _let_go(self) -> None:
-        with self._transaction():
-            for arm, seconds in self._store_s.items():
-                self._set("arms", arm, store_s=seconds)
-            self._set("runs", self.run, writer=None)
-        # Somebody who watches keeps the log in place; the file is to be whole without it.
-        with faults(self._path):
-            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._check_place()
+        try:
+            lost = "" if os.path.samestat(self._path.stat(), self._place) else "replaced by another file"
+        except OSError:
+            lost = "moved or removed"
+        if lost:
+            self._is_lost = True
+            fault = f"was {lost} while run {self.run} was written to it"
+            raise StoreError(f"{self._path}: {fault}; {self._keep()}")
         with faults(self._path, self.run), transaction(self._database):
             yield
             if not self._set("runs", self.run, heartbeat=_now()):
                 raise deleted(self._path, self.run)
-
-    def _check_place(self) -> None:
-        """Raise StoreError if the store's file is not at its path any more; what it held is kept."""
-        try:
-            if os.path.samestat(self._path.stat(), self._place):
-                return
-            what = "replaced by another file"
-        except OSError:
-            what = "moved or removed"
-        self._is_lost = True
-        raise StoreError(f"{self._path}: was {what} while run {self.run} was written to it; {self._keep()}")
 
     def _keep(self) -> str:
         """Copy what the lost file holds, as long as this process has it open, and say where it is."""
@@ -283,18 +273,8 @@ class RunWriter:
         self._database.table("scores").delete_where(f"{_same(by)} AND NOT own", by)
 
     def _insert_turn(self, where: Where, played: PlayedTurn, wanted: int | None) -> None:
-        row = {
-            **self._cell(where),
-            "turn": played.turn,
-            "wanted": wanted,
-            "finished": _now(),
-            "error": played.error,
-            "wall_s": played.wall_s,
-            "tools_s": played.tools_s,
-            "scoring_s": played.scoring_s,
-            "cpu_s": played.cpu_s,
-        }
-        turn = self._add("turns", **row)
+        columns = {name: getattr(played, name) for name in _OF_TURN}
+        turn = self._add("turns", **self._cell(where), **columns, wanted=wanted, finished=_now())
         for number, step in enumerate(played.steps):
             self._add("predictions", **step_row(turn, number, step))
 
@@ -320,17 +300,12 @@ class RunWriter:
     def _judged(self, cell: dict[str, int], score: Score) -> Iterator[tuple[int, Verdict]]:
         """The ids of a conversation's calls with the verdicts on them, if its method has verdicts."""
         if score.verdicts:
-            yield from zip(self._calls(cell), score.verdicts, strict=True)
-
-    def _calls(self, cell: dict[str, int]) -> list[int]:
-        """The ids of a conversation's predicted calls, in the order in which they were made."""
-        rows = self._database.query(
-            "SELECT predictions.id FROM predictions JOIN turns ON turns.id = predictions.turn"
-            " WHERE kind = 'call' AND arm = :arm AND conversation = :conversation AND repeat = :repeat"
-            " ORDER BY turns.turn, step",
-            cell,
-        )
-        return [row["id"] for row in rows]
+            rows = self._database.execute(
+                "SELECT predictions.id FROM predictions JOIN turns ON turns.id = predictions.turn"
+                f" WHERE kind = 'call' AND {_same(cell)} ORDER BY turns.turn, step",
+                cell,
+            )
+            yield from zip([row[0] for row in rows], score.verdicts, strict=True)
 
     def _cell(self, where: Where) -> dict[str, int]:
         with intact(self._path):
@@ -344,6 +319,8 @@ class RunWriter:
         with faults(self._path):
             return list(self._database.table(table).rows_where("run = ?", [self.run]))
 
+
+_OF_TURN = ("turn", "error", "wall_s", "tools_s", "scoring_s", "cpu_s")
 
 _SIBLINGS = """
 SELECT turns.turn, step, role, raw, token_ids, logprobs
@@ -397,7 +374,12 @@ def _insert_run(database: Database, new: NewRun) -> None:
         ({"sha256": digest, "json": source} for digest, source in zip(hashes, sources, strict=True)),
         ignore=True,
     )
-    database.conn.executemany("INSERT OR IGNORE INTO task_views VALUES (?, ?, ?)", _task_views(new, hashes))
+    method = new.declaration.method
+    for digest, task in zip(hashes, new.conversations, strict=True):
+        # There is none of a task that its method cannot say it of.
+        with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            row = [digest, method, to_json(view_of(task))]
+            database.execute("INSERT OR IGNORE INTO task_views VALUES (?, ?, ?)", row)
     database.table("conversations").insert_all(
         {
             "run": new.id,
@@ -411,13 +393,6 @@ def _insert_run(database: Database, new: NewRun) -> None:
         }
         for position, (conversation, digest) in enumerate(zip(new.conversations, hashes, strict=True))
     )
-
-
-def _task_views(new: NewRun, hashes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """The rows of what a reader sees of the tasks, but of those that their method cannot say it of."""
-    for digest, task in zip(hashes, new.conversations, strict=True):
-        with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            yield digest, new.declaration.method, to_json(view_of(task))
 
 
 def _now() -> str:

@@ -143,7 +143,7 @@ def test_a_store_of_an_older_rig_is_migrated(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle()))
     migrations = schema.Migrations("rig.runs")
-    migrations(name="m001_runs")(schema.m001_runs)
+    migrations(name="m001_runs")(schema.MIGRATIONS.pending(Database(memory=True))[0].fn)
     migrations(name="m002_notes")(lambda database: database.table("notes").create({"text": str}) and None)
     monkeypatch.setattr(connect, "MIGRATIONS", migrations)
     monkeypatch.setattr(connect, "KNOWN", KNOWN | {"m002_notes"})
