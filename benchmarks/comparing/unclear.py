@@ -19,15 +19,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rig.compare.compare import ComparisonOptions, verdicts_of  # noqa: E402
+from rig.compare import ComparisonOptions  # noqa: E402
+from rig.compare.compare import verdicts_of  # noqa: E402
 from rig.compare.verdict import VerdictKind  # noqa: E402
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric  # noqa: E402
 from rig.rates import Tallied  # noqa: E402
-from rig.rates.paired import (  # noqa: E402
-    PairedBootstrap,
-    RateDifference,
-    Sides,
-)
+from rig.rates.paired import PairedBootstrap, RateDifference  # noqa: E402
 from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds  # noqa: E402
 from rig.rates.significance import exact_mcnemar  # noqa: E402
 
@@ -96,7 +93,7 @@ def losses(arms: Sequence[Sequence[Counts]]) -> dict[str, bool]:
 
 
 def _difference(bootstrap: PairedBootstrap, tallied: Sequence[Tallied], metric: Metric) -> RateDifference:
-    found = bootstrap.difference(*(Sides(*each.sides(metric)) for each in tallied), 0.05)
+    found = bootstrap.difference(*(each.sides(metric) for each in tallied), 0.05)
     if metric is not SUCCESS:
         return found
     gains = tallied[1].success - tallied[0].success

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rig.compare.settings import ArmSettings
+from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
 from rig.errors import RigError
 from rig.metrics import Counts, Declaration, Metric, Remark
+from rig.rates.bootstrap import RESAMPLES, SEED
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 from rig.words import did_you_mean
 
@@ -68,16 +69,34 @@ class ScoredArm:
         return [succeeded(cell.counts) for cell in self.cells[key].values()]
 
 
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """What is asked of a comparison.
+
+    `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
+    `across_settings` allows arms that differ from the baseline in more than one thing, `one_will_do` a single
+    arm, which has no pairs.
+    """
+
+    baseline: str | None = None
+    metric: str | None = None
+    alpha: float = 0.05
+    across_settings: bool = False
+    one_will_do: bool = False
+    seed: int = SEED
+    resamples: int = RESAMPLES
+
+
 def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
     """The arms that these addresses name: RUN stands for all of its arms, RUN/ARM for one.
 
     RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for what is
     none or could be several.
     """
-    arms: dict[_ArmId, _Named] = {}
+    arms: dict[tuple[str, int], tuple[StoredRun, StoredArm]] = {}
     for address in addresses:
-        for named in _addressed(runs, address):
-            arms.setdefault(_ArmId(named.run.id, named.arm.position), named)
+        for run, arm in _addressed(runs, address):
+            arms.setdefault((run.id, arm.position), (run, arm))
     names = [arm.name for _, arm in arms.values()]
     return [
         ChosenArm(arm.name if names.count(arm.name) == 1 else f"{run.id}/{arm.name}", run, arm)
@@ -102,18 +121,15 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:
     """What these arms did, each by the scores of its grader."""
-    positions_by_grader: dict[tuple[str, GraderInfo], set[int]] = {}
-    by_id = {arm.run.id: arm.run for arm in chosen}
-    for each, grader in zip(chosen, graders, strict=True):
-        positions_by_grader.setdefault((each.run.id, grader), set()).add(each.arm.position)
+    scored = []
     keys: dict[ConversationKey, ConversationKey] = {}
-    read: dict[_ArmId, dict[ConversationKey, dict[int, ScoredCell]]] = {}
-    for (run, grader), positions in positions_by_grader.items():
-        for cell in runs.scored_cells(by_id[run], grader, positions):
+    for arm, grader in zip(chosen, graders, strict=True):
+        cells: dict[ConversationKey, dict[int, ScoredCell]] = {}
+        for cell in runs.scored_cells(arm.run, grader, [arm.arm.position]):
             key = ConversationKey(cell.conversation, cell.source)
-            of_arm = read.setdefault(_ArmId(run, cell.arm), {})
-            of_arm.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
-    return [ScoredArm(arm, read.get(_ArmId(arm.run.id, arm.arm.position), {})) for arm in chosen]
+            cells.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
+        scored.append(ScoredArm(arm, cells))
+    return scored
 
 
 def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[GraderInfo], list[str]]:
@@ -130,33 +146,29 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
         return graders, list(_differing_answers(chosen, graders))
     scored = {run.id: runs.graders(run) for run in {arm.run.id: arm.run for arm in chosen}.values()}
     by_arm: list[list[GraderInfo]] = []
-    for each in chosen:
-        others = [grader for position, grader in scored[each.run.id] if position == each.arm.position]
-        by_arm.append(
-            [*filter(None, [each.arm.grader]), *sorted(others, key=lambda one: not one.has_answers)]
-        )
+    for arm in chosen:
+        others = [grader for position, grader in scored[arm.run.id] if position == arm.arm.position]
+        others.sort(key=lambda grader: not grader.has_answers)
+        by_arm.append([*filter(None, [arm.arm.grader]), *others])
     for rules in dict.fromkeys(grader.rules for grader in by_arm[0]):
         common = [next((one for one in graders if one.rules == rules), None) for graders in by_arm]
         if all(common):
             graders = [grader for grader in common if grader]
             note = f"not all runs were graded alike; compared by what {rules} makes of all"
             return graders, [note, *_differing_answers(chosen, graders)]
-    other = next(arm for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules)
-    options = _options(first, other.arm.grader)
+    other, grader = next(
+        (arm, arm.arm.grader) for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules
+    )
+    similarity, others_similarity = (one.rules.similarity.split(",")[0] for one in (first, grader))
+    # What `rig score` must be told to grade by the rules of the first.
+    options = f" --grader {first.grader}" if first.grader != grader.grader else ""
+    options += f" --similarity {similarity}" if similarity != others_similarity else ""
     commands = dict.fromkeys((f"rig score {chosen[0].run.id}", f"rig score {other.run.id}{options}"))
     raise RigError(
-        f"{chosen[0].label} and {other.label} have no grader in common ({first}; {other.arm.grader});"
+        f"{chosen[0].label} and {other.label} have no grader in common ({first}; {grader});"
         f" {' and '.join(f'`{command}`' for command in commands)} {'give' if len(commands) > 1 else 'gives'}"
         " them one"
     )
-
-
-def _options(common: GraderInfo, grader: GraderInfo | None) -> str:
-    """What `rig score` must be told to grade as is wanted, where a run was graded by other rules."""
-    assert grader is not None
-    similarity = common.rules.similarity.split(",")[0]
-    other = f" --similarity {similarity}" if similarity != grader.rules.similarity.split(",")[0] else ""
-    return (f" --grader {common.grader}" if common.grader != grader.grader else "") + other
 
 
 def _differing_answers(chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> Iterator[str]:
@@ -168,44 +180,28 @@ def _differing_answers(chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo
         )
 
 
-class _ArmId(NamedTuple):
-    """One arm of one run."""
-
-    run: str
-    position: int
-
-
-class _Named(NamedTuple):
-    """An arm, with its run."""
-
-    run: StoredRun
-    arm: StoredArm
-
-
-def _addressed(runs: Runs, address: str) -> list[_Named]:
-    try:
-        run = runs.get(address, sums=False)
-    except RigError:
-        # A run's name may have a slash, and so may an arm's.
-        for place in (at for at, character in enumerate(address) if character == "/"):
-            try:
-                run = runs.get(address[:place], sums=False)
-            except RigError:
-                continue
-            return [_Named(run, _arm(run, address[place + 1 :]))]
-        raise
-    return [_Named(run, arm) for arm in run.arms]
-
-
-def _arm(run: StoredRun, name: str) -> StoredArm:
-    arms = [arm for arm in run.arms if arm.name == name] or [
-        arm for arm in run.arms if name and arm.name.startswith(name)
-    ]
-    if len(arms) != 1:
-        names = ", ".join(arm.name for arm in arms or run.arms)
-        fault = "could be any of" if arms else "is not one of its arms, which are"
-        raise RigError(f"run {run.id}: {name!r} {fault}: {names}")
-    return arms[0]
+def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
+    fault: RigError | None = None
+    # A run's name may have a slash, and so may an arm's.
+    for place in (len(address), *(at for at, character in enumerate(address) if character == "/")):
+        try:
+            run = runs.get(address[:place], sums=False)
+        except RigError as error:
+            fault = fault or error
+            continue
+        name = address[place + 1 :]
+        if place == len(address):
+            return [(run, arm) for arm in run.arms]
+        arms = [arm for arm in run.arms if arm.name == name] or [
+            arm for arm in run.arms if name and arm.name.startswith(name)
+        ]
+        if len(arms) != 1:
+            names = ", ".join(arm.name for arm in arms or run.arms)
+            meant = "could be any of" if arms else "is not one of its arms, which are"
+            raise RigError(f"run {run.id}: {name!r} {meant}: {names}")
+        return [(run, arms[0])]
+    assert fault is not None
+    raise fault
 
 
 class Shared(NamedTuple):
@@ -313,16 +309,13 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
                 f"{arm.label} was played by the method {arm.run.declaration.method} and {chosen[0].label}"
                 f" by {first.method}; only arms of one method can be compared"
             )
-    others = [{_made(metric) for metric in arm.run.declaration.metrics} for arm in chosen]
-    kept = (metric for metric in first.metrics if all(_made(metric) in metrics for metrics in others))
     declared = [arm.run.declaration for arm in chosen]
-    said = "; ".join(dict.fromkeys(declaration.caution for declaration in declared if declaration.caution))
-    caution = Remark(said, all(declaration.decides for declaration in declared))
+    # The name, the numerator and the denominator make a metric.
+    others = [{(metric[0], *metric[2:4]) for metric in declaration.metrics} for declaration in declared]
+    kept = (metric for metric in first.metrics if all((metric[0], *metric[2:4]) in made for made in others))
+    cautions = dict.fromkeys(declaration.caution for declaration in declared if declaration.caution)
+    caution = Remark("; ".join(cautions), all(declaration.decides for declaration in declared))
     return first._replace(metrics=tuple(kept)).cautioned(caution)
-
-
-def _made(metric: Metric) -> tuple[str, ...]:
-    return metric.name, metric.numerator, metric.denominator
 
 
 def metric_named(declaration: Declaration, name: str | None) -> Metric:
@@ -335,3 +328,59 @@ def metric_named(declaration: Declaration, name: str | None) -> Metric:
             return metric
     names = [metric.name for metric in metrics]
     raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; choose from: {', '.join(names)}")
+
+
+class Prepared(NamedTuple):
+    """Arms to be compared, the baseline first: what they did by the scores of which graders, and in what each
+    differs from the first. `notes` say what a reader would not expect.
+    """
+
+    declaration: Declaration
+    metric: Metric
+    scored: list[ScoredArm]
+    graders: list[GraderInfo]
+    factors: list[tuple[Factor, ...]]
+    notes: list[str]
+
+
+def prepare(
+    runs: Runs, chosen: Sequence[ChosenArm], question: ComparisonOptions, *, success_only: bool = False
+) -> Prepared:
+    """Read arms that have finished something, so that they can be compared as is asked.
+
+    Raises RigError if what they count, how they were graded or their settings cannot be compared.
+    """
+    first = pick_baseline(chosen, question.baseline)
+    ordered = [first, *(arm for arm in chosen if arm is not first)]
+    declaration = common_declaration(ordered)
+    metric = metric_named(declaration, question.metric)
+    if success_only and not declaration.is_of_success(metric):
+        raise RigError("--sequential only tests success; leave --metric out")
+    differences, notes = _differing_from_first(ordered, across_settings=question.across_settings)
+    graders, graded = common_graders(runs, ordered)
+    scored = read(runs, ordered, graders)
+    return Prepared(declaration, metric, scored, graders, differences, [*notes, *graded])
+
+
+def _differing_from_first(
+    arms: Sequence[ChosenArm], *, across_settings: bool
+) -> tuple[list[tuple[Factor, ...]], list[str]]:
+    """In what each arm differs from the first, and lines about what a reader would not expect.
+
+    Raises RigError if one differs in more than one thing, unless settings may differ.
+    """
+    first = arms[0]
+    differences = [factors(first.settings, arm.settings) for arm in arms]
+    notes = []
+    for arm, differing in zip(arms, differences, strict=True):
+        if len(differing) > 1:
+            changes = ", ".join(map(str, differing))
+            if not across_settings:
+                raise RigError(
+                    f"{arm.label} differs from {first.label} in more than one thing: {changes};"
+                    " what makes the difference would be unclear; --across-settings compares anyway"
+                )
+            notes.append(f"{arm.label} differs from {first.label} in {changes}")
+        if names := grader_differences(first.settings, arm.settings):
+            notes.append(f"the grader of {arm.label} ran with another {', '.join(names)}")
+    return differences, notes

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -11,14 +11,12 @@ import numpy as np
 
 from rig.compare.arms import (
     ChosenArm,
+    ComparisonOptions,
     ConversationKey,
     ScoredArm,
     choose,
-    common_declaration,
-    common_graders,
-    metric_named,
     pick_baseline,
-    read,
+    prepare,
     shared_conversations,
     without_shared,
     without_unfinished,
@@ -26,37 +24,17 @@ from rig.compare.arms import (
 from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result
 from rig.compare.flips import flips
 from rig.compare.noise import Noise
-from rig.compare.settings import Factor, factors, grader_differences
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.rates import Tallied, agreement
 from rig.rates.agreement import Interval
-from rig.rates.bootstrap import RESAMPLES, SEED
-from rig.rates.paired import PairedBootstrap, RateDifference, Sides
+from rig.rates.paired import PairedBootstrap, RateDifference
 from rig.rates.significance import detectable_success_loss, exact_mcnemar, holm
-from rig.store import GraderInfo, Runs
+from rig.store import Runs
 
 Rows: TypeAlias = Sequence[Sequence[Counts]]
 """Counts by conversation and repeat."""
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonOptions:
-    """What is asked of a comparison.
-
-    `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
-    `across_settings` allows arms that differ from the baseline in more than one thing, `one_will_do` a single
-    arm, which has no pairs.
-    """
-
-    baseline: str | None = None
-    metric: str | None = None
-    alpha: float = 0.05
-    across_settings: bool = False
-    one_will_do: bool = False
-    seed: int = SEED
-    resamples: int = RESAMPLES
 
 
 def compare(
@@ -108,40 +86,41 @@ def _compared(
     if not chosen:
         reasons = "; ".join(f"{label}: {why}" for label, why in left_out.items())
         raise RigError(f"there is nothing to compare: {reasons}")
-    first = pick_baseline(chosen, question.baseline)
     if len(chosen) < 2 and not question.one_will_do:
+        first = pick_baseline(chosen, question.baseline)
         others = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
         raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with{others}")
-    ordered = [first, *(arm for arm in chosen if arm is not first)]
-    declaration = common_declaration(ordered)
-    metric = metric_named(declaration, question.metric)
-    differing, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    graders, graded = common_graders(runs, ordered)
-    scored = read(runs, ordered, graders)
-    alone = without_shared(scored)
-    rows = [row for row in zip(scored, graders, differing, strict=True) if row[0].chosen.label not in alone]
+    ready = prepare(runs, chosen, question)
+    declaration = ready.declaration
+    alone = without_shared(ready.scored)
+    rows = [
+        row
+        for row in zip(ready.scored, ready.graders, ready.factors, strict=True)
+        if row[0].chosen.label not in alone
+    ]
     scored = [arm for arm, *_ in rows]
     shared = shared_conversations(scored)
     tallied = [
         Tallied.of(arm.rows(keys), declaration) for arm, keys in zip(scored, shared.by_arm, strict=True)
     ]
     pairings = _pairings(scored, shared.by_arm, tallied, declaration, question)
-    results = [
-        replace(_result(runs, arm, grader, keys, tally, declaration, question.alpha), factors=factors)
-        for (arm, grader, factors), keys, tally in zip(rows, shared.by_arm, tallied, strict=True)
-    ]
+    results = []
+    for (arm, grader, factors), keys, tally in zip(rows, shared.by_arm, tallied, strict=True):
+        names = None if len(keys) == len(arm.cells) else [key.name for key in keys]
+        took = runs.turn_speed(arm.chosen.run, arm.chosen.arm.position, grader, names)
+        results.append(arm_result(arm, took, declaration, tally, question.alpha, keys, factors))
     return Comparison(
         store=runs.path,
         declaration=declaration,
-        metric=metric,
+        metric=ready.metric,
         alpha=question.alpha,
-        grader=graders[0],
+        grader=ready.graders[0],
         conversations=tuple((key.name, scored[0].suite(key)) for key in shared.common),
         arms=tuple(results),
-        pairs=_pairs(pairings, question, declaration, metric, runs),
+        pairs=_pairs(pairings, question, declaration, ready.metric, runs),
         resamples=question.resamples,
         seed=question.seed,
-        notes=(*notes, *graded, *shared.notes, *_failed_by_machine(results)),
+        notes=(*ready.notes, *shared.notes, *_failed_by_machine(results)),
         noise=noise,
         left_out={**left_out, **alone},
     )
@@ -154,11 +133,11 @@ class Pairing(NamedTuple):
     up, with unclear texts as wrong.
     """
 
-    sides: tuple[ScoredArm, ScoredArm]
-    keys: Sequence[ConversationKey]
     rows: tuple[Rows, Rows]
     tallied: tuple[Tallied, Tallied]
     bootstrap: PairedBootstrap
+    sides: tuple[ScoredArm, ScoredArm]
+    keys: Sequence[ConversationKey]
 
 
 def _pairings(
@@ -178,24 +157,9 @@ def _pairings(
             before = Tallied.of(rows, declaration)
         if len(keys) not in bootstraps:
             bootstraps[len(keys)] = PairedBootstrap(len(keys), question.seed, question.resamples)
-        sides, counts = (baseline, arm), (rows, arm.rows(keys))
-        pairings.append(Pairing(sides, keys, counts, (before, tally), bootstraps[len(keys)]))
+        counts, bootstrap = (rows, arm.rows(keys)), bootstraps[len(keys)]
+        pairings.append(Pairing(counts, (before, tally), bootstrap, (baseline, arm), keys))
     return pairings
-
-
-def _result(
-    runs: Runs,
-    scored: ScoredArm,
-    grader: GraderInfo,
-    keys: Sequence[ConversationKey],
-    tallied: Tallied,
-    declaration: Declaration,
-    alpha: float,
-) -> ArmResult:
-    chosen, is_all = scored.chosen, len(keys) == len(scored.cells)
-    names = None if is_all else [key.name for key in keys]
-    took = runs.turn_speed(chosen.run, chosen.arm.position, grader, names)
-    return arm_result(scored, took, declaration, tallied, alpha, keys)
 
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
@@ -207,30 +171,6 @@ def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
             yield f"{arm.label}: failures of the machine count as its own ({failures})"
 
 
-def differing_from_first(
-    arms: Sequence[ChosenArm], *, across_settings: bool
-) -> tuple[list[tuple[Factor, ...]], list[str]]:
-    """In what each arm differs from the first, and lines about what a reader would not expect.
-
-    Raises RigError if one differs in more than one thing, unless settings may differ.
-    """
-    first = arms[0]
-    differences = [factors(first.settings, arm.settings) for arm in arms]
-    notes = []
-    for each, differing in zip(arms, differences, strict=True):
-        if len(differing) > 1:
-            said = ", ".join(map(str, differing))
-            if not across_settings:
-                raise RigError(
-                    f"{each.label} differs from {first.label} in more than one thing: {said};"
-                    " what makes the difference would be unclear; --across-settings compares anyway"
-                )
-            notes.append(f"{each.label} differs from {first.label} in {said}")
-        if names := grader_differences(first.settings, each.settings):
-            notes.append(f"the grader of {each.label} ran with another {', '.join(names)}")
-    return differences, notes
-
-
 def _pairs(
     pairings: Sequence[Pairing],
     question: ComparisonOptions,
@@ -238,26 +178,26 @@ def _pairs(
     metric: Metric,
     runs: Runs,
 ) -> tuple[ArmPair, ...]:
-    differences = {
-        compared.name: _corrected(
-            [
-                _difference(
-                    pairing.bootstrap,
-                    compared,
-                    *pairing.tallied,
-                    question.alpha,
-                    len(pairings),
-                    is_success=declaration.is_of_success(compared),
-                )
-                for pairing in pairings
-            ]
-        )
-        for compared in declaration.shown("tables")
-    }
-    judged = [(pairing.rows, pairing.tallied, pairing.bootstrap) for pairing in pairings]
-    verdicts = (
-        verdicts_of(judged, differences[metric.name], question, declaration, metric) if pairings else []
-    )
+    differences: dict[str, list[RateDifference]] = {}
+    for compared in declaration.shown("tables"):
+        is_success = declaration.is_of_success(compared)
+        uncorrected = [
+            _difference(
+                pairing.bootstrap,
+                compared,
+                *pairing.tallied,
+                question.alpha,
+                len(pairings),
+                is_success=is_success,
+            )
+            for pairing in pairings
+        ]
+        adjusted = holm([difference.p for difference in uncorrected])
+        differences[compared.name] = [
+            replace(difference, p_holm=p) for difference, p in zip(uncorrected, adjusted, strict=True)
+        ]
+    judged = [pairing[:3] for pairing in pairings]
+    verdicts = verdicts_of(judged, differences[metric.name], question, declaration, metric)
     pairs = []
     for place, pairing in enumerate(pairings):
         (baseline, arm), tallied = pairing.sides, pairing.tallied
@@ -271,6 +211,9 @@ def _pairs(
                 agreement=_agreement(*tallied),
                 correlation=_correlation(*tallied),
                 alike=_alike(metric, *tallied, question.seed),
+                won=sum(flip.outcome == "won" for flip in flipped),
+                lost=sum(flip.outcome == "lost" for flip in flipped),
+                flip_rate=len(flipped) / len(pairing.keys),
                 flips=flipped,
                 turn_flips=turns_flipped,
                 verdict=verdicts[place],
@@ -301,7 +244,7 @@ def verdicts_of(
     for (rows, tallied, bootstrap), counted_wrong in zip(pairings, differences, strict=True):
         unclear = [_unclear(side, metric, declaration) for side in rows]
         sides = [
-            [tally, Tallied.of(_if_right(side), declaration)] if number else [tally]
+            [tally, Tallied.of([[*map(if_right, row)] for row in side], declaration)] if number else [tally]
             for tally, side, number in zip(tallied, rows, unclear, strict=True)
         ]
         of_arm = [(*tallied, counted_wrong)]
@@ -312,7 +255,10 @@ def verdicts_of(
             of_arm.append((before, after, end))
         ends.append(of_arm)
         texts.append(sum(unclear))
-    largest = [_largest([end.p for *_, end in of_arm]) for of_arm in ends]
+    largest = []
+    for of_arm in ends:
+        numbers = [end.p for *_, end in of_arm if end.p is not None]
+        largest.append(max(numbers) if len(numbers) == len(of_arm) else None)
     verdicts = []
     for place, of_arm in enumerate(ends):
         at_ends = []
@@ -326,24 +272,11 @@ def verdicts_of(
     return verdicts
 
 
-def _largest(p_values: Sequence[float | None]) -> float | None:
-    """The largest p-value; none where one of them is none."""
-    numbers = [p for p in p_values if p is not None]
-    return max(numbers) if len(numbers) == len(p_values) else None
-
-
 def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:
     """How many texts could change this rate, or whether a conversation is a success."""
     names = {f"{UNCLEAR}.{name}" for name in (metric.numerator, metric.denominator, declaration.success)}
     cells = (counts for row in rows for counts in row)
     return int(sum(counts.get(UNCLEAR, 0) for counts in cells if names & counts.keys()))
-
-
-def _if_right(rows: Rows) -> list[list[Counts]]:
-    """The counts if everything unclear were right. What is one object stays one."""
-    distinct = {id(counts): counts for row in rows for counts in row}
-    right = {place: if_right(counts) for place, counts in distinct.items()}
-    return [[right[id(counts)] for counts in row] for row in rows]
 
 
 def _difference(
@@ -358,7 +291,7 @@ def _difference(
 ) -> RateDifference:
     is_share = metric.format == "percent"
     difference = bootstrap.difference(
-        Sides(*baseline.sides(metric)), Sides(*arm.sides(metric)), alpha, tests, is_share=is_share
+        baseline.sides(metric), arm.sides(metric), alpha, tests, is_share=is_share
     )
     both = _agreement(baseline, arm)
     if not is_success or both is None or difference.low is None:
@@ -366,11 +299,6 @@ def _difference(
     won, lost = both.won, both.lost
     detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)
     return replace(difference, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
-
-
-def _corrected(differences: Sequence[RateDifference]) -> list[RateDifference]:
-    adjusted = holm([difference.p for difference in differences])
-    return [replace(difference, p_holm=p) for difference, p in zip(differences, adjusted, strict=True)]
 
 
 def _agreement(baseline: Tallied, arm: Tallied) -> Agreement | None:

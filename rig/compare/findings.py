@@ -1,10 +1,9 @@
 """The results of a comparison as typed values, for tables, reports and scripts."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from rig.metrics import Counts, Declaration, Metric, total
 from rig.rates import Estimate, Tallied
 from rig.rates.agreement import Interval
 from rig.rates.paired import RateDifference
-from rig.store import GraderInfo, ScoredCell, TurnSpeed
+from rig.store import GraderInfo, TurnSpeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,14 @@ class TurnTimes(ByName):
     mean_s: float | None
     median_s: float | None
     p95_s: float | None
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> "TurnTimes":
+        """Those of turns that took so many seconds each."""
+        if not seconds:
+            return cls(0, None, None, None)
+        median, late = np.quantile(seconds, [0.5, 0.95])
+        return cls(len(seconds), float(np.mean(seconds)), float(median), float(late))
 
 
 class ConversationResult(NamedTuple):
@@ -60,7 +67,7 @@ class ConversationResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ArmResult:
+class ArmResult(ByName):
     """One arm over the conversations compared.
 
     `counts` are sums over conversations and repeats, `rates` the estimates by the names of metrics, with
@@ -88,32 +95,16 @@ class ArmResult:
     load_s: float | None
     failure: str | None
     fingerprint: JsonObject
+    made_from: str | None
+    factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
-    made_from: str | None = None
-    factors: tuple[Factor, ...] = ()
 
-    def as_json(self, declaration: Declaration) -> JsonObject:
+    def as_json(self, declaration: Declaration) -> JsonObject:  # type: ignore[override]
         """Everything by name; `repeats` are the fewest and the most of any conversation."""
-        return {
-            "arm": self.label,
-            "run": self.run,
-            "name": self.arm,
-            "position": self.position,
-            "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
+        values = ByName.as_json(replace(self, conversations=()))
+        names = {"label": "arm", "arm": "name", "counts": "metrics"}
+        return {names.get(name, name): value for name, value in values.items()} | {
             "metrics": declaration.as_json(self.counts),
-            "repeats": list(self.repeats),
-            "finished": self.finished,
-            "planned": self.planned,
-            "errors": dict(self.errors),
-            "error_types": dict(self.error_types),
-            "faults": dict(self.faults),
-            "speed": self.speed.as_json(),
-            "turn_times": self.turn_times.as_json(),
-            "load_s": self.load_s,
-            "failure": self.failure,
-            "fingerprint": self.fingerprint,
-            "made_from": self.made_from,
-            "factors": [factor.as_json() for factor in self.factors],
             "conversations": [conversation.as_json(declaration) for conversation in self.conversations],
         }
 
@@ -129,12 +120,13 @@ class Agreement(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class ArmPair:
+class ArmPair(ByName):
     """An arm beside the baseline, over the same `conversations`, which is their number.
 
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
     `correlation` is that of the arms' success over conversations, None if either never varies; `alike` is
-    ICC3 and Pearson's R of the metric that the comparison is about, conversation by conversation.
+    ICC3 and Pearson's R of the metric that the comparison is about, conversation by conversation. `won` and
+    `lost` conversations flipped for the better and for the worse, `flip_rate` is the share of both.
     """
 
     baseline: str
@@ -144,42 +136,12 @@ class ArmPair:
     agreement: Agreement | None
     correlation: float | None
     alike: Mapping[str, Interval]
+    won: int
+    lost: int
+    flip_rate: float
     flips: tuple[Flip, ...]
     turn_flips: tuple[Flip, ...]
     verdict: ArmVerdict
-
-    @property
-    def won(self) -> int:
-        """Conversations that flipped for the better."""
-        return sum(flip.outcome == "won" for flip in self.flips)
-
-    @property
-    def lost(self) -> int:
-        """Conversations that flipped for the worse."""
-        return sum(flip.outcome == "lost" for flip in self.flips)
-
-    @property
-    def flip_rate(self) -> float:
-        """The share of conversations that flipped either way."""
-        return len(self.flips) / self.conversations
-
-    def as_json(self) -> JsonObject:
-        """Everything by name."""
-        return {
-            "baseline": self.baseline,
-            "arm": self.arm,
-            "conversations": self.conversations,
-            "differences": {name: difference.as_json() for name, difference in self.differences.items()},
-            "agreement": self.agreement.as_json() if self.agreement else None,
-            "correlation": self.correlation,
-            "alike": {name: interval.as_json() for name, interval in self.alike.items()},
-            "won": self.won,
-            "lost": self.lost,
-            "flip_rate": self.flip_rate,
-            "flips": [flip.as_json() for flip in self.flips],
-            "turn_flips": [flip.as_json() for flip in self.turn_flips],
-            "verdict": self.verdict.as_json(),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +204,9 @@ def arm_result(
     tallied: Tallied,
     alpha: float,
     keys: Sequence[ConversationKey],
+    factors: tuple[Factor, ...],
 ) -> ArmResult:
-    """All that is reported of an arm but in what it differs from others."""
+    """All that is reported of an arm, over the conversations of these `keys`."""
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
     cells = [cell for row in played.values() for cell in row]
@@ -253,7 +216,7 @@ def arm_result(
         arm=chosen.arm.name,
         position=chosen.arm.position,
         rates={metric.name: tallied.estimate(metric, alpha) for metric in declaration.shown("tables")},
-        counts=_total([cell.counts for cell in cells]),
+        counts=total(cell.counts for cell in cells),
         repeats=(min(map(len, played.values())), max(map(len, played.values()))),
         finished=sum(map(len, scored.cells.values())),
         planned=len(chosen.run.conversations) * chosen.run.repeats,
@@ -261,54 +224,25 @@ def arm_result(
         error_types=_summed(cell.error_types for cell in cells),
         faults=_summed(cell.faults for cell in cells),
         speed=replace(took.speed, **asdict(chosen.arm.costs)),
-        turn_times=_turn_times(took.walls),
+        turn_times=TurnTimes.of(took.walls),
         load_s=chosen.arm.load_s,
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
         made_from=chosen.arm.made_from,
-        conversations=tuple(_conversation(row, declaration) for row in played.values()),
+        factors=factors,
+        conversations=tuple(
+            ConversationResult(
+                row[0].conversation,
+                row[0].suite,
+                len(row),
+                row[0].counts if len(row) == 1 else total(cell.counts for cell in row),
+                _summed(cell.errors for cell in row),
+                sum(declaration.succeeded(cell.counts) for cell in row),
+            )
+            for row in played.values()
+        ),
     )
 
 
-def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> ConversationResult:
-    return ConversationResult(
-        cells[0].conversation,
-        cells[0].suite,
-        len(cells),
-        cells[0].counts if len(cells) == 1 else total(cell.counts for cell in cells),
-        _summed(cell.errors for cell in cells),
-        sum(declaration.succeeded(cell.counts) for cell in cells),
-    )
-
-
-def _total(parts: Sequence[Counts]) -> Counts:
-    """As `total`, of many parts of which few are different objects."""
-    often = Counter(map(id, parts))
-    distinct = {id(part): part for part in parts}
-    sums: dict[str, float] = {}
-    for name in dict.fromkeys(name for counts in distinct.values() for name in counts):
-        if all(isinstance(counts.get(name, 0), int) for counts in distinct.values()):
-            sums[name] = sum(number * distinct[part].get(name, 0) for part, number in often.items())
-        else:
-            sums[name] = sum(part.get(name, 0) for part in parts)
-    return sums
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    parts = list(filter(None, counts))
-    if not parts:
-        return _NONE
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(sorted(total.items()))
-
-
-_NONE: Mapping[str, int] = {}
-
-
-def _turn_times(seconds: Sequence[float]) -> TurnTimes:
-    if not seconds:
-        return TurnTimes(0, None, None, None)
-    median, late = np.quantile(seconds, [0.5, 0.95])
-    return TurnTimes(len(seconds), float(np.mean(seconds)), float(median), float(late))
+def _summed(counts: Iterable[Counts]) -> dict[str, Any]:
+    return dict(sorted(total(counts).items()))

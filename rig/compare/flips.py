@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
-from rig.metrics import Counts
 from rig.paths import runs_file
-from rig.store import ScoredCell, ScoredTurn
+from rig.store import ScoredCell
 
 Outcome = Literal["won", "lost"]
 
@@ -50,34 +49,26 @@ def flips(
     A turn is right as `ScoredTurn.right` has it.
     """
     commands = cache(show_commands(baseline.chosen, arm.chosen, store))
-    # What is alike is one object, so that this is little work.
-    differing = [key for key in keys if _played(baseline.cells[key]) != _played(arm.cells[key])]
-    sides = baseline, arm
-    return _of_conversations(sides, differing, commands), _of_turns(sides, differing, commands)
-
-
-def _of_conversations(
-    sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
-) -> tuple[Flip, ...]:
-    flipped = []
+    conversations: list[Flip] = []
+    turns: list[Flip] = []
     for key in keys:
-        before, after = (side.successes(key) for side in sides)
-        if before != after:
-            flipped.append(_flip(key.name, sides[1].suite(key), None, before, after, commands))
-    return _lost_first(flipped)
-
-
-def _of_turns(
-    sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
-) -> tuple[Flip, ...]:
-    flipped = []
-    for key in keys:
-        before, after = (_turns(side.cells[key]) for side in sides)
-        suite = sides[1].suite(key)
-        for turn in sorted(before.keys() & after.keys()):
-            if before[turn] != after[turn]:
-                flipped.append(_flip(key.name, suite, turn, before[turn], after[turn], commands))
-    return _lost_first(flipped)
+        cells = baseline.cells[key], arm.cells[key]
+        played = [[(cell.counts, cell.turns) for cell in side.values()] for side in cells]
+        if played[0] == played[1]:
+            continue
+        before, after = map(_rights, cells)
+        rights = {turn: (before[turn], after[turn]) for turn in sorted(before.keys() & after.keys())}
+        whole = baseline.successes(key), arm.successes(key)
+        for turn, (was, now) in [(None, whole), *rights.items()]:
+            # Multiplied, for the arms may have repeated it a different number of times.
+            more = sum(now) * len(was) - sum(was) * len(now)
+            if more:
+                right = sum(was), len(was), sum(now), len(now)
+                outcome: Outcome = "won" if more > 0 else "lost"
+                flip = Flip(key.name, arm.suite(key), outcome, *right, commands(key.name), turn)
+                (conversations if turn is None else turns).append(flip)
+    first, second = (sorted(flipped, key=lambda flip: flip.outcome) for flipped in (conversations, turns))
+    return tuple(first), tuple(second)
 
 
 def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
@@ -101,42 +92,10 @@ def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
     return commands
 
 
-def _flip(
-    conversation: str,
-    suite: str,
-    turn: int | None,
-    before: Sequence[bool],
-    after: Sequence[bool],
-    commands: Commands,
-) -> Flip | None:
-    # Multiplied, for the arms may have repeated it a different number of times.
-    more = sum(after) * len(before) - sum(before) * len(after)
-    if not more:
-        return None
-    return Flip(
-        conversation,
-        suite,
-        "won" if more > 0 else "lost",
-        sum(before),
-        len(before),
-        sum(after),
-        len(after),
-        commands(conversation),
-        turn,
-    )
-
-
-def _played(cells: Mapping[int, ScoredCell]) -> list[tuple[Counts, tuple[ScoredTurn, ...]]]:
-    return [(cell.counts, cell.turns) for cell in cells.values()]
-
-
-def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
+def _rights(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
+    """Whether each turn is right, repeat by repeat."""
     rights: dict[int, list[bool]] = {}
     for cell in cells.values():
         for turn, right in cell.rights.items():
             rights.setdefault(turn, []).append(right)
     return rights
-
-
-def _lost_first(flipped: Sequence[Flip | None]) -> tuple[Flip, ...]:
-    return tuple(sorted(filter(None, flipped), key=lambda flip: flip.outcome))

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.store import Runs, StoredArm, StoredRun, Transcript
-from rig.tasks import Task
+from rig.metrics import rate
+from rig.store import Runs, StoredRun, Transcript
 from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace
 
@@ -32,10 +32,7 @@ class Share(NamedTuple):
     @property
     def rate(self) -> float | None:
         """The share; None if there is nothing to divide by."""
-        return self.part / self.whole if self.whole else None
-
-    def plus(self, other: "Share") -> "Share":
-        return Share(self.part + other.part, self.whole + other.whole)
+        return rate(self.part, self.whole)
 
 
 class Groups(NamedTuple):
@@ -47,29 +44,25 @@ class Groups(NamedTuple):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        rows = [
-            {
-                "group": name,
-                "arms": [
-                    {"arm": arm, "part": share.part, "whole": share.whole, "rate": share.rate}
-                    for arm, share in zip(self.arms, shares, strict=True)
-                ],
-            }
-            for name, shares in self.rows
-        ]
+        rows = []
+        for name, shares in self.rows:
+            arms = zip(self.arms, shares, strict=True)
+            of_arms = [{"arm": arm, **share._asdict(), "rate": share.rate} for arm, share in arms]
+            rows.append({"group": name, "arms": of_arms})
         return {"by": self.by, "what": WHAT[self.by], "groups": rows}
 
 
 def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
     """What the arms of a run got right, group by group. Raises RigError if there is nothing to group."""
-    return groups(by, [arm.name for arm in run.arms], (_played(runs, run, arm) for arm in run.arms))
-
-
-def _played(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[Transcript]:
-    """What an arm did, one conversation in memory."""
-    for conversation in run.conversations:
-        for repeat in range(run.repeats):
-            yield runs.transcript(run, conversation, arm.position, repeat)
+    played = (
+        (
+            runs.transcript(run, conversation, arm.position, repeat)
+            for conversation in run.conversations
+            for repeat in range(run.repeats)
+        )
+        for arm in run.arms
+    )
+    return groups(by, [arm.name for arm in run.arms], played)
 
 
 def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) -> Groups:
@@ -77,41 +70,37 @@ def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) 
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """
-    found: defaultdict[str, list[Share]] = defaultdict(lambda: [Share()] * len(arms))
+    shares: defaultdict[str, list[Share]] = defaultdict(lambda: [Share()] * len(arms))
     for arm, transcripts in enumerate(played):
         for transcript in transcripts:
             if transcript.counts is not None:
-                for name, share in _shares(by, transcript):
-                    found[name][arm] = found[name][arm].plus(share)
-    if not found:
+                succeeded = transcript.declaration.succeeded(transcript.counts)
+                for name, is_right in _named(by, transcript, succeeded):
+                    part, whole = shares[name][arm]
+                    shares[name][arm] = Share(part + is_right, whole + 1)
+    if not shares:
         fault = "no true call is known" if by == "tool" else "nothing is scored yet"
         raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
-    size = {name: -max(share.whole for share in shares) for name, shares in found.items()}
-    ordered = sorted(found.items(), key=lambda row: (size[row[0]], row[0]))
-    return Groups(by, tuple(arms), tuple((name, tuple(shares)) for name, shares in ordered))
+    ordered = sorted(shares.items(), key=lambda row: (-max(share.whole for share in row[1]), row[0]))
+    return Groups(by, tuple(arms), tuple((name, tuple(of_arms)) for name, of_arms in ordered))
 
 
-def _shares(by: By, transcript: Transcript) -> Iterator[tuple[str, Share]]:
-    if by == "tool":
-        yield from _by_tool(transcript)
+def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[str, bool]]:
+    """The groups of a conversation and whether it succeeded; of tools each true call that is due, and whether
+    some call was matched with it.
+    """
+    if by == "suite":
+        yield transcript.conversation.suite or "-", succeeded
         return
-    succeeded = Share(int(transcript.declaration.succeeded(transcript.counts or {})), 1)
-    names = _tags(transcript.conversation) if by == "tag" else [transcript.conversation.suite or "-"]
-    yield from ((name, succeeded) for name in names)
-
-
-def _by_tool(transcript: Transcript) -> Iterator[tuple[str, Share]]:
-    """Each true call that is due, by its tool, and whether some call was matched with it."""
+    if by == "tag":
+        tags = transcript.conversation.source.get("tags")
+        texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+        yield from ((tag, succeeded) for tag in texts or [UNTAGGED])
+        return
     verdicts = (step.verdict for turn in transcript.turns.values() for step in turn.steps)
     held = {verdict.ground_truth for verdict in verdicts if verdict is not None and verdict.match}
     task = transcript.conversation
     for turn in transcript.turn_numbers:
         for number, call in enumerate(task.expected(turn).calls):
             if not is_optional(call):
-                yield call.name, Share(int(CallPlace(turn, number) in held), 1)
-
-
-def _tags(task: Task) -> Sequence[str]:
-    tags = task.source.get("tags")
-    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    return texts or [UNTAGGED]
+                yield call.name, CallPlace(turn, number) in held

@@ -1,14 +1,13 @@
 """The history of one model file: every run of it, recognized by its content, under any name."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.metrics import TASKS, Counts, Declaration
-from rig.store import GraderInfo, Runs, StoredArm, StoredRun
+from rig.store import GraderInfo, Runs
 
 FILE = "model.file_sha256"
 _HASH = re.compile(r"[0-9a-f]{8,64}")
@@ -68,11 +67,12 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]
 
     Raises RigError if no run used such a file, or if several files match.
     """
-    arms: list[tuple[StoredRun, StoredArm]] = []
-    for run in reversed(runs.all()):
-        arms += [
-            (run, arm) for arm in run.arms if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
-        ]
+    arms = [
+        (run, arm)
+        for run in reversed(runs.all())
+        for arm in run.arms
+        if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
+    ]
     hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in arms))
     if not arms:
         raise RigError(
@@ -95,31 +95,14 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]
                 "suites": list(suites),
                 "conversations": len(run.conversations),
             }
-            changed = _changed(before.get(key), settings)
+            # The grader is not among them: it is what a line has in common.
+            was = before.get(key, settings)
+            changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
+            named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
             before[key] = settings
-            past = PastScore(
-                run.id,
-                run.created,
-                run.rig,
-                arm.name,
-                score.grader,
-                run.declaration,
-                suites,
-                score.counts,
-                changed,
-            )
-            lines.setdefault(key, []).append(past)
+            of_arm = run.id, run.created, run.rig, arm.name, score.grader, run.declaration
+            lines.setdefault(key, []).append(PastScore(*of_arm, suites, score.counts, named))
     return hashes, [
         ComparableScores(scores[0].declaration, grader, tuple(scores))
         for (_, grader), scores in lines.items()
     ]
-
-
-def _changed(before: JsonObject | None, now: JsonObject) -> tuple[str, ...]:
-    """The settings that are not as they were, apart from the grader, which a line has in common."""
-    if before is None:
-        return ()
-    names: Sequence[str] = sorted(
-        name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
-    )
-    return tuple(name for name in names if not name.startswith("grader."))

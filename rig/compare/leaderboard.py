@@ -6,7 +6,7 @@ word the same.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from math import sqrt
@@ -139,7 +139,15 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         kept.append(place)
     ranked = [_over(place, common) for place in arms if place in kept]
     ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
-    told_apart = [place._replace(differs=tuple(_differences(ordered[0], place))) for place in ordered]
+    told_apart = []
+    for place in ordered:
+        was, now = (
+            ArmSettings(side.arm.fingerprint or {}, side.run.settings) for side in (ordered[0], place)
+        )
+        differs = [*map(str, factors(was, now))]
+        if place.arm.grader != ordered[0].arm.grader:
+            differs.append(f"grader ({ordered[0].arm.grader} -> {place.arm.grader})")
+        told_apart.append(place._replace(differs=tuple(differs)))
     return Leaderboard(method or "", suite or "", declaration, told_apart, common, left_out)
 
 
@@ -173,14 +181,6 @@ def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
         (key.name, counts) for by_task in suites.values() for key, cell in by_task.items() for counts in cell
     ]
     return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
-
-
-def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
-    """The settings in which an arm differs from the best."""
-    was, now = (ArmSettings(place.arm.fingerprint or {}, place.run.settings) for place in (best, place))
-    yield from map(str, factors(was, now))
-    if place.arm.grader != best.arm.grader:
-        yield f"grader ({best.arm.grader} -> {place.arm.grader})"
 
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:

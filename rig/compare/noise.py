@@ -4,11 +4,11 @@ Two runs of the very same arm are an A/A test; a fast arm against an exact one s
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from rig.calls import JsonObject
+from rig.calls import ByName
 from rig.compare.arms import (
     ChosenArm,
     ConversationKey,
@@ -19,7 +19,6 @@ from rig.compare.arms import (
     without_shared,
 )
 from rig.compare.settings import MODEL, SEED, factors
-from rig.episodes import Step
 from rig.errors import RigError
 from rig.rates import Estimate, interval
 from rig.store import Runs, ScoredCell
@@ -27,7 +26,7 @@ from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingShare:
+class DifferingShare(ByName):
     """How many things differ out of how many, and their share with its interval over conversations."""
 
     differ: int
@@ -36,7 +35,7 @@ class DifferingShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(ByName):
     """What differs between two arms that should answer alike, measured separately.
 
     - `steps`: predictions with a different text; one that only one arm made counts too.
@@ -54,10 +53,6 @@ class Noise:
     calls: DifferingShare
     turns: DifferingShare
     conversations: DifferingShare
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self) | {name: list(getattr(self, name)) for name in ("runs", "arms", "settings")}
 
 
 def noise_of(runs: Runs, address: str, alpha: float) -> Noise:
@@ -79,8 +74,8 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
 
     Raises RigError when the models differ, or there is no such conversation.
     """
-    differing = factors(first.settings, second.settings)
-    if any(factor.name == MODEL for factor in differing):
+    settings = factors(first.settings, second.settings)
+    if any(factor.name == MODEL for factor in settings):
         raise RigError(
             f"{second.address} and {first.address} are not the same model; that does not measure noise"
         )
@@ -90,19 +85,23 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
     keys = shared_conversations(scored).common
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in _KINDS}
     for key in keys:
-        found = dict.fromkeys(_KINDS, (0, 0))
+        differing = dict.fromkeys(_KINDS, (0, 0))
         cells = [arm.cells[key] for arm in scored]
         for repeat in sorted(cells[0].keys() & cells[1].keys()):
             pair = cells[0][repeat], cells[1][repeat]
             for name, differs in _differences(runs, (first, second), key, repeat, pair):
-                found[name] = found[name][0] + differs, found[name][1] + 1
+                differing[name] = differing[name][0] + differs, differing[name][1] + 1
         for name in _KINDS:
-            counts[name].append(found[name])
+            counts[name].append(differing[name])
+    shares = {}
+    for name, pairs in counts.items():
+        differ, of = np.array(pairs, dtype=np.float64).T
+        shares[name] = DifferingShare(int(differ.sum()), int(of.sum()), interval(differ, of, alpha))
     return Noise(
         runs=(first.run.id, second.run.id),
         arms=(first.arm.name, second.arm.name),
-        settings=tuple(map(str, differing)),
-        **{name: _differing(counts[name], alpha) for name in _KINDS},
+        settings=tuple(map(str, settings)),
+        **shares,
     )
 
 
@@ -129,21 +128,14 @@ def _differences(
     for place in steps[0].keys() | steps[1].keys():
         one, other = (step.get(place) for step in steps)
         yield "steps", one is None or other is None or one.prediction.raw != other.prediction.raw
-        if _verdict(one) or _verdict(other):
-            yield "calls", _verdict(one) != _verdict(other)
+        verdicts = [
+            (step.verdict.match, step.verdict.bad_action) if step and step.verdict else None
+            for step in (one, other)
+        ]
+        if any(verdicts):
+            yield "calls", verdicts[0] != verdicts[1]
     rights = [cell.rights for cell in cells]
     for turn in rights[0].keys() & rights[1].keys():
         yield "turns", rights[0][turn] != rights[1][turn]
     succeeded = arms[0].run.declaration.succeeded
     yield "conversations", succeeded(cells[0].counts) != succeeded(cells[1].counts)
-
-
-def _verdict(step: Step | None) -> tuple[bool, bool] | None:
-    if step is None or step.verdict is None:
-        return None
-    return step.verdict.match, step.verdict.bad_action
-
-
-def _differing(counts: list[tuple[int, int]], alpha: float) -> DifferingShare:
-    differ, of = np.array(counts, dtype=np.float64).T
-    return DifferingShare(int(differ.sum()), int(of.sum()), interval(differ, of, alpha))

@@ -6,19 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.compare.arms import (
+    ComparisonOptions,
     ConversationKey,
     ScoredArm,
     choose,
-    common_declaration,
-    common_graders,
-    metric_named,
-    pick_baseline,
-    read,
+    prepare,
     without_unfinished,
 )
-from rig.compare.compare import ComparisonOptions, differing_from_first
 from rig.errors import RigError
 from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.store import GraderInfo, Runs
@@ -26,7 +22,7 @@ from rig.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialArm:
+class SequentialArm(ByName):
     """What is known of an arm's loss: in the `suite`, None if that cannot be said, and in conversations
     like these.
     """
@@ -41,19 +37,14 @@ class SequentialArm:
         """That by which the arm is judged: of the suite where there is one."""
         return self.suite or self.alike
 
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        suite = self.suite.as_json() if self.suite else None
-        return {"arm": self.arm, "suite": suite, "alike": self.alike.as_json(), "note": self.note}
-
 
 @dataclass(frozen=True, slots=True)
-class SequentialComparison:
-    """Arms beside a baseline, looked at after every conversation. `size` is the loss asked about."""
+class SequentialComparison(ByName):
+    """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about."""
 
     store: Path
     baseline: str
-    size: float
+    loss: float
     alpha: float
     grader: GraderInfo
     arms: tuple[SequentialArm, ...]
@@ -61,15 +52,7 @@ class SequentialComparison:
 
     def as_json(self) -> JsonObject:
         """All of it by name; losses are fractions."""
-        return {
-            "store": str(self.store),
-            "baseline": self.baseline,
-            "loss": self.size,
-            "alpha": self.alpha,
-            "grader": self.grader.as_json(),
-            "arms": [arm.as_json() for arm in self.arms],
-            "notes": list(self.notes),
-        }
+        return ByName.as_json(self) | {"store": str(self.store)}
 
 
 def compare_sequentially(
@@ -85,23 +68,17 @@ def compare_sequentially(
     if len(chosen) < 2:
         reasons = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
         raise RigError(f"there are no two arms to compare{reasons}")
-    first = pick_baseline(chosen, question.baseline)
-    ordered = [first, *(arm for arm in chosen if arm is not first)]
-    declaration = common_declaration(ordered)
-    if not declaration.is_of_success(metric_named(declaration, question.metric)):
-        raise RigError("--sequential only tests success; leave --metric out")
-    _, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    graders, graded = common_graders(runs, ordered)
-    baseline, *others = read(runs, ordered, graders)
+    ready = prepare(runs, chosen, question, success_only=True)
+    baseline, *others = ready.scored
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
     return SequentialComparison(
         store=runs.path,
-        baseline=first.label,
-        size=size,
+        baseline=baseline.chosen.label,
+        loss=size,
         alpha=question.alpha,
-        grader=graders[0],
+        grader=ready.graders[0],
         arms=tuple(_looked(baseline, arm, size, question.alpha, len(others)) for arm in others),
-        notes=(*notes, *graded, *left),
+        notes=(*ready.notes, *left),
     )
 
 

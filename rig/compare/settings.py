@@ -57,43 +57,27 @@ MODEL = "model"
 SEED = "seed"
 GRADER = "grader."
 
-_PLANNED = (
-    "model.cpu_weight_layouts",
-    "model.devices",
-    "model.flash_attention",
-    "model.n_batch",
-    "model.n_ctx",
-    "model.n_gpu_layers",
-    "model.n_seq",
-    "model.prefill_piece",
+
+def _of_model(names: str) -> tuple[str, ...]:
+    return tuple(f"model.{name}" for name in names.split())
+
+
+_OF_FILE = _of_model(
+    "file_sha256 file_bytes engine file architecture quantization tensor_types made_from adapter_sha256"
+    " adapter_scale adapter"
+)
+_PLANNED = _of_model(
+    "cpu_weight_layouts devices flash_attention n_batch n_ctx n_gpu_layers n_seq prefill_piece"
 )
 """What is decided at loading, by what fits."""
 
-_OF_FORMAT = (
-    "model.native_format",
-    "model.several_calls",
-    "model.tool_choice",
-    "model.thinking",
-    "model.thinking_tokens",
-)
+_OF_FORMAT = _of_model("native_format several_calls tool_choice thinking thinking_tokens")
 """What only a model's own form of answers has."""
 
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         MODEL,
-        (
-            "model.file_sha256",
-            "model.file_bytes",
-            "model.engine",
-            "model.file",
-            "model.architecture",
-            "model.quantization",
-            "model.tensor_types",
-            "model.made_from",
-            "model.adapter_sha256",
-            "model.adapter_scale",
-            "model.adapter",
-        ),
+        _OF_FILE,
         ("model.chat_roles", "model.chat_template_sha256", "model.native_format", *_PLANNED),
     ),
     (
@@ -106,16 +90,8 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("sequences", ("model.n_seq",), ("model.prefill_piece",)),
     ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
     ("temperature", ("model.temperature",), ("model.top_p", "model.min_p", "model.seed")),
-    (
-        "llama.cpp",
-        ("model.llama_cpp", "model.llama_cpp_python", "model.llama_cpp_system"),
-        _PLANNED,
-    ),
-    (
-        "grammar",
-        ("model.grammar", "model.grammar_engine", "model.grammar_front", "model.grammar_separators"),
-        (),
-    ),
+    ("llama.cpp", _of_model("llama_cpp llama_cpp_python llama_cpp_system"), _PLANNED),
+    ("grammar", _of_model("grammar grammar_engine grammar_front grammar_separators"), ()),
     ("rig's version", ("rig",), ()),
     ("world", ("world_sha256",), ()),
 )
@@ -146,11 +122,8 @@ class ArmSettings:
 def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
     """Everything in which two arms differ, the grader aside. None of it where both are the same."""
     was, now = baseline.fingerprint, arm.fingerprint
-    names = [
-        name
-        for name in dict.fromkeys((*was, *now))
-        if was.get(name) != now.get(name) and not name.startswith(GRADER)
-    ]
+    every = dict.fromkeys((*was, *now))
+    names = [name for name in every if was.get(name) != now.get(name) and not name.startswith(GRADER)]
     if "model.file_sha256" in was and "model.file_sha256" not in names and "model.file" in names:
         names.remove("model.file")
     grouped = []
@@ -161,7 +134,13 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
             # What another engine calls its settings cannot be compared.
             mine = [name for name in names if name.startswith("model.")]
         else:
-            mine = [name for name in (*makers, *followers) if name in names and _follows(name, baseline, arm)]
+            # What a run was told follows from nothing.
+            told = {
+                name
+                for name, option in _ASKED.items()
+                if baseline.options.get(option) != arm.options.get(option)
+            }
+            mine = [name for name in (*makers, *followers) if name in names and name not in told]
         grouped.append(_factor(factor, mine, was, now))
         names = [name for name in names if name not in mine]
     return (*grouped, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
@@ -172,11 +151,6 @@ def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ..
     was, now = baseline.fingerprint, arm.fingerprint
     names = sorted(name for name in was.keys() | now.keys() if name.startswith(GRADER))
     return tuple(name.removeprefix(GRADER) for name in names if was.get(name) != now.get(name))
-
-
-def _follows(name: str, baseline: ArmSettings, arm: ArmSettings) -> bool:
-    asked = _ASKED.get(name)
-    return asked is None or baseline.options.get(asked) == arm.options.get(asked)
 
 
 def _factor(factor: str, names: list[str], was: JsonObject, now: JsonObject) -> Factor:

@@ -137,9 +137,15 @@ def verdict(
         )
     excludes_zero = (difference.low or 0.0) > 0 or (difference.high or 0.0) < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
-        text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"
+        p = f"{difference.p_holm:.3f}"
+        if difference.p_holm != difference.p:
+            p = f"{difference.p:.3f}, corrected for the number of arms {p}"
+        text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {p}"
         return ArmVerdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
-    to_lose = _to_lose(metric, baseline.value)
+    # By how much a rate can become worse at most.
+    to_lose = baseline.value
+    if metric.better != "higher":
+        to_lose = 1 - baseline.value if metric.format == "percent" else math.inf
     if to_lose <= 0:
         value = (
             f"{100 * baseline.value:.0f}%" if metric.format == "percent" else metric.amount(baseline.value)
@@ -149,18 +155,20 @@ def verdict(
     worst = (
         f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
     )
-    if difference.detectable is None or difference.detectable >= to_lose:
-        text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} could have gone unseen"
+    is_blind = difference.detectable is None or difference.detectable >= to_lose
+    if is_blind or allowed >= to_lose:
+        doubt = "could have gone unseen" if is_blind else "cannot be ruled out"
+        text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} {doubt}"
         return ArmVerdict(VerdictKind.CANNOT_TELL, text)
-    if allowed >= to_lose:
-        text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} cannot be ruled out"
-        return ArmVerdict(VerdictKind.CANNOT_TELL, text)
-    seen = max(difference.detectable, allowed)
+    seen = max(difference.detectable or 0.0, allowed)
+    # Rounded up: what is claimed to be seen must not be less than what is.
+    hundredths = math.ceil(100 * seen - 1e-9)
+    above = metric.amount(hundredths / 100) if metric.format == "number" else counted(hundredths, "point")
     where = "" if is_success else f"in {metric.noun} "
     alike = ", no conversation ended differently" if flips == (0, 0) else ""
     return ArmVerdict(
         VerdictKind.NO_LOSS_FOUND,
-        f"no loss {where}found{alike}; a loss above {_whole(metric, seen)} would have been seen",
+        f"no loss {where}found{alike}; a loss above {above} would have been seen",
         seen,
         allowed=allowed,
     )
@@ -173,23 +181,3 @@ def _measured(metric: Metric, difference: RateDifference) -> str:
     unit = " points" if metric.format == "percent" else ""
     between = " to ".join(map(metric.amount, bounds))
     return f"{metric.noun} is {metric.amount(abs(value))}{unit} {direction} ({between})"
-
-
-def _to_lose(metric: Metric, value: float) -> float:
-    """By how much a rate can become worse at most."""
-    if metric.better == "higher":
-        return value
-    return 1 - value if metric.format == "percent" else math.inf
-
-
-def _p(difference: RateDifference) -> str:
-    if difference.p_holm == difference.p:
-        return f"{difference.p_holm:.3f}"
-    return f"{difference.p:.3f}, corrected for the number of arms {difference.p_holm:.3f}"
-
-
-def _whole(metric: Metric, difference: float) -> str:
-    """Rounded up: what is claimed to be seen must not be less than what is."""
-    if metric.format == "number":
-        return metric.amount(math.ceil(100 * difference - 1e-9) / 100)
-    return counted(math.ceil(100 * difference - 1e-9), "point")

@@ -67,20 +67,20 @@ def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = S
     same for every group and both sides.
     """
     sides = np.stack([np.stack(first), np.stack(second)])
-    return _named(_bootstrap(sides, _of_means, seed))
+    # Of sides × groups × draws × tasks.
+    intervals = _bootstrap(sides, lambda drawn: _of_tasks(np.moveaxis(drawn.mean(-1), 1, -1)), seed)
+    return dict(zip(MEASURES, intervals, strict=True))
 
 
 def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interval]:
     """How far the sides agree task by task; NaN with fewer than two tasks, or where a side never varies."""
-    if len(first) < 2:
-        return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
     sides = np.stack([first, second])
-    if (np.ptp(sides, axis=1) == 0).any():
+    if len(first) < 2 or (np.ptp(sides, axis=1) == 0).any():
         # A side that is the same everywhere has nothing to agree with.
         return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
-    return _named(
-        _of_alike(sides, seed) if len(first) > bootstrap.LARGE else _bootstrap(sides, _of_tasks, seed)
-    )
+    is_large = len(first) > bootstrap.LARGE
+    intervals = _of_alike(sides, seed) if is_large else _bootstrap(sides, _of_tasks, seed)
+    return dict(zip(MEASURES, intervals, strict=True))
 
 
 def mean(scores: Vector, seed: int = SEED) -> Interval:
@@ -88,16 +88,8 @@ def mean(scores: Vector, seed: int = SEED) -> Interval:
     return _bootstrap(scores, lambda drawn: np.asarray(drawn.mean(-1))[None], seed)[0]
 
 
-def _named(intervals: Sequence[Interval]) -> dict[str, Interval]:
-    return dict(zip(MEASURES, intervals, strict=True))
-
-
-def _of_means(sides: Vector) -> Vector:
-    """Every measure of sides × groups × draws × tasks: measures × draws."""
-    return _of_tasks(np.moveaxis(sides.mean(-1), 1, -1))
-
-
 def _of_tasks(sides: Vector, times: Vector | None = None) -> Vector:
+    """Every measure of sides × draws × targets: measures × draws."""
     return np.stack([measure(*sides, times) for measure in MEASURES.values()])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rig.calls import ByName
 from rig.rates import bootstrap
 from rig.rates.bootstrap import RESAMPLES, SEED
-from rig.rates.rates import Vector, pooled_rate
+from rig.rates.rates import Sides, Vector, pooled_rate
 from rig.rates.significance import detectable_difference
 
 _AT_ONCE = 1 << 20
@@ -34,14 +34,6 @@ class RateDifference(ByName):
     detectable: float | None
     test: str = "bootstrap"
     p_holm: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """Of one arm: numerators and denominators of a rate, one entry for each conversation."""
-
-    numerators: Vector
-    denominators: Vector
 
 
 class PairedBootstrap:
@@ -76,17 +68,13 @@ class PairedBootstrap:
         are shares cannot differ by more than 1. All but the value are None with fewer than two conversations,
         all of it is where either rate is none.
         """
-        ours = pooled_rate(arm.numerators, arm.denominators)
-        theirs = pooled_rate(baseline.numerators, baseline.denominators)
+        ours, theirs = pooled_rate(*arm), pooled_rate(*baseline)
         if ours is None or theirs is None:
             return RateDifference(None, None, None, None, None)
         value = ours - theirs
         if self.conversations < 2:
             return RateDifference(value, None, None, None, None)
-        with_imagined = _with_imagined(baseline, arm, theirs, ours)
-        draws = self._draws(
-            *(part for side in with_imagined for part in (side.numerators, side.denominators))
-        )
+        draws = self._draws(*_with_imagined(baseline, arm, theirs, ours))
         stretch = float(np.sqrt(self.conversations / (self.conversations - 1)))
         freedom = self.conversations - 1
         tail = float(scipy.stats.norm.cdf(stretch * scipy.stats.t.ppf(alpha / 2, freedom)))
@@ -158,8 +146,8 @@ def _kinds(rows: Vector) -> tuple[Vector, NDArray[np.intp]]:
     return rows[first], number
 
 
-def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> tuple[Sides, Sides]:
-    """The arm and the baseline with the two imagined conversations, which are of average length."""
+def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> list[Vector]:
+    """Both sides of the arm and of the baseline with the two imagined conversations of average length."""
     lengths = baseline.denominators.mean(), arm.denominators.mean()
     middle = (theirs + ours) / 2
     apart = (arm.numerators - middle * arm.denominators) / lengths[1] - (
@@ -169,14 +157,9 @@ def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> t
     # Of those that differ: a mean in which conversations count as much as they contribute to the variance.
     typical = float(np.sqrt((squares**2).sum() / squares.sum())) if squares.sum() > 1e-15 else 1.0
     halves = np.array([typical / 2, -typical / 2])
-    return (
-        _extended(arm, (middle + halves) * lengths[1], lengths[1]),
-        _extended(baseline, (middle - halves) * lengths[0], lengths[0]),
-    )
-
-
-def _extended(counts: Sides, numerators: Vector, length: float) -> Sides:
-    return Sides(
-        np.concatenate([counts.numerators, numerators]),
-        np.concatenate([counts.denominators, np.full(2, length)]),
-    )
+    return [
+        np.concatenate([arm.numerators, (middle + halves) * lengths[1]]),
+        np.concatenate([arm.denominators, np.full(2, lengths[1])]),
+        np.concatenate([baseline.numerators, (middle - halves) * lengths[0]]),
+        np.concatenate([baseline.denominators, np.full(2, lengths[0])]),
+    ]

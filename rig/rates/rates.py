@@ -5,6 +5,7 @@ Intervals are Wilson's score intervals for sums over conversations, whose parts 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -23,6 +24,13 @@ class Estimate(ByName):
     value: float | None
     low: float | None
     high: float | None
+
+
+class Sides(NamedTuple):
+    """Of one arm: numerators and denominators of a rate, one entry for each conversation."""
+
+    numerators: Vector
+    denominators: Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +53,29 @@ class Tallied:
         """The counts of conversations, in this order: of each, those of its repeats, one at least."""
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
-        # Counts that are alike may be one object, so that there are few of them to look into.
-        distinct = {id(counts): counts for row in rows for counts in row}
-        places = {place_of: place for place, place_of in enumerate(distinct)}
-        indexes = [places[id(counts)] for row in rows for counts in row]
-        values = {
-            name: np.array([counts.get(name, 0) for counts in distinct.values()], dtype=np.float64)[indexes]
-            for name in names
-        }
+        played = [counts for row in rows for counts in row]
         repeats = np.array([len(row) for row in rows])
-        means = {name: _means(by_repeat, repeats) for name, by_repeat in values.items()}
+        means, totals = {}, {}
+        for name in names:
+            values = np.array([counts.get(name, 0) for counts in played], dtype=np.float64)
+            totals[name] = float(values.sum())
+            # The values of a conversation stand one after the other, mostly as many of each.
+            if (repeats == repeats[0]).all():
+                means[name] = np.asarray(values.reshape(len(repeats), -1).mean(axis=1), dtype=np.float64)
+            else:
+                means[name] = np.array([part.mean() for part in np.split(values, repeats.cumsum()[:-1])])
         return cls(
             means=means,
-            totals={name: float(by_repeat.sum()) for name, by_repeat in values.items()},
+            totals=totals,
             conversations=len(rows),
-            played=len(indexes),
+            played=len(played),
             is_played_once=bool((repeats == 1).all()),
             success=means[declaration.success],
         )
 
-    def sides(self, metric: Metric) -> tuple[Vector, Vector]:
+    def sides(self, metric: Metric) -> "Sides":
         """Numerators and denominators of a rate, one for each conversation."""
-        return self.means[metric.numerator], self.means[metric.denominator]
+        return Sides(self.means[metric.numerator], self.means[metric.denominator])
 
     def rate(self, metric: Metric) -> Estimate:
         """The rate alone, without its interval."""
@@ -94,13 +103,6 @@ def estimates(
         return {}
     tallied = Tallied.of(list(rows.values()), declaration)
     return {metric.name: tallied.estimate(metric, alpha) for metric in declaration.metrics}
-
-
-def _means(values: Vector, repeats: NDArray[np.int_]) -> Vector:
-    """The mean of each conversation's values, which stand one after the other, mostly as many of each."""
-    if (repeats == repeats[0]).all():
-        return np.asarray(values.reshape(len(repeats), -1).mean(axis=1), dtype=np.float64)
-    return np.array([part.mean() for part in np.split(values, repeats.cumsum()[:-1])])
 
 
 def pooled_rate(numerators: Vector, denominators: Vector) -> float | None:
@@ -143,12 +145,19 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
     if is_binary and trials == len(numerators):
         effective, quantile = trials, float(scipy.special.ndtri(1 - alpha / 2))
     else:
-        effective = _effective_trials(value, numerators, denominators, informative, trials)
+        variance = clustered_variance(numerators, denominators) if len(numerators) > 1 else 0.0
+        effective = float(informative)
+        if variance > 1e-15:
+            effective = max(min(value * (1 - value) / variance, trials), 1e-9)
         # One conversation says nothing of how conversations differ.
         quantile = float(scipy.special.stdtrit(informative - 1, 1 - alpha / 2)) if informative > 1 else np.inf
     if not np.isfinite(quantile):
         return Estimate(value, 0.0, 1.0)
-    low, high = _wilson(value, effective, quantile)
+    # Wilson (1927), Journal of the American Statistical Association 22, with a real number of trials.
+    weight = quantile**2 / effective
+    centre = (value + weight / 2) / (1 + weight)
+    half = float(np.sqrt(weight * value * (1 - value) + weight**2 / 4)) / (1 + weight)
+    low, high = max(0.0, centre - half), min(1.0, centre + half)
     return Estimate(value, min(low, value), max(high, value))
 
 
@@ -165,20 +174,3 @@ def mean_interval(numerators: Vector, denominators: Vector, alpha: float, freedo
     error = float(np.sqrt(clustered_variance(numerators, denominators, freedom)))
     half = float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * error
     return Estimate(value, value - half, value + half)
-
-
-def _effective_trials(
-    value: float, numerators: Vector, denominators: Vector, informative: int, trials: float
-) -> float:
-    variance = clustered_variance(numerators, denominators) if len(numerators) > 1 else 0.0
-    if variance <= 1e-15:
-        return float(informative)
-    return max(min(value * (1 - value) / variance, trials), 1e-9)
-
-
-def _wilson(value: float, trials: float, quantile: float) -> tuple[float, float]:
-    """Wilson (1927), Journal of the American Statistical Association 22, with a real number of trials."""
-    weight = quantile**2 / trials
-    centre = (value + weight / 2) / (1 + weight)
-    half = float(np.sqrt(weight * value * (1 - value) + weight**2 / 4)) / (1 + weight)
-    return max(0.0, centre - half), min(1.0, centre + half)

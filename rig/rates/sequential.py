@@ -242,49 +242,60 @@ class LossTest:
         """The e-value from which on something is found."""
         return self.arms / self.alpha
 
-    def evidence(self, found: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
+    def evidence(self, differences: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
         """What the differences so far, in the order drawn, say together; numbers are known differences."""
-        found = _all_known(found)
-        highest = [np.maximum.accumulate(np.maximum(e_process, 1.0)) for e_process in self.e_processes(found)]
-        shown_by, excluded = highest
-        processes: dict[Finding, Vector] = {"shown": shown_by, "excluded": excluded}
+        differences = _all_known(differences)
+        names: tuple[Finding, ...] = ("shown", "excluded")
+        processes = {
+            name: np.maximum.accumulate(np.maximum(e_process, 1.0))
+            for name, e_process in zip(names, self.e_processes(differences), strict=True)
+        }
+        highest = {name: float(process[-1]) if process.size else 1.0 for name, process in processes.items()}
         decided = {
             finding: int(np.argmax(process >= self.needed)) + 1
             for finding, process in processes.items()
             if process.size and process[-1] >= self.needed
         }
         first = min(decided, key=decided.__getitem__, default=None)
-        unclear = 0 if first else found.unclear
-        low, high = self._bounds(found)
+        is_for_texts = first is None and differences.unclear > 0
+        low, high = self.sequence(differences)
+        if self._is_whole(differences):
+            # The loss is known then, even where an unlikely order rejects it.
+            low, high = (
+                float(-ends.sum() / len(differences)) for ends in (differences.most, differences.least)
+            )
         return Evidence(
             size=self.size,
-            after=len(found),
+            after=len(differences),
             of=self.of,
-            shown=float(shown_by[-1]) if shown_by.size else 1.0,
-            excluded=float(excluded[-1]) if excluded.size else 1.0,
+            **highest,
             needed=self.needed,
             low=low,
             high=high,
-            waiting=found.waiting(decided[first] if first else len(found)),
+            waiting=differences.waiting(decided[first] if first else len(differences)),
             found=first,
             decided=decided[first] if first else None,
             reached=float(processes[first][decided[first] - 1]) if first else None,
-            unclear=found.unclear,
-            is_for_texts=unclear > 0 and any(self._finds(end) for end in found.ends()),
+            unclear=differences.unclear,
+            is_for_texts=is_for_texts and any(self._finds(end) for end in differences.ends()),
         )
 
     def _finds(self, bounds: DifferenceBounds) -> bool:
         """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
-        is_whole = len(bounds) == self.of and not bounds.waiting(self.of)
-        return is_whole or any((process >= self.needed).any() for process in self.e_processes(bounds))
+        processes = self.e_processes(bounds)
+        return self._is_whole(bounds) or any((process >= self.needed).any() for process in processes)
+
+    def _is_whole(self, bounds: DifferenceBounds) -> bool:
+        """Whether the suite was played whole."""
+        return len(bounds) == self.of and not bounds.waiting(self.of)
 
     def e_processes(self, differences: DifferenceBounds | Vector) -> tuple[Vector, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
         differences = _all_known(differences)
         below, least = self._edges()
         return (
-            capital(_as_share(-differences.most), _share_of(below), self.of),
-            capital(_as_share(differences.least), _share_of(-least), self.of),
+            capital((1 - differences.most) / 2, (1 + below) / 2, self.of),
+            capital((1 + differences.least) / 2, (1 - least) / 2, self.of),
         )
 
     def soonest(self) -> int:
@@ -318,17 +329,11 @@ class LossTest:
         differences = _all_known(differences)
         return -self._end(-differences.most), self._end(differences.least)
 
-    def _bounds(self, differences: DifferenceBounds) -> tuple[float, float]:
-        """The sequence; of a suite played whole, the loss, even where an unlikely order rejects it."""
-        if len(differences) == self.of and not differences.waiting(self.of):
-            return float(-differences.most.sum() / self.of), float(-differences.least.sum() / self.of)
-        return self.sequence(differences)
-
     def _end(self, differences: Vector) -> float:
         """The highest loss that the differences do not reject. Capital falls with the mean betted against."""
         if not len(differences):
             return 1.0
-        values = _as_share(differences)
+        values = (1 + differences) / 2
         exact = self.of is not None and self.step
         parts = round(2 * (self.of or 0) / self.step) if exact else _GRID
         means = np.linspace(0, 1, parts + 1)
@@ -346,12 +351,3 @@ def _all_known(differences: DifferenceBounds | Sequence[float] | Vector) -> Diff
         return differences
     values = np.asarray(differences, dtype=np.float64)
     return DifferenceBounds(values, values)
-
-
-def _as_share(differences: Vector) -> Vector:
-    """Differences from -1 to 1 as numbers from 0 to 1."""
-    return (1 + differences) / 2
-
-
-def _share_of(difference: float) -> float:
-    return (1 + difference) / 2

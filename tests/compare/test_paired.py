@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rig.rates import bootstrap, paired
-from rig.rates.paired import PairedBootstrap, Sides
+from rig.rates.paired import PairedBootstrap
+from rig.rates.rates import Sides
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.rates.paired import PairedBootstrap, Sides
+from rig.rates.paired import PairedBootstrap
+from rig.rates.rates import Sides
 from rig.rates.significance import (
     detectable_difference,
     detectable_success_loss,
