@@ -55,14 +55,16 @@ def make_arms(
     """
     loaders: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
     casts = _casts(method, roles, settings)
-    at_hand: dict[str, Loader] = {HUMAN: partial(_known, Person), **loaders}
-    players = _players(casts, at_hand, next(iter(engines.values())))
+    players: dict[str, Loader] = {HUMAN: partial(_known, Person), **loaders}
+    every = (cast.values() for of_label in casts.values() for cast in of_label.values())
+    for player in (player for names in every for player in names):
+        if player not in players:
+            engine = next(iter(engines.values()))
+            players[player] = partial(_engine_variants(player, {"": engine}, ())[0].load, "")
     arms: list[Arm] = []
     for text in models:
-        if text in loaders:
-            variants: tuple[_Variant, ...] = (_Variant(text, {"": loaders[text]}),)
-        else:
-            variants = _engine_variants(text, engines, adapters)
+        variants = [_Variant(text, {"": loaders[text]})] if text in loaders else None
+        variants = variants or _engine_variants(text, engines, adapters)
         labels = [
             (engine, variant, label, cast)
             for engine in variants[0].loaders
@@ -71,11 +73,9 @@ def make_arms(
             for cast in casts[label]
         ]
         names_before = {arm.name for arm in arms}
-        names = _names("", labels)
-        number = 2
-        while not names_before.isdisjoint(names):
-            names = _names(f"-{number}", labels)
-            number += 1
+        suffix, number = "", 2
+        while not names_before.isdisjoint(names := _names(suffix, labels)):
+            suffix, number = f"-{number}", number + 1
         arms += [
             Arm(
                 arm,
@@ -96,10 +96,8 @@ def _casts(
     """Who can play with whom, by the label of the settings: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
     if unknown:
-        known_roles = ", ".join(method.roles[1:]) or "none"
-        raise RigError(
-            f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {known_roles}"
-        )
+        others = ", ".join(method.roles[1:]) or "none"
+        raise RigError(f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {others}")
     casts_by_label = {}
     for label, of_label in settings.items():
         players = {
@@ -115,23 +113,6 @@ def _casts(
             " ".join(f"{role}={_stem(cast[role])}" for role in varied): cast for cast in casts
         }
     return casts_by_label
-
-
-def _players(
-    casts: Mapping[str, Mapping[str, Mapping[str, str]]],
-    loaders: Mapping[str, Loader],
-    engine: EngineSettings,
-) -> dict[str, Loader]:
-    """Who loads each player, by name."""
-    players = (
-        player for of_label in casts.values() for cast in of_label.values() for player in cast.values()
-    )
-    return {
-        player: loaders[player]
-        if player in loaders
-        else partial(_engine_variants(player, {"": engine}, ())[0].load, "")
-        for player in dict.fromkeys(players)
-    }
 
 
 def _stem(model: str) -> str:
@@ -152,7 +133,7 @@ def _known(make: Callable[[], Model], _: Notify) -> Model:
 
 def _engine_variants(
     text: str, engines: Mapping[str, EngineSettings], adapters: Sequence["Adapter | None"]
-) -> tuple[_Variant, ...]:
+) -> list[_Variant]:
     """A model file without an adapter, or with each of several; all of them share loaders."""
     # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
     from rig.engine.files.registry import resolve
@@ -163,7 +144,7 @@ def _engine_variants(
     loaders: dict[str, Loader] = {
         label: partial(load, resolved.path, engine, resolved.base) for label, engine in engines.items()
     }
-    return tuple(
+    return [
         _Variant(
             with_adapter.name.encode("utf-8", "backslashreplace").decode(),
             loaders,
@@ -171,4 +152,4 @@ def _engine_variants(
             resolved.path,
         )
         for with_adapter in resolved.with_adapters(adapters)
-    )
+    ]

@@ -12,7 +12,8 @@ class Stopped(Exception):
 class Control:
     """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text.
 
-    A display through which a person can answer sets `takes_answers`.
+    A display through which a person can answer sets `takes_answers`. `is_paused`: the run waits, or will wait
+    before its next turn. `question` is what a person is asked just now.
     """
 
     STOPPING = "stopping after this step; Ctrl-C again to kill"
@@ -20,38 +21,26 @@ class Control:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._paused = False
-        self._stopped = False
         self._skipped: set[Where] = set()
-        self._question: PersonAsked | None = None
         self._answer: str | None = None
-        self.takes_answers = False
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the run waits, or will wait before its next turn."""
-        return self._paused
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the run was asked to stop."""
-        return self._stopped
+        self.is_paused = self.is_stopped = self.takes_answers = False
+        self.question: PersonAsked | None = None
 
     def pause(self) -> None:
         """Wait before the next turn until resumed or stopped."""
         with self._changed:
-            self._paused = True
+            self.is_paused = True
 
     def resume(self) -> None:
         """Go on after a pause."""
         with self._changed:
-            self._paused = False
+            self.is_paused = False
             self._changed.notify_all()
 
     def stop(self) -> None:
         """Stop after the current step; what is stored can be resumed."""
         with self._changed:
-            self._stopped = True
+            self.is_stopped = True
             self._changed.notify_all()
 
     def skip(self, where: Where) -> None:
@@ -61,37 +50,32 @@ class Control:
 
     def check(self) -> None:
         """Raise Stopped if the run was asked to stop."""
-        if self._stopped:
+        if self.is_stopped:
             raise Stopped
 
     def wait(self) -> None:
         """Between turns: return when the run may go on. Raises Stopped if it was asked to stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or not self._paused)
+            self._changed.wait_for(lambda: self.is_stopped or not self.is_paused)
         self.check()
-
-    @property
-    def question(self) -> PersonAsked | None:
-        """What a person is asked just now."""
-        return self._question
 
     def ask(self, question: PersonAsked) -> None:
         """Ask a person; `wait_for_answer` has what they say."""
         with self._changed:
-            self._question, self._answer = question, None
+            self.question, self._answer = question, None
 
     def answer(self, text: str) -> None:
         """Say what a person was asked for. Ignored where nothing was asked."""
         with self._changed:
-            if self._question is not None:
-                self._question, self._answer = None, text
+            if self.question is not None:
+                self.question, self._answer = None, text
                 self._changed.notify_all()
 
     def wait_for_answer(self) -> str:
         """What the person who was asked says. Raises Stopped if the run was asked to stop instead."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._answer is not None)
-            answer, self._question, self._answer = self._answer, None, None
+            self._changed.wait_for(lambda: self.is_stopped or self._answer is not None)
+            answer, self.question, self._answer = self._answer, None, None
         self.check()
         assert answer is not None
         return answer
@@ -99,6 +83,6 @@ class Control:
     def take_skip(self, where: Where) -> bool:
         """Whether this conversation is to be skipped now; asking uses the wish up."""
         with self._changed:
-            wished = where in self._skipped
+            is_skipped = where in self._skipped
             self._skipped.discard(where)
-        return wished
+        return is_skipped

@@ -1,47 +1,132 @@
 """Playing a task as a course: the rest of it is played turn by turn, and every turn is stored."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol, cast
+from time import perf_counter, process_time
+from typing import cast
 
 from rig.episodes import PlayedTurn
-from rig.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, TurnFinished, Where
-from rig.meters import Costs
+from rig.events import (
+    ConversationFinished,
+    ConversationSkipped,
+    ConversationStarted,
+    Emit,
+    Event,
+    Notice,
+    PersonAsked,
+    PieceGenerated,
+    TurnFinished,
+    Where,
+)
+from rig.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Episode, Playing
-from rig.metrics import Counts
-from rig.models import Piece, Sibling
+from rig.models import Model, Piece, Sibling
 from rig.running.control import Control
+from rig.running.deciding import Deciding
 from rig.running.drive import Asking
+from rig.running.person import Person
+from rig.running.plan import Plan
+from rig.running.stored_state import StoredState
 from rig.running.totals import Totals, errors_of
-from rig.store import ConversationScore, GraderInfo, RunWriter
+from rig.store import ConversationScore, RunWriter
 from rig.tasks import Task
 
 
-class Playground(Protocol):
-    """What a course needs of the run that it is part of."""
+class Clock:
+    """What an arm costs, and how long displays and turns take."""
 
-    control: Control
-    grader: GraderInfo
+    def __init__(self, plan: Plan, emit: Emit) -> None:
+        self._listener = emit
+        self._is_elsewhere = plan.is_elsewhere
+        self._before = Costs()
+        self._meter: CostMeter | None = None
+        self._display_s = 0.0
+        self._since = self._cpu_since = 0.0
 
-    def emit(self, event: Event) -> None: ...
-    def emit_unless_stopped(self, event: Event) -> None: ...
-    def is_over(self, arm: int) -> bool: ...
-    def finished(self, where: Where, counts: Counts) -> None: ...
-    def played(self, where: Where) -> list[PlayedTurn]: ...
-    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]: ...
-    def skips(self, where: Where, turns_left: int) -> bool: ...
-    def start(self, where: Where, task: Task, slot: int) -> Episode: ...
-    def announce(self, where: Where, ask: Ask) -> None: ...
-    def share_of_time(self, played: PlayedTurn) -> PlayedTurn: ...
-    def costs(self) -> Costs: ...
-    def begin_clock(self) -> None: ...
+    def emit(self, event: Event) -> None:
+        began = perf_counter()
+        self._listener(event)
+        self._display_s += perf_counter() - began
+
+    def begin_arm(self, before: Costs) -> None:
+        """Count what an arm costs from now, beside what it had cost when the run was interrupted."""
+        self._before, self._display_s, self._meter = before, 0.0, CostMeter()
+
+    def begin_turn(self) -> None:
+        """Count the time of turns from now."""
+        self._since, self._cpu_since = perf_counter(), process_time()
+
+    def costs(self) -> Costs:
+        """The arm's costs so far."""
+        assert self._meter is not None
+        return self._before + replace(self._meter.read(), display_s=self._display_s)
+
+    def share(self, played: PlayedTurn) -> PlayedTurn:
+        """A turn with the time since the turn that ended before it, which it may have begun before.
+
+        So the times of turns add up to what the run took, however many are played at once.
+        """
+        cpu_s = None if self._is_elsewhere else process_time() - self._cpu_since
+        return replace(played, wall_s=perf_counter() - self._since, cpu_s=cpu_s)
+
+
+class ArmSession:
+    """What the tasks of an arm need of the run while they are played."""
+
+    def __init__(
+        self,
+        state: StoredState,
+        control: Control,
+        clock: Clock,
+        deciding: Deciding | None,
+        models: Mapping[str, Model],
+    ) -> None:
+        self.state, self.control, self.clock, self.deciding = state, control, clock, deciding
+        self.has_skipped = False
+        self._people = {role for role, model in models.items() if isinstance(model, Person)}
+        self._uses_siblings = models[state.plan.method.roles[0]].uses_siblings
+
+    def emit_unless_stopped(self, event: Event) -> None:
+        """Within a turn: raises Stopped, through the model or the method, to abandon the turn."""
+        self.control.check()
+        self.clock.emit(event)
+
+    def announce(self, where: Where, ask: Ask) -> None:
+        """Tell of a role that is to speak, if a person plays it."""
+        if ask.role in self._people:
+            request = ask.request
+            place = where, request.key.turn, request.key.step, ask.role
+            question = PersonAsked(*place, request.context, request.messages, ask.phrases)
+            self.control.ask(question)
+            self.clock.emit(question)
+
+    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]:
+        """What the arm before answered, if this one can use it."""
+        return writer.siblings(where) if self._uses_siblings else {}
+
+    def start(self, where: Where, task: Task, slot: int) -> Episode:
+        """An episode, with the turns that are in the store."""
+        plan = self.state.plan
+        return plan.setup.start(task, plan.arms[where.arm].settings, where, self.emit_unless_stopped, slot)
+
+    def skips(self, where: Where, turns_left: int) -> bool:
+        """Whether a person wants this task left for a later resume."""
+        if not self.control.take_skip(where):
+            return False
+        self.has_skipped = True
+        self.clock.emit(ConversationSkipped(where, turns_left))
+        self.clock.emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
+        return True
 
 
 class TaskCourse:
     """What is left of a task, as a course: it is played turn by turn, and every turn is stored."""
 
-    def __init__(self, run: Playground, where: Where, task: Task, writer: RunWriter, totals: Totals) -> None:
-        self._run = run
+    def __init__(
+        self, session: ArmSession, where: Where, task: Task, writer: RunWriter, totals: Totals
+    ) -> None:
+        self._session = session
         self._where = where
         self._task = task
         self._writer = writer
@@ -51,29 +136,30 @@ class TaskCourse:
     def listen(self, ask: Ask, piece: Piece) -> None:
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
-        self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
+        self._session.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
-        run, where = self._run, self._where
-        if run.is_over(where.arm):
+        session, where = self._session, self._where
+        emit, deciding = session.clock.emit, session.deciding
+        if deciding is not None and deciding.is_over(where.arm):
             return
-        done = run.played(where)
-        self._siblings = run.siblings(where, self._writer)
-        if run.skips(where, self._left(len(done))):
+        done = session.state.played(where)
+        self._siblings = session.siblings(where, self._writer)
+        if session.skips(where, self._left(len(done))):
             return
-        episode = run.start(where, self._task, slot)
+        episode = session.start(where, self._task, slot)
         for played in done:
             episode.resume(played)
-        run.emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
+        emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
         errors = Counter(kind for played in done for kind in errors_of(played))
         score: ConversationScore | None = None
         while episode.next_turn is not None:
-            run.control.check()
-            if run.control.is_paused:
+            session.control.check()
+            if session.control.is_paused:
                 yield None
-            if run.skips(where, self._left(len(done))):
+            if session.skips(where, self._left(len(done))):
                 return
-            done.append(run.share_of_time((yield from self._announced(episode.play()))))
+            done.append(session.clock.share((yield from self._announced(episode.play()))))
             score = self._score(episode) if episode.next_turn is None else None
             self._store(done[-1], score)
             errors.update(errors_of(done[-1]))
@@ -82,8 +168,9 @@ class TaskCourse:
             self._writer.commit_score(where, score)
             self._totals.add_score(score.counts)
         totals = self._totals
-        run.emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
-        run.finished(where, score.counts)
+        emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
+        for moved in deciding.finished(where, score.counts) if deciding else ():
+            emit(moved)
 
     def _announced(self, playing: Playing) -> Playing:
         """The turn, with everybody who is asked announced."""
@@ -93,26 +180,28 @@ class TaskCourse:
                 ask = playing.send(prediction) if prediction else next(playing)
             except StopIteration as end:
                 return cast(PlayedTurn, end.value)
-            self._run.announce(self._where, ask)
+            self._session.announce(self._where, ask)
             key = ask.request.key
             if sibling := self._siblings.get((key.turn, key.step, ask.role)):
                 ask = ask._replace(request=replace(ask.request, sibling=sibling))
             prediction = yield ask
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
-        costs = self._run.costs()
+        costs = self._session.clock.costs()
         is_known = played.turn in self._task.known_turns
         due = len(self._task.expected(played.turn).calls) if is_known else None
         store_s = self._writer.commit_turn(self._where, played, score, costs, due)
-        self._run.begin_clock()
+        self._session.clock.begin_turn()
         self._totals.add(played, store_s, costs)
         if score is not None:
             self._totals.add_score(score.counts)
-        self._run.emit(TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed))
+        self._session.clock.emit(
+            TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed)
+        )
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 if nobody knows."""
         return max(len(self._task.known_turns) - done, 0)
 
     def _score(self, episode: Episode) -> ConversationScore:
-        return ConversationScore(self._run.grader, episode.score())
+        return ConversationScore(self._session.state.grader, episode.score())

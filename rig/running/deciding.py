@@ -89,17 +89,12 @@ class Deciding:
     @property
     def undecided(self) -> list[int]:
         """The arms that are to be played further."""
-        return [
-            arm
-            for arm, evidence in self._evidence.items()
-            if evidence.found is None and arm not in self._failed
-        ]
+        open_arms = (arm for arm, evidence in self._evidence.items() if evidence.found is None)
+        return [arm for arm in open_arms if arm not in self._failed]
 
     def is_over(self, arm: int) -> bool:
         """Whether the arm is played no further; the first is, as long as there is another to be decided."""
-        if arm == 0:
-            return not self.undecided
-        return arm not in self.undecided
+        return arm not in self.undecided if arm else not self.undecided
 
     @property
     def is_complete(self) -> bool:
@@ -120,18 +115,21 @@ class Deciding:
         for arm in (0, *self.undecided):
             yield from self._visit(arm, self._plan.tasks[:1])  # so that each is known to work
         before = -1
+        block = math.ceil(len(self._plan.tasks) / ROUNDS)
         while self.undecided and len(self._won) > before:
             before = len(self._won)
-            reached = self._reached()
+            # The conversations so far and the next: as many as any arm needs, and enough to load a model for.
+            # Blocks end where they ended before a run was interrupted.
+            begin = min(len(self.differences(arm)) for arm in self.undecided) + 1
+            blocks = math.ceil(max(begin - self._soonest, 0) / block)
+            reached = self._plan.tasks[: self._soonest + blocks * block]
             yield from self._visit(0, reached)
             for arm in self.undecided:
-                yield from self._visit(arm, [task for task in reached if self._can_lose(task)])
+                # Where the first got nothing right, nor may have, no arm can lose.
+                can_lose = [task for task in reached if any(won.most for won in self._outcomes(0, task))]
+                yield from self._visit(arm, can_lose)
                 if self._test.wins_matter(self.differences(arm)):
                     yield from self._visit(arm, reached)
-
-    def _can_lose(self, task: Task) -> bool:
-        """Whether the first got something right of it, or may have."""
-        return any(outcome.most for outcome in self._outcomes(0, task))
 
     def _visit(self, arm: int, tasks: Sequence[Task]) -> Iterator[Visit]:
         """What an arm has not played of these, unless it has been decided on."""
@@ -140,16 +138,6 @@ class Deciding:
         ]
         if left and not self.is_over(arm):
             yield arm, left
-
-    def _reached(self) -> Sequence[Task]:
-        """The conversations so far and the next: as many as any arm needs, and enough to load a model for.
-
-        Blocks end where they ended before a run was interrupted.
-        """
-        tasks = self._plan.tasks
-        begin = min(len(self.differences(arm)) for arm in self.undecided)
-        block = math.ceil(len(tasks) / ROUNDS)
-        return tasks[: self._soonest + math.ceil(max(begin + 1 - self._soonest, 0) / block) * block]
 
     def _repeats(self, arm: int, task: Task) -> list[Where]:
         return [Where(arm, task.name, repeat) for repeat in range(self._plan.repeats)]

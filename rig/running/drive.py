@@ -58,7 +58,10 @@ class _Driver:
         self._held: set[int] = set()
         self._busy: dict[str, set[int]] = {role: set() for role in models}
         """The slots that wait for an answer, by the role that they asked; one name for each model."""
-        self._names = {role: _first_with(models, model) for role, model in models.items()}
+        self._names = {
+            role: next(first for first, other in models.items() if other is model)
+            for role, model in models.items()
+        }
 
     def drive(self, courses: Iterable[Course]) -> None:
         waiting = deque(courses)
@@ -73,19 +76,15 @@ class _Driver:
                         self._under_way[slot] = course, course.begin(slot)
                         self._go_on(slot, None)
             if any(self._busy.values()):
-                self._advance()
+                for role, busy in self._busy.items():
+                    for slot, prediction in self._models[role].advance() if busy else ():
+                        busy.remove(slot)
+                        self._go_on(slot, prediction)
             elif self._under_way or waiting:
                 self._control.wait()
                 self._resumed()
             else:
                 return
-
-    def _advance(self) -> None:
-        for role, busy in self._busy.items():
-            if busy:
-                for slot, prediction in self._models[role].advance():
-                    busy.remove(slot)
-                    self._go_on(slot, prediction)
 
     def _go_on(self, slot: int, prediction: Prediction | None) -> None:
         """Let a course take in what was predicted, and pass on what it asks next."""
@@ -100,8 +99,3 @@ class _Driver:
             return
         self._busy[self._names[ask.role]].add(slot)
         self._models[ask.role].begin(slot, ask.request, partial(course.listen, ask))
-
-
-def _first_with(models: Mapping[str, Model], model: Model) -> str:
-    """The first role that has this very model."""
-    return next(role for role, other in models.items() if other is model)

@@ -10,7 +10,7 @@ from rig.models import Model
 from rig.running.plan import Arm, Plan
 from rig.store import StoredArm
 
-_GRADER, _MODEL = "grader.", "model."
+_GRADER = "grader."
 
 
 class Changed(RigError):
@@ -20,7 +20,7 @@ class Changed(RigError):
 def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
     """Everything that can change an answer of an arm or its score, by flat names."""
     parts = {
-        _MODEL: models[plan.method.roles[0]].fingerprint,
+        "model.": models[plan.method.roles[0]].fingerprint,
         **{f"role.{role}.": models[role].fingerprint for role in arm.others},
         "protocol.": arm.settings.fingerprint,
         _GRADER: plan.setup.grader.fingerprint,
@@ -28,12 +28,6 @@ def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObj
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
     fingerprint: JsonObject = json.loads(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
     return fingerprint
-
-
-def of_model(fingerprint: JsonObject) -> JsonObject | None:
-    """The part of an arm's fingerprint that is its model's, None if that was never loaded."""
-    parts = fingerprint.items()
-    return {name.removeprefix(_MODEL): value for name, value in parts if name.startswith(_MODEL)} or None
 
 
 def require_same(arm: str, before: JsonObject | None, now: JsonObject) -> None:

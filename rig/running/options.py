@@ -85,8 +85,14 @@ class Options:
 
         Before there were several formats all runs were in rig's.
         """
-        stored = {"format": "rig", **data}
-        return cls(**{name: _of_json(TABLE[name], stored[name]) for name in TABLE if name in stored})
+        values = {"format": "rig", **data}
+        for name, option in TABLE.items():
+            if name in values and (option.listed or option.several):
+                value = values[name]
+                values[name] = tuple(value) if isinstance(value, list | tuple) else (value,)
+            elif option.kind is Path and values.get(name) is not None:
+                values[name] = Path(values[name])
+        return cls(**{name: values[name] for name in TABLE if name in values})
 
     def engines(self) -> dict[str, EngineSettings]:
         """The settings that models are loaded with, by label."""
@@ -97,18 +103,26 @@ class Options:
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
             # Once, not once for every value of what is of no effect here.
-            used = {n: v for n, v in combination.items() if not _is_idle(OF_ENGINE[n], combination)}
+            idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
+            used = {
+                name: value
+                for name, value in combination.items()
+                if name not in idle or combination[idle[name][0]] != idle[name][1]
+            }
             settings = EngineSettings(
                 **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {v: v})[v] for n, v in used.items()}
             )
             engines.setdefault(_label({n: v for n, v in used.items() if len(values[n]) > 1}), settings)
         if not self.noise:
             return engines
-        return {
-            f"{label} {suffix}".strip(): settings
-            for label, first in engines.items()
-            for suffix, settings in _alike(first).items()
-        }
+        alike: dict[str, EngineSettings] = {}
+        for label, settings in engines.items():
+            # With equal seeds samples would be equal, so the second has another.
+            seed = (settings.seed + 1) % 2**32 if settings.temperature > 0 else settings.seed
+            alike[label] = settings
+            alike[f"{label} {AGAIN}".strip()] = replace(settings, seed=seed)
+            alike[f"{label} {EXACT}".strip()] = replace(settings, exact=True, parallel=None, draft="none")
+        return alike
 
     def settings(self, method: Method) -> dict[str, Settings]:
         """The settings that the method puts tasks to models with, by label."""
@@ -185,27 +199,6 @@ def _as_json(option: Option, value: Any) -> Any:
         several = _distinct(value)
         return several[0] if len(several) == 1 else several
     return str(value.absolute()) if isinstance(value, Path) else value
-
-
-def _of_json(option: Option, value: Any) -> Any:
-    if option.listed or option.several:
-        return tuple(value) if isinstance(value, list | tuple) else (value,)
-    return Path(value) if option.kind is Path and value is not None else value
-
-
-def _is_idle(option: Option, values: Mapping[str, Any]) -> bool:
-    """Whether an option is of no effect beside the others."""
-    return option.idle is not None and values[option.idle[0]] == option.idle[1]
-
-
-def _alike(settings: EngineSettings) -> dict[str, EngineSettings]:
-    """The same again, and exactly. With equal seeds samples would be equal, so the second has another."""
-    sampled = settings.temperature > 0
-    return {
-        "": settings,
-        AGAIN: replace(settings, seed=(settings.seed + 1) % 2**32) if sampled else settings,
-        EXACT: replace(settings, exact=True, parallel=None, draft="none"),
-    }
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

@@ -81,7 +81,13 @@ class Plan:
             raise RigError(f"--until verdict: the method {self.method.name} does not say what succeeds")
         distinct = dict.fromkeys(arm.settings for arm in self.arms)
         for task in self.tasks:
-            _check_source(task)
+            try:
+                json.dumps(task.source, ensure_ascii=False, allow_nan=False).encode()
+            except UnicodeEncodeError as error:
+                raise RigError(f"{task.name!a}: holds text that is not Unicode: {error}") from error
+            except ValueError as error:
+                # Python reads NaN and Infinity from a file; what is stored must be readable by others.
+                raise RigError(f"{task.name}: holds a number that is not JSON: {error}") from error
             for settings in distinct:
                 self.setup.check(task, settings)
 
@@ -96,13 +102,3 @@ class Plan:
             declaration=self.declaration,
             repeats=self.repeats,
         )
-
-
-def _check_source(task: Task) -> None:
-    try:
-        json.dumps(task.source, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError as error:
-        raise RigError(f"{task.name!a}: holds text that is not Unicode: {error}") from error
-    except ValueError as error:
-        # Python reads NaN and Infinity from a file; what is stored must be readable by others.
-        raise RigError(f"{task.name}: holds a number that is not JSON: {error}") from error

@@ -29,21 +29,16 @@ from rig.toolbox.own.folder import hash_of, holds_toolbox
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     """The plan of a new run. Raises RigError for anything that would stop it; writes nothing."""
     check_writable(store)
-    options = _with_own_suite(options)
+    if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
+        # The tasks that come with a toolbox, where nobody says which tasks.
+        suites = find_toolbox(options.toolbox).suites
+        options = options.replace(conversations=suites[0]) if suites else options
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     chosen = select(tasks, options.only, options.limit)
     if options.until:
         chosen = in_random_order(chosen, options.seed)
     planned = _plan(options, method, chosen, store, run=new_run_id(store), name=name)
     return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_REMARK)
-
-
-def _with_own_suite(options: Options) -> Options:
-    """The tasks that come with a toolbox, where one was named and nobody says which tasks."""
-    if options.toolbox is None or options.conversations is not None or options.is_changed("suite"):
-        return options
-    suites = find_toolbox(options.toolbox).suites
-    return options.replace(conversations=suites[0]) if suites else options
 
 
 def plan_tasks(
@@ -70,7 +65,14 @@ def plan_resume(
     options = Options.from_json(stored.settings)
     method = methods.get(stored.declaration.method)
     _require_as_started(stored, options, method, given)
-    _require_same(stored, given, method.models(()).keys())
+    names = method.models(()).keys()
+    before = options.as_json(names)
+    now = Options.from_json({**before, **given}).as_json(names)
+    changes = "; ".join(
+        f"{name} was {before[name]!r}, not {now[name]!r}" for name in before if before[name] != now[name]
+    )
+    if changes:
+        raise RigError(f"cannot resume {stored.id}: {changes}; leave that out, or start a new run")
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
     caution = Remark(stored.declaration.caution, stored.declaration.decides)
     return replace(again, caution=caution, retry_failed=retry_failed)
@@ -128,16 +130,6 @@ _OPENED = tuple(name for name, option in TABLE.items() if option.opens and name 
 """Options of a run besides its method's that can name files."""
 
 
-def _require_same(stored: StoredRun, given: Mapping[str, Any], names: Container[str]) -> None:
-    before = Options.from_json(stored.settings).as_json(names)
-    again = Options.from_json({**before, **given}).as_json(names)
-    changes = "; ".join(
-        f"{name} was {before[name]!r}, not {again[name]!r}" for name in before if before[name] != again[name]
-    )
-    if changes:
-        raise RigError(f"cannot resume {stored.id}: {changes}; leave that out, or start a new run")
-
-
 def _plan(
     options: Options,
     method: Method,
@@ -151,18 +143,11 @@ def _plan(
     _check_engine(options)
     recipe = options.as_json(method.models(()).keys())
     values = options.first_values(method)
+    engines, settings = options.engines(), options.settings(method)
     plan = Plan(
         run=run,
         store=store,
-        arms=make_arms(
-            options.models,
-            options.engines(),
-            options.settings(method),
-            method,
-            tasks,
-            options.roles(),
-            options.adapters(),
-        ),
+        arms=make_arms(options.models, engines, settings, method, tasks, options.roles(), options.adapters()),
         tasks=tuple(tasks),
         method=method,
         setup=method.ready(values).adjudicated(answers_file(store)),

@@ -1,40 +1,25 @@
 """Runs: which task next, on which arm. Emits what happens, stores every turn, resumes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
-from time import perf_counter, process_time
+from dataclasses import fields
+from time import perf_counter
 
 from rig import cluster, engine
-from rig.episodes import PlayedTurn
 from rig.errors import RigError
-from rig.events import (
-    ArmFinished,
-    ArmInfo,
-    ArmReady,
-    ArmStarted,
-    ConversationSkipped,
-    Emit,
-    Event,
-    Notice,
-    PersonAsked,
-    RunFinished,
-    Where,
-)
-from rig.meters import CostMeter, Costs
-from rig.methods.episode import Ask, Episode
-from rig.metrics import NO_REMARK, Counts
-from rig.models import Model, OneByOne, Sibling
+from rig.events import ArmFinished, ArmInfo, ArmReady, ArmStarted, Emit, Notice, RunFinished, Where
+from rig.meters import Costs
+from rig.metrics import NO_REMARK
+from rig.models import OneByOne
 from rig.running.control import Control, Stopped
-from rig.running.courses import TaskCourse
+from rig.running.courses import ArmSession, Clock, TaskCourse
 from rig.running.deciding import Deciding, Visit
 from rig.running.drive import drive
 from rig.running.fingerprints import Changed
-from rig.running.person import Person
 from rig.running.plan import Arm, Plan
 from rig.running.pool import ModelPool
 from rig.running.stored_state import StoredState
-from rig.store import RunWriter, StoreError
+from rig.store import StoreError
 from rig.tasks import Task
 
 
@@ -58,7 +43,7 @@ class _Loop:
         self.state = state
         self.plan: Plan = state.plan
         self.control = control
-        self.clock = _Clock(self.plan, emit)
+        self.clock = Clock(self.plan, emit)
         self.is_skipping = False
         self.deciding: Deciding | None = None
         self._pool = ModelPool(self.plan, control, self._notify, state.slots())
@@ -173,106 +158,14 @@ class _Loop:
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
             slots = min([evaluated.slots, *(model.slots for model in others)])
-            session = _ArmSession(self, models, evaluated)
+            session = ArmSession(state, self.control, self.clock, self.deciding, models)
             self.clock.begin_turn()
             courses = [TaskCourse(session, where, task, writer, totals) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
+            self.is_skipping |= session.has_skipped
 
     def _coming_again(self) -> list[Arm]:
         """The arms that may be played again in this run."""
         if self.deciding is None or self.plan.is_elsewhere:
             return []
         return [arm for position, arm in enumerate(self.plan.arms) if position not in self._ended]
-
-
-class _Clock:
-    """What an arm costs, and how long displays and turns take."""
-
-    def __init__(self, plan: Plan, emit: Emit) -> None:
-        self._listener = emit
-        self._is_elsewhere = plan.is_elsewhere
-        self._before = Costs()
-        self._meter: CostMeter | None = None
-        self._display_s = 0.0
-        self._since = self._cpu_since = 0.0
-
-    def emit(self, event: Event) -> None:
-        began = perf_counter()
-        self._listener(event)
-        self._display_s += perf_counter() - began
-
-    def begin_arm(self, before: Costs) -> None:
-        """Count what an arm costs from now, beside what it had cost when the run was interrupted."""
-        self._before, self._display_s, self._meter = before, 0.0, CostMeter()
-
-    def begin_turn(self) -> None:
-        """Count the time of turns from now."""
-        self._since, self._cpu_since = perf_counter(), process_time()
-
-    def costs(self) -> Costs:
-        """The arm's costs so far."""
-        assert self._meter is not None
-        return self._before + replace(self._meter.read(), display_s=self._display_s)
-
-    def share(self, played: PlayedTurn) -> PlayedTurn:
-        """A turn with the time since the turn that ended before it, which it may have begun before.
-
-        So the times of turns add up to what the run took, however many are played at once.
-        """
-        cpu_s = None if self._is_elsewhere else process_time() - self._cpu_since
-        return replace(played, wall_s=perf_counter() - self._since, cpu_s=cpu_s)
-
-
-class _ArmSession:
-    """What the tasks of an arm need of the run while they are played."""
-
-    def __init__(self, loop: _Loop, models: Mapping[str, Model], evaluated: Model) -> None:
-        self._loop = loop
-        self._people = {role for role, model in models.items() if isinstance(model, Person)}
-        self._uses_siblings = evaluated.uses_siblings
-        self.control = loop.control
-        self.grader = loop.state.grader
-        self.emit, self.played = loop.clock.emit, loop.state.played
-        self.share_of_time, self.costs = loop.clock.share, loop.clock.costs
-        self.begin_clock = loop.clock.begin_turn
-
-    def emit_unless_stopped(self, event: Event) -> None:
-        """Within a turn: raises Stopped, through the model or the method, to abandon the turn."""
-        self.control.check()
-        self.emit(event)
-
-    def announce(self, where: Where, ask: Ask) -> None:
-        """Tell of a role that is to speak, if a person plays it."""
-        if ask.role in self._people:
-            request = ask.request
-            place = where, request.key.turn, request.key.step, ask.role
-            question = PersonAsked(*place, request.context, request.messages, ask.phrases)
-            self.control.ask(question)
-            self.emit(question)
-
-    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]:
-        """What the arm before answered, if this one can use it."""
-        return writer.siblings(where) if self._uses_siblings else {}
-
-    def start(self, where: Where, task: Task, slot: int) -> Episode:
-        """An episode, with the turns that are in the store."""
-        settings = self._loop.plan.arms[where.arm].settings
-        return self._loop.plan.setup.start(task, settings, where, self.emit_unless_stopped, slot)
-
-    def is_over(self, arm: int) -> bool:
-        """Whether a run until a verdict plays no more of the arm."""
-        return self._loop.deciding is not None and self._loop.deciding.is_over(arm)
-
-    def finished(self, where: Where, counts: Counts) -> None:
-        """Take in that a task is finished, and say what that means for which arms."""
-        for moved in self._loop.deciding.finished(where, counts) if self._loop.deciding else ():
-            self.emit(moved)
-
-    def skips(self, where: Where, turns_left: int) -> bool:
-        """Whether a person wants this task left for a later resume."""
-        if not self.control.take_skip(where):
-            return False
-        self._loop.is_skipping = True
-        self.emit(ConversationSkipped(where, turns_left))
-        self.emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
-        return True

@@ -9,7 +9,7 @@ from rig.episodes import PlayedTurn
 from rig.events import ArmInfo, ConversationInfo, RunStarted, Where
 from rig.metrics import total
 from rig.models import Model
-from rig.running.fingerprints import fingerprint_of, of_model, regraded, require_same
+from rig.running.fingerprints import fingerprint_of, regraded, require_same
 from rig.running.plan import Plan
 from rig.running.totals import Totals
 from rig.store import OWN, Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun
@@ -36,7 +36,13 @@ class StoredState:
         """Take over a run that was begun before. Raises StoreError, and RigError if another writes it."""
         self.writer = RunWriter.claim(self.plan.store, self.plan.run)
         self.read()
-        self._remind()
+        # A setup that remembers is told what was played of each task before.
+        tasks = {task.name: task for task in self.plan.tasks}
+        for where in self.cells if self.plan.setup.remembers else ():
+            again = self._again.get(where)
+            # What is played again is not to be known from when it failed.
+            kept = [played for played in self.played(where) if again is None or played.turn < again.turn]
+            self.plan.setup.remember(tasks[where.conversation], kept)
 
     def read(self) -> None:
         """Take in what the store holds of the run."""
@@ -46,15 +52,6 @@ class StoredState:
                 Where(cell.arm, cell.conversation, cell.repeat): cell for cell in runs.cells(self._run)
             }
             self._again = runs.failed_turns(self._run) if self.plan.retry_failed else {}
-
-    def _remind(self) -> None:
-        """Tell a setup that remembers what was played of each task before."""
-        tasks = {task.name: task for task in self.plan.tasks}
-        for where in self.cells if self.plan.setup.remembers else ():
-            again = self._again.get(where)
-            # What is played again is not to be known from when it failed.
-            kept = [played for played in self.played(where) if again is None or played.turn < again.turn]
-            self.plan.setup.remember(tasks[where.conversation], kept)
 
     @property
     def started(self) -> RunStarted:
@@ -122,7 +119,9 @@ class StoredState:
 
     def model_fingerprint(self, position: int) -> JsonObject | None:
         """What the model of an arm was when it was loaded last, None before."""
-        return of_model(self._fingerprint(position) or {})
+        parts = (self._fingerprint(position) or {}).items()
+        model = {name.removeprefix("model."): value for name, value in parts if name.startswith("model.")}
+        return model or None
 
     def _fingerprint(self, position: int) -> JsonObject | None:
         stored = self._run.arms[position].fingerprint if self._run else None
