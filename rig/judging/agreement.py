@@ -6,7 +6,7 @@ item counts by how likely the draws were to agree.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, pvariance
 from typing import NamedTuple, TypeAlias
 
@@ -47,14 +47,12 @@ def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
 
 def human_agreement(votes: Sequence[Sequence[int]]) -> tuple[float, float]:
     """Agreement and variance of people among themselves: each vote against the others of its item."""
-    means, variances = [], []
-    for cast_votes in votes:
-        scores = [
-            agreement([vote], [*cast_votes[:n], *cast_votes[n + 1 :]]) for n, vote in enumerate(cast_votes)
-        ]
-        means.append(fmean(scores))
-        variances.append(pvariance(1 - score for score in scores))
-    return fmean(means), fmean(variances)
+    scores = [
+        [agreement([vote], [*of_item[:n], *of_item[n + 1 :]]) for n, vote in enumerate(of_item)]
+        for of_item in votes
+    ]
+    variances = (pvariance(1 - score for score in of_item) for of_item in scores)
+    return fmean(map(fmean, scores)), fmean(variances)
 
 
 def upstream(votes: Sequence[Sequence[int]], humans: Sequence[Sequence[int]]) -> Upstream | None:
@@ -89,7 +87,15 @@ def kappa(decided: Sequence[Label], truth: Sequence[Label]) -> Estimate:
     numbers = {label: number for number, label in enumerate(labels)}
     ours = np.array([numbers[label] for label in decided])
     theirs = np.array([numbers[label] for label in truth])
-    return _bootstrapped(lambda drawn: _kappa(ours[drawn], theirs[drawn], len(labels)), len(ours))
+    items = len(ours)
+    if items == 0:
+        return Estimate(None, None, None)
+    value = _kappa(ours, theirs, len(labels))
+    if items == 1:
+        return Estimate(value, None, None)
+    draws = (draw for part in bootstrap.draws(items, SEED) for draw in part)
+    drawn = [_kappa(ours[draw], theirs[draw], len(labels)) for draw in draws]
+    return Estimate(value, *bootstrap.percentiles(np.array(drawn), ALPHA))
 
 
 def _kappa(ours: Integers, theirs: Integers, count: int) -> float:
@@ -97,13 +103,3 @@ def _kappa(ours: Integers, theirs: Integers, count: int) -> float:
     shares = [np.bincount(side, minlength=count) / len(side) for side in (ours, theirs)]
     expected = float(shares[0] @ shares[1])
     return 0.0 if expected > 1 - 1e-12 else (observed - expected) / (1 - expected)
-
-
-def _bootstrapped(measured: Callable[[Integers], float], items: int) -> Estimate:
-    if items == 0:
-        return Estimate(None, None, None)
-    value = measured(np.arange(items))
-    if items == 1:
-        return Estimate(value, None, None)
-    drawn = [measured(drawn) for part in bootstrap.draws(items, SEED) for drawn in part]
-    return Estimate(value, *bootstrap.percentiles(np.array(drawn), ALPHA))

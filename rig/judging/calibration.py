@@ -5,26 +5,27 @@ has made, in the same store.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.judging import agreement
 from rig.judging.agreement import Label, Upstream
-from rig.judging.files import TaskVotes, read_votes
+from rig.judging.files import read_votes
 from rig.judging.rates import share
-from rig.judging.voting import PreferenceVote, StatusVote
+from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
 from rig.rates import Estimate
-from rig.solutions.solution import Solution
 from rig.store import Runs, RunWriter, StoredRun
 
 SUITE = "labels"
 """What a run of labels names as what it judges."""
 
 
-class Measured(NamedTuple):
+@dataclass(frozen=True)
+class Measured(ByName):
     """How a judge's majorities compare with labels, of answers or of pairs."""
 
     items: int
@@ -42,80 +43,51 @@ class Measured(NamedTuple):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        bias = self.position_bias
-        return {
-            **self._asdict(),
-            "accuracy": self.accuracy.as_json(),
-            "kappa": self.kappa.as_json(),
-            "upstream": self.upstream._asdict() if self.upstream else None,
-            "position_bias": bias.as_json() if bias else None,
-            "is_chance": self.is_chance,
-        }
+        upstream = self.upstream._asdict() if self.upstream else None
+        return {**ByName.as_json(self), "upstream": upstream, "is_chance": self.is_chance}
 
 
 def measure(store: Path, run: StoredRun) -> Measured:
-    """What a run of labels says of its judge, by those that it had to decide."""
-    _, votes = read_votes(store, run)
-    rows = [row for row in votes if all(map(_needs_a_judge, row.task.answers.values()))]
-    return _of_pairs(rows) if rows and rows[0].settings.reference else _of_answers(rows)
+    """What a run of labels says of its judge, by those that it had to decide.
 
-
-def _needs_a_judge(solution: Solution | None) -> bool:
-    """Whether nothing but a judge can tell: an answer without an end, or that gives up, fails by rule."""
-    return solution is not None and solution.is_finished and solution.final == "answer"
-
-
-def _of_answers(rows: Sequence[TaskVotes]) -> Measured:
-    truth = [int(row.task.truths[row.model]) for row in rows]
-    cast_votes = [[int(vote.vote.answer == "Solved") for vote in _statuses(row)] for row in rows]
-    majorities = [_majority(votes) for votes in cast_votes]
-    return Measured(
-        items=len(rows),
-        accuracy=agreement.accuracy(majorities, truth),
-        kappa=agreement.kappa(majorities, truth),
-        upstream=agreement.upstream(cast_votes, [[label] for label in truth]),
-        undecided=sum(majority is None for majority in majorities),
-        invalid=sum(vote.invalid for row in rows for vote in _statuses(row)),
-    )
-
-
-def _of_pairs(rows: Sequence[TaskVotes]) -> Measured:
-    votes = [cast(Sequence[PreferenceVote], row.votes) for row in rows]
-    truth = [_majority(row.task.preferred) for row in rows]
-    winners = [_winner(vote) for vote in votes]
-    samples = [[side for vote in cast_votes for side in _sides(vote)] for cast_votes in votes]
-    humans = [row.task.preferred for row in rows]
-    both = [(sides, human) for sides, human in zip(samples, humans, strict=True) if sides]
-    compared = [
-        vote
-        for cast_votes in votes
-        for vote in cast_votes
-        if len(vote.orders) > 1 and None not in vote.orders
+    An answer without an end, or that gives up, fails by rule.
+    """
+    rows = [
+        row
+        for row in read_votes(store, run)[1]
+        if all(
+            answer is not None and answer.is_finished and answer.final == "answer"
+            for answer in row.task.answers.values()
+        )
     ]
-    flips = [float(vote.is_flip) for vote in compared]
+    votes = [vote for row in rows for vote in row.votes]
+    flips: list[float] = []
+    if rows and rows[0].settings.reference:
+        labels = [row.task.preferred for row in rows]
+        decided = [_winner(row.votes) for row in rows]
+        # What each vote says, once for each order in which it was asked, unless it is undecided.
+        asked = ([vote.orders or (vote.winner,) for vote in row.votes] for row in rows)
+        cast_votes = [[side for sides in of_row for side in sides if side is not None] for of_row in asked]
+        flips = [float(vote.is_flip) for vote in votes if vote.is_compared]
+    else:
+        labels = [(int(row.task.truths[row.model]),) for row in rows]
+        cast_votes = [[int(vote.vote.answer == "Solved") for vote in row.votes] for row in rows]
+        decided = [_majority(of_row) for of_row in cast_votes]
+    truth = [_majority(label) for label in labels]
+    both = [(sides, label) for sides, label in zip(cast_votes, labels, strict=True) if sides]
     return Measured(
         items=len(rows),
-        accuracy=agreement.accuracy(winners, truth),
-        kappa=agreement.kappa(winners, truth),
-        upstream=agreement.upstream([sides for sides, _ in both], [human for _, human in both]),
+        accuracy=agreement.accuracy(decided, truth),
+        kappa=agreement.kappa(decided, truth),
+        upstream=agreement.upstream([sides for sides, _ in both], [label for _, label in both]),
         position_bias=share(flips) if flips else None,
-        undecided=sum(winner is None for winner in winners),
-        invalid=sum(vote.invalid for cast_votes in votes for vote in cast_votes),
+        undecided=sum(label is None for label in decided),
+        invalid=sum(vote.invalid for vote in votes),
     )
-
-
-def _statuses(row: TaskVotes) -> Sequence[StatusVote]:
-    return cast(Sequence[StatusVote], row.votes)
-
-
-def _sides(vote: PreferenceVote) -> list[int]:
-    """What a vote says, once for each order in which it was asked; nothing for one that is undecided."""
-    sides = vote.orders or (vote.winner,)
-    return [side for side in sides if side is not None]
 
 
 def _winner(votes: Sequence[PreferenceVote]) -> Label:
-    share = fmean(0.5 if vote.winner is None else float(vote.winner) for vote in votes)
+    share = fmean(vote.share for vote in votes)
     return None if share == 0.5 else int(share > 0.5)
 
 
@@ -135,19 +107,15 @@ def judge_of(settings: JsonObject) -> JsonObject:
 def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
     """What has to be said about the judge of a run with these settings, by its latest calibration."""
     name = Path(judge_of(settings)["models"][0]).stem
-    run = _latest(store, settings, method)
+    run = None
+    if store.is_file():
+        with Runs.open(store) as runs:
+            run = next((run for run in runs.all() if _is_calibration(run, settings, method)), None)
     if run is None:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
         return Remark(text, decides=False)
     measured = measure(store, run)
     return Remark(line(name, measured, run.id), not measured.is_chance)
-
-
-def _latest(store: Path, settings: JsonObject, method: str) -> StoredRun | None:
-    if not store.is_file():
-        return None
-    with Runs.open(store) as runs:
-        return next((run for run in runs.all() if _is_calibration(run, settings, method)), None)
 
 
 def line(judge: str, measured: Measured, run: str) -> str:

@@ -3,9 +3,9 @@
 If a verdict is cut off, it is asked for once more, without a reason.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.episodes import PlayedTurn, Step
@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.events import Notice, PredictionMade
 from rig.judging.evaluators import Evaluator
 from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
-from rig.judging.voting import Verdict
+from rig.judging.voting import Result, Verdict, Voting
 from rig.methods.episode import Ask, Asking, Episode
 from rig.metrics import Score
 from rig.models import Model, Prediction, Request, StepKey, Usage
@@ -21,8 +21,6 @@ from rig.solutions.judgements import Judgement
 
 JUDGE = "judge"
 """The role that judges."""
-
-Result = TypeVar("Result")
 
 
 class Put(NamedTuple):
@@ -35,20 +33,18 @@ class Put(NamedTuple):
 Putting = Generator[Put, Prediction, Result]
 
 
-def putting(
-    asking: Generator[Question, Verdict, Result], evaluator: Evaluator, reason: ReasonPlace
-) -> Putting[Result]:
+def putting(voting: Voting[Result], evaluator: Evaluator, reason: ReasonPlace) -> Putting[Result]:
     """A vote, in predictions instead of verdicts."""
     verdict: Verdict = None
     try:
-        question = next(asking)
+        question = next(voting)
         while True:
             for place in dict.fromkeys((reason, "none")):
                 prediction = yield Put(question, place)
                 verdict = read_prediction(prediction, evaluator, question)
                 if verdict is not None:
                     break
-            question = asking.send(verdict)
+            question = voting.send(verdict)
     except StopIteration as stop:
         result: Result = stop.value
         return result
@@ -62,19 +58,27 @@ def read_prediction(prediction: Prediction, evaluator: Evaluator, question: Ques
     return read(prediction.call.arguments, function, question)
 
 
+def walked(
+    putting: Putting[Result], steps: Sequence[Step]
+) -> tuple[Result | None, list[tuple[Question, Prediction]]]:
+    """What a vote was, from its steps, None if they are another's; its questions and what the judge said."""
+    answered = []
+    try:
+        put = next(putting)
+        for step in steps:
+            answered.append((put.question, step.prediction))
+            put = putting.send(step.prediction)
+    except StopIteration as stop:
+        return stop.value, answered
+    return None, answered
+
+
 def replay(putting: Putting[Result], steps: Sequence[Step]) -> Result:
     """What a vote was, from its steps. Raises RigError for steps of another vote."""
-    left = iter(steps)
-    try:
-        next(putting)
-        while True:
-            step = next(left, None)
-            if step is None:
-                raise RigError("a vote is not whole; it cannot be read")
-            putting.send(step.prediction)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
+    result, _ = walked(putting, steps)
+    if result is None:
+        raise RigError("a vote is not whole; it cannot be read")
+    return result
 
 
 class Memory:
@@ -112,14 +116,13 @@ class Votes(Episode, Generic[Result]):
         return len(self.played) >= self.task.votes
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in a vote that was made before, and what was found out of the query."""
+        """Take in a vote that was made before, and what was said of the query."""
         self.remember(played)
         self.results.append(replay(self._putting(played.turn), played.steps))
         self.played.append(played)
 
     def _putting(self, vote: int) -> Putting[Result]:
-        asking = self.setup.vote(self.task, self.settings, vote)
-        return putting(asking, self._evaluator, self._reason)
+        return putting(self.setup.vote(self.task, self.settings, vote), self._evaluator, self._reason)
 
     def speak(self) -> Asking:
         """Make the vote."""
@@ -146,7 +149,8 @@ class Votes(Episode, Generic[Result]):
             return request(function, question, key, vote, put.reason, cut)
 
         cut = self._memory.cut(ask)
-        note = _note_of(cut)
+        parts = zip(Cut._fields, cut, Cut(), strict=True)
+        note = ", ".join(f"{name} after {most} characters" for name, most, whole in parts if most < whole)
         if note:
             self.emit(Notice(f"{self.task.name}: cut to fit the judge's context: {note}"))
         prediction = yield Ask(JUDGE, ask(cut))
@@ -162,28 +166,11 @@ class Votes(Episode, Generic[Result]):
         return Step(prediction, executed, role=JUDGE)
 
     def remember(self, played: PlayedTurn) -> None:
-        """Remember what was found out of the query."""
-        for question, prediction in self._asked(played):
+        """Remember what was said of the query."""
+        for question, prediction in walked(self._putting(played.turn), played.steps)[1]:
             if question.is_of_task and read_prediction(prediction, self._evaluator, question) is not None:
                 self._memory.answers.setdefault(self.task.query_id, prediction)
-
-    def _asked(self, played: PlayedTurn) -> Iterator[tuple[Question, Prediction]]:
-        """The questions of a vote that was made before, each with what the judge said."""
-        course: Any = self._putting(played.turn)
-        try:
-            put = next(course)
-            for step in played.steps:
-                yield put.question, step.prediction
-                put = course.send(step.prediction)
-        except StopIteration:
-            return
 
     def score(self) -> Score:
         score: Score = self.setup.count(self.task, self.settings, self.results, self.played)
         return score
-
-
-def _note_of(cut: Cut) -> str:
-    """What was cut, in words."""
-    parts = zip(Cut._fields, cut, Cut(), strict=True)
-    return ", ".join(f"{name} after {most} characters" for name, most, whole in parts if most < whole)

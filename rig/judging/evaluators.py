@@ -82,15 +82,18 @@ class Function(NamedTuple):
 
     def filled(self, fields: Mapping[str, str]) -> str:
         """The prompt with its fields."""
-        return _FIELD.sub(lambda match: _filled(match, fields), self.prompt)
+
+        def field(match: re.Match[str]) -> str:
+            name = match.group(1)
+            return match.group()[0] if name is None else fields[name]
+
+        return _FIELD.sub(field, self.prompt)
 
     @property
     def beginning(self) -> str:
         """The prompt up to its first field, which is the same for every question."""
-        first = next(
-            (matches for matches in _FIELD.finditer(self.prompt) if matches.group(1) is not None), None
-        )
-        return self._replace(prompt=self.prompt[: first.start()] if first else self.prompt).filled({})
+        starts = (match.start() for match in _FIELD.finditer(self.prompt) if match.group(1) is not None)
+        return self._replace(prompt=self.prompt[: next(starts, None)]).filled({})
 
 
 @dataclass(frozen=True)
@@ -176,11 +179,8 @@ def load(folder: Path) -> Evaluator:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise RigError(f"{config_path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     config = parsed(_Config, value, str(config_path), "an evaluator's configuration")
-    asking = config.completions_kwargs
-    class_name, declared = (
-        config.registered_cls_name,
-        {function.name: function for function in asking.functions},
-    )
+    asking, class_name = config.completions_kwargs, config.registered_cls_name
+    declared = {function.name: function for function in asking.functions}
     if class_name not in _KINDS:
         raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
     if Path(config.prompt_template).name != config.prompt_template:
@@ -197,13 +197,25 @@ def load(folder: Path) -> Evaluator:
 def _functions(
     kind: Kind, declared: Mapping[str, _Declared], template: str, where: Path
 ) -> dict[str, Function]:
-    prompts = _chat(template, kind) if kind == "chat" else _prompts(template)
+    prompts = {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
+    if kind == "chat":
+        # One question: the system's words, and the user's.
+        system, prompt = (
+            "\n\n".join(
+                content
+                for role, content in _MESSAGE.findall(template)
+                if (role.strip() == "system") == is_system
+            )
+            for is_system in (True, False)
+        )
+        prompts = {_FUNCTIONS[kind][0]: (system, prompt)} if _MESSAGE.search(template) else {}
     functions = {}
     for name in _FUNCTIONS[kind]:
         if name not in declared or name not in prompts:
             continue
         system, prompt = prompts[name]
-        unknown = _unknown_fields(prompt, FIELDS[name])
+        fields = (match.group(1) for match in _FIELD.finditer(prompt) if match.group(1) is not None)
+        unknown = next((field or "an empty field" for field in fields if field not in FIELDS[name]), None)
         if unknown:
             raise RigError(f"{where}: {{{unknown}}} of {name} is none of {', '.join(FIELDS[name])}")
         data = declared[name]
@@ -211,25 +223,3 @@ def _functions(
     if not functions:
         raise RigError(f"{where}: has none of the functions {', '.join(_FUNCTIONS[kind])}")
     return functions
-
-
-def _prompts(template: str) -> dict[str, tuple[str, str]]:
-    return {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
-
-
-def _chat(template: str, kind: Kind) -> dict[str, tuple[str, str]]:
-    """A chat with one question: the system's words, and the user's."""
-    messages = [(role.strip(), content) for role, content in _MESSAGE.findall(template)]
-    system = "\n\n".join(content for role, content in messages if role == "system")
-    prompt = "\n\n".join(content for role, content in messages if role != "system")
-    return {_FUNCTIONS[kind][0]: (system, prompt)} if messages else {}
-
-
-def _unknown_fields(prompt: str, fields: tuple[str, ...]) -> str:
-    names = (match.group(1) for match in _FIELD.finditer(prompt) if match.group(1) is not None)
-    return next((name or "an empty field" for name in names if name not in fields), "")
-
-
-def _filled(match: re.Match[str], fields: Mapping[str, str]) -> str:
-    name = match.group(1)
-    return match.group()[0] if name is None else fields[name]

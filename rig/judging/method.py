@@ -4,11 +4,10 @@ Runs of both are planned, driven, stored, resumed and shown like any other run. 
 judged is an arm.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, get_args
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
@@ -21,9 +20,7 @@ from rig.judging.questions import Cut, Question, ReasonPlace, request
 from rig.judging.voting import (
     SIDE_ORDERS,
     Orders,
-    PreferenceVote,
-    StatusVote,
-    Verdict,
+    Voting,
     vote_on_answer,
     vote_on_pair,
 )
@@ -66,8 +63,11 @@ class Settings:
         return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
 
 
-class JudgingSetup(Setup, ABC):
-    """Judging needs no world. What is found out about a query is kept for the next answer to it."""
+class JudgingSetup(Setup):
+    """Judging needs no world. What is found out about a query is kept for the next answer to it.
+
+    Votes are on whether an answer solves its query or, where there is a reference, which of two is better.
+    """
 
     settings: Settings
     remembers = True
@@ -94,7 +94,8 @@ class JudgingSetup(Setup, ABC):
             votes.remember(played)
 
     def check(self, task: Judgement, settings: Settings) -> None:
-        models = (settings.answers, *([settings.reference] if settings.reference else []))
+        is_of_pairs = isinstance(self.method, JudgeWin)
+        models = (settings.answers, *([settings.reference] if is_of_pairs else []))
         unknown = [name for name in models if name not in task.answers]
         if unknown:
             there_are = ", ".join(task.answers)
@@ -112,63 +113,28 @@ class JudgingSetup(Setup, ABC):
         votes = ((self.vote(task, settings, turn.turn), turn.steps) for turn in turns)
         return [replay(putting(vote, settings.evaluator, settings.reason), steps) for vote, steps in votes]
 
-    @abstractmethod
-    def vote(self, task: Judgement, settings: Settings, number: int) -> Generator[Question, Verdict, Any]:
+    def vote(self, task: Judgement, settings: Settings, number: int) -> Voting[Any]:
         """The vote of a number, as a generator of questions."""
-
-    @abstractmethod
-    def count(
-        self, task: Judgement, settings: Settings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
-    ) -> Score:
-        """What votes are counted as."""
-
-
-class PassSetup(JudgingSetup):
-    """Votes on whether answers solve their queries."""
-
-    def vote(
-        self, task: Judgement, settings: Settings, number: int
-    ) -> Generator[Question, Verdict, StatusVote]:
-        solution, truth = task.answers[settings.answers], task.truths.get(settings.answers)
-        return vote_on_answer(settings.evaluator, solution, truth)
-
-    def count(
-        self, task: Judgement, settings: Settings, votes: Sequence[StatusVote], turns: Sequence[PlayedTurn]
-    ) -> Score:
-        return metrics.pass_score(task, settings.answers, votes, turns, self.rules)
-
-
-class WinSetup(JudgingSetup):
-    """Votes on which of two answers is better."""
-
-    def vote(
-        self, task: Judgement, settings: Settings, number: int
-    ) -> Generator[Question, Verdict, PreferenceVote]:
-        names = settings.reference, settings.answers
-        pair = task.answers[names[0]], task.answers[names[1]]
-        passes = _both(task.passes, names)
-        statuses = _both(task.statuses, names)
-        truths = task.truths.get(names[0]), task.truths.get(names[1])
+        first, second = settings.reference, settings.answers
+        if not first:
+            return vote_on_answer(settings.evaluator, task.answers[second], task.truths.get(second))
+        pair = task.answers[first], task.answers[second]
+        passes, statuses = (
+            (values[first], values[second]) if first in values and second in values else None
+            for values in (task.passes, task.statuses)
+        )
+        truths = task.truths.get(first), task.truths.get(second)
         orders = SIDE_ORDERS if number % 2 == 0 else SIDE_ORDERS[::-1]
         asked_in = orders if settings.orders == "both" else orders[:1]
         return vote_on_pair(settings.evaluator, pair, passes, statuses, asked_in, truths)
 
     def count(
-        self,
-        task: Judgement,
-        settings: Settings,
-        votes: Sequence[PreferenceVote],
-        turns: Sequence[PlayedTurn],
+        self, task: Judgement, settings: Settings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
     ) -> Score:
-        return metrics.win_score(votes, turns)
-
-
-Value = TypeVar("Value")
-
-
-def _both(values: Mapping[str, Value], names: tuple[str, str]) -> tuple[Value, Value] | None:
-    """What is known of both, if it is."""
-    return (values[names[0]], values[names[1]]) if names[0] in values and names[1] in values else None
+        """What votes are counted as."""
+        if settings.reference:
+            return metrics.win_score(votes, turns)
+        return metrics.pass_score(task, settings.answers, votes, turns, self.rules)
 
 
 class Judging(Method):
@@ -183,11 +149,25 @@ class Judging(Method):
         return judgements_of(paper.toolbench().answers(place))
 
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
-        return {
-            NOBODY: lambda: Scripted(
-                lambda _: failed(ErrorKind.INVALID, "nobody judges; name a judge"), name=NOBODY
-            )
-        }
+        nobody = failed(ErrorKind.INVALID, "nobody judges; name a judge")
+        return {NOBODY: lambda: Scripted(lambda _: nobody, name=NOBODY)}
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        for name, choices in (("orders", Orders), ("reason", ReasonPlace)):
+            if name in values and values[name] not in get_args(choices):
+                raise RigError(f"{name}={values[name]}: choose from: {', '.join(get_args(choices))}")
+        return Settings(
+            values["answers_of"],
+            find(values["evaluator"]),
+            values["reason"],
+            values.get("reference", ""),
+            values.get("orders", "both"),
+        )
+
+    def ready(self, values: Mapping[str, Any]) -> JudgingSetup:
+        names = ("ties", "unsure", "unsolvable", "coin")
+        rules = Rules(*(values[name] for name in names)) if "ties" in values else Rules()
+        return JudgingSetup(self, self.settings(values), rules)
 
     def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
         function = next(iter(settings.evaluator.functions.values()), None)
@@ -218,13 +198,6 @@ class JudgePass(Judging):
     def recognises(self, place: Path) -> bool:
         return paper.toolbench().holds_answers(place)
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(values["answers_of"], find(values["evaluator"]), _reason(values["reason"]))
-
-    def ready(self, values: Mapping[str, Any]) -> PassSetup:
-        rules = Rules(values["ties"], values["unsure"], values["unsolvable"], values["coin"])
-        return PassSetup(self, self.settings(values), rules)
-
 
 class JudgeWin(Judging):
     """Which of two answers to a query is better."""
@@ -239,22 +212,6 @@ class JudgeWin(Judging):
         Option("orders", "both"),
     )
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        if values["orders"] not in get_args(Orders):
-            raise RigError(f"orders={values['orders']}: choose from: {', '.join(get_args(Orders))}")
-        reason = _reason(values["reason"])
-        known = values["answers_of"], find(values["evaluator"]), reason
-        return Settings(*known, values["reference"], values["orders"])
-
-    def ready(self, values: Mapping[str, Any]) -> WinSetup:
-        return WinSetup(self, self.settings(values), Rules())
-
 
 PASSES: Method = JudgePass()
 WINS: Method = JudgeWin()
-
-
-def _reason(text: str) -> ReasonPlace:
-    if text not in get_args(ReasonPlace):
-        raise RigError(f"reason={text}: choose from: {', '.join(get_args(ReasonPlace))}")
-    return cast(ReasonPlace, text)

@@ -76,9 +76,22 @@ def pass_score(
     rules: Rules,
 ) -> Score:
     """What votes on one answer are counted as. A query without an answer has failed."""
-    solution = task.answers.get(model)
-    counted = _counted(task, model, votes, rules) if solution is not None else {}
-    truth = task.truths.get(model)
+    solution, truth = task.answers.get(model), task.truths.get(model)
+    counted: Counts = {}
+    if solution is not None:
+        tallied = tally([vote.vote for vote in votes], rules, f"{model}/{task.query_id}")
+        last = votes[-1].vote
+        is_unsolvable = last.task == "Unsolvable" and last.answer != "Solved"
+        statuses = [vote.vote.answer for vote in votes]
+        counted = {
+            "passes": int(tallied.passes),
+            "votes_for": tallied.passed,
+            "sopr": tallied.sopr,
+            "variance": tallied.variance,
+            "passes_unsolvable": int(tallied.passes and is_unsolvable),
+            **{f"votes_{status.lower()}": statuses.count(status) for status in _STATUSES},
+            **{f"task_{status.lower()}": int(last.task == status) for status in _TASK_STATUSES},
+        }
     passes = counted.get("passes", 0)
     counts: Counts = {
         "votes": len(votes),
@@ -93,27 +106,11 @@ def pass_score(
     return Score(counts)
 
 
-def _counted(task: Judgement, model: str, votes: Sequence[StatusVote], rules: Rules) -> dict[str, float]:
-    counted = tally([vote.vote for vote in votes], rules, f"{model}/{task.query_id}")
-    last = votes[-1].vote
-    is_unsolvable = last.task == "Unsolvable" and last.answer != "Solved"
-    statuses = [vote.vote.answer for vote in votes]
-    return {
-        "passes": int(counted.passes),
-        "votes_for": counted.passed,
-        "sopr": counted.sopr,
-        "variance": counted.variance,
-        "passes_unsolvable": int(counted.passes and is_unsolvable),
-        **{f"votes_{status.lower()}": statuses.count(status) for status in _STATUSES},
-        **{f"task_{status.lower()}": int(last.task == status) for status in _TASK_STATUSES},
-    }
-
-
 def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> Score:
     """What votes on a pair are counted as, seen from the candidate."""
-    shares = [0.5 if vote.winner is None else float(vote.winner) for vote in votes]
+    shares = [vote.share for vote in votes]
     share = fmean(shares)
-    compared = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
+    compared = [vote for vote in votes if vote.is_compared]
     sides = [side for vote in compared for side in vote.orders]
     firsts = [int(side == number) for vote in compared for number, side in enumerate(vote.orders)]
     counts: Counts = {

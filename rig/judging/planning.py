@@ -20,6 +20,7 @@ from rig.running.plan import Plan
 from rig.running.planning import plan_tasks
 from rig.solutions.decisions import AnswerStatus, tally
 from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of, require_unique
+from rig.solutions.solution import Solution
 from rig.store import Runs
 
 PASS, WIN = "judge-pass", "judge-win"
@@ -112,14 +113,14 @@ def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Jud
     rules, votes = read_votes(store, run)
     passes: dict[str, dict[str, bool]] = {}
     statuses: dict[str, dict[str, AnswerStatus]] = {}
-    for each in votes:
-        cast_votes = [vote.vote for vote in each.votes if isinstance(vote, StatusVote)]
+    for row in votes:
+        cast_votes = [vote.vote for vote in row.votes if isinstance(vote, StatusVote)]
         if not cast_votes:
             raise RigError(f"--passes {text}: run {run.id} does not say who passes")
         counted = [vote.answer for vote in cast_votes]
-        name = each.task.query_id
-        passes.setdefault(name, {})[each.model] = tally(cast_votes, rules, f"{each.model}/{name}").passes
-        statuses.setdefault(name, {})[each.model] = max(counted, key=counted.count)
+        name = row.task.query_id
+        passes.setdefault(name, {})[row.model] = tally(cast_votes, rules, f"{row.model}/{name}").passes
+        statuses.setdefault(name, {})[row.model] = max(counted, key=counted.count)
     return [
         replace(task, passes=passes.get(task.query_id, {}), statuses=statuses.get(task.query_id, {}))
         for task in tasks
@@ -133,25 +134,22 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     """
     if not ours:
         return list(theirs)
-    by_name = {task.name: task for task in ours}
     models = [dict.fromkeys(model for task in tasks for model in task.answers) for tasks in (ours, theirs)]
     repeated = [model for model in models[0] if model in models[1]]
     if repeated:
         raise RigError(f"there are two sets of answers by {repeated[0]}; judge them separately")
-    nothing: list[dict[str, None]] = [dict.fromkeys(model) for model in models]
-    found = []
-    for name in dict.fromkeys((*by_name, *(task.name for task in theirs))):
-        one = by_name.get(name)
-        other = next((task for task in theirs if task.name == name), None)
-        first = one or other
-        assert first is not None
-        answers = {
-            **(one.answers if one else nothing[0]),
-            **(other.answers if other else nothing[1]),
-        }
-        truths = {**(one.truths if one else {}), **(other.truths if other else {})}
-        found.append(replace(first, answers=answers, truths=truths))
-    return found
+    by_name: dict[str, list[Judgement]] = {}
+    for task in (*ours, *theirs):
+        by_name.setdefault(task.name, []).append(task)
+    tasks = []
+    for same in by_name.values():
+        answers: dict[str, Solution | None] = {**models[0], **models[1]}
+        truths: dict[str, bool] = {}
+        for task in same:
+            answers |= task.answers
+            truths |= task.truths
+        tasks.append(replace(same[0], answers=answers, truths=truths))
+    return tasks
 
 
 def _options(wanted: Wanted, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:
@@ -178,13 +176,15 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
     """Raise RigError where votes would be the same question to a judge that always answers alike."""
     if options.temperature[0] > 0 or evaluator.kind == "rule":
         return
-    deciding = _deciding(evaluator, method)
-    most = min(
-        variations(function, Question(name, lambda cut: {}, values))
-        for name, function in evaluator.functions.items()
-        for values in [_choices(function.parameters, method)]
-        if name in deciding
-    )
+    if not can_judge(evaluator, method):
+        what = "whether an answer solves a query" if method == PASS else "which of two answers is better"
+        raise RigError(f"the evaluator {evaluator.name} cannot say {what}")
+    ways = []
+    for name in _DECIDING[method]:
+        if function := evaluator.functions.get(name):
+            values = {} if method == PASS else dict.fromkeys(function.parameters["properties"], (0, 1))
+            ways.append(variations(function, Question(name, lambda cut: {}, values)))
+    most = min(ways)
     if votes > most:
         raise RigError(
             f"--votes {votes}: at temperature 0 there are {most} different ways to ask; ask for no more, or"
@@ -202,16 +202,3 @@ _DECIDING = {
     WIN: ("select_better_answer", "select_best_final_answer", "choose_preference"),
 }
 """The functions that decide a vote."""
-
-
-def _deciding(evaluator: Evaluator, method: str) -> tuple[str, ...]:
-    """The functions that decide a vote."""
-    deciding = tuple(name for name in _DECIDING[method] if name in evaluator.functions)
-    if not can_judge(evaluator, method):
-        what = "whether an answer solves a query" if method == PASS else "which of two answers is better"
-        raise RigError(f"the evaluator {evaluator.name} cannot say {what}")
-    return deciding
-
-
-def _choices(parameters: Mapping[str, Any], method: str) -> Mapping[str, Sequence[Any]]:
-    return {} if method == PASS else dict.fromkeys(parameters["properties"], (0, 1))

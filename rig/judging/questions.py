@@ -6,6 +6,7 @@ then the descriptions of tools. The arguments of Finish are never cut, and the p
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -61,9 +62,7 @@ def variations(function: Function, question: Question) -> int:
     """In how many orders the choices of a question can be listed."""
     orders = 1
     for name, schema in function.parameters["properties"].items():
-        count = len(_values(name, schema, question))
-        for number in range(2, count + 1):
-            orders *= number
+        orders *= math.factorial(len(_values(name, schema, question)))
     return orders
 
 
@@ -72,8 +71,17 @@ def _schema(function: Function, question: Question, vote: int, place: ReasonPlac
     if place == "first":
         properties[REASON] = _REASON
     for name, schema in function.parameters["properties"].items():
-        values = _values(name, schema, question)
-        properties[name] = _described(schema, _permuted(values, vote)) if values else _plain(schema)
+        if values := _values(name, schema, question):
+            # In their own order for the first vote, in another for each of the next.
+            orders = list(itertools.islice(itertools.permutations(values), 120))
+            described = {"description": schema["description"]} if "description" in schema else {}
+            properties[name] = {"enum": list(orders[vote % len(orders)]), **described}
+        elif schema.get("type") == "number":
+            # A count, if the schema only says that it is a number.
+            properties[name] = {**schema, "type": "integer", "minimum": 0, "maximum": 999}
+        else:
+            whole = {"minimum": 0, "maximum": 999} if schema.get("type") == "integer" else {}
+            properties[name] = {**whole, **schema}
     if place == "last":
         properties[REASON] = _REASON
     return {
@@ -94,26 +102,6 @@ def _values(name: str, schema: JsonObject, question: Question) -> Sequence[Json]
         return (True, False)
     values = schema.get("enum", ())
     return values if isinstance(values, list) else ()
-
-
-def _described(schema: JsonObject, values: Sequence[Json]) -> JsonObject:
-    description = {"description": schema["description"]} if "description" in schema else {}
-    return {"enum": list(values), **description}
-
-
-def _plain(schema: JsonObject) -> JsonObject:
-    """A count, if the schema only says that it is a number."""
-    if schema.get("type") == "number":
-        return {**schema, "type": "integer", "minimum": 0, "maximum": 999}
-    if schema.get("type") == "integer":
-        return {"minimum": 0, "maximum": 999, **schema}
-    return schema
-
-
-def _permuted(values: Sequence[Json], vote: int) -> Sequence[Json]:
-    """The values in their own order for the first vote, in another for each of the next."""
-    orders = list(itertools.islice(itertools.permutations(values), 120))
-    return orders[vote % len(orders)]
 
 
 def read(arguments: Any, function: Function, question: Question) -> JsonObject | None:

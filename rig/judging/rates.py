@@ -1,22 +1,22 @@
 """Rates of judged answers, with intervals over queries: pass rate, solvable pass rate, win rate."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import NamedTuple, cast
 
 import numpy as np
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.judging.files import TaskVotes
-from rig.judging.voting import PreferenceVote, StatusVote
 from rig.methods.paper import Results
-from rig.rates import Estimate, interval, mean_interval
+from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.solutions.decisions import RecordedPasses, Rules, sopr, tally
 
 ALPHA = 0.05
 
 
-class PassRates(NamedTuple):
+@dataclass(frozen=True)
+class PassRates(ByName):
     """What votes say of one model's answers to `queries`; the pass rate by how the last votes saw the task.
 
     `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
@@ -33,15 +33,12 @@ class PassRates(NamedTuple):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        return {
-            **self._asdict(),
-            "pass_rate": self.pass_rate.as_json(),
-            "true_pass_rate": self.true_pass_rate.as_json() if self.true_pass_rate else None,
-            "by_task": {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()},
-        }
+        by_task = {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()}
+        return ByName.as_json(self) | {"by_task": by_task}
 
 
-class WinRates(NamedTuple):
+@dataclass(frozen=True)
+class WinRates(ByName):
     """What votes say of one model's answers against those of a reference."""
 
     model: str
@@ -53,20 +50,18 @@ class WinRates(NamedTuple):
     win_half: Estimate
     position_bias: Estimate
 
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        fields = self._asdict()
-        return {
-            name: value.as_json() if isinstance(value, Estimate) else value for name, value in fields.items()
-        }
+
+def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
+    """The votes on each model's answers."""
+    rows: dict[str, list[TaskVotes]] = {}
+    for vote in votes:
+        rows.setdefault(vote.model, []).append(vote)
+    return rows
 
 
 def pass_rates(votes: Sequence[TaskVotes], rules: Rules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
-    by_model: dict[str, list[TaskVotes]] = {}
-    for vote in votes:
-        by_model.setdefault(vote.model, []).append(vote)
-    return [_pass_rates(model, rows, rules) for model, rows in by_model.items()]
+    return [_pass_rates(model, rows, rules) for model, rows in by_model(votes).items()]
 
 
 def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: Rules) -> PassRates:
@@ -74,14 +69,16 @@ def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: Rules) -> PassRate
     variances = []
     by_task: dict[str, tuple[int, int]] = {}
     for row in rows:
-        cast_votes = [status_vote.vote for status_vote in _status_votes(row)]
-        counted_votes = tally(cast_votes, rules, f"{model}/{row.task.query_id}")
+        cast_votes = [vote.vote for vote in row.votes]
+        tallied = tally(cast_votes, rules, f"{model}/{row.task.query_id}")
         is_there = row.task.answers.get(model) is not None
-        passes.append(float(counted_votes.passes and is_there))
-        variances.append(counted_votes.variance)
-        counted = by_task.get(cast_votes[-1].task, (0, 0))
-        by_task[cast_votes[-1].task] = (counted[0] + int(passes[-1]), counted[1] + 1)
-    rounds = _sopr_rounds(rows)
+        passes.append(float(tallied.passes and is_there))
+        variances.append(tallied.variance)
+        part, whole = by_task.get(cast_votes[-1].task, (0, 0))
+        by_task[cast_votes[-1].task] = (part + int(passes[-1]), whole + 1)
+    # The solvable pass rate of each round of votes.
+    count = min((len(row.votes) for row in rows), default=0)
+    rounds = [fmean(sopr([row.votes[number].vote]) for row in rows) for number in range(count)]
     truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
     return PassRates(
         model,
@@ -93,16 +90,6 @@ def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: Rules) -> PassRate
         fmean(variances) if variances else None,
         share(truths) if truths else None,
     )
-
-
-def _sopr_rounds(rows: Sequence[TaskVotes]) -> list[float]:
-    """The solvable pass rate of each round of votes."""
-    count = min((len(row.votes) for row in rows), default=0)
-    return [fmean(sopr([_status_votes(row)[number].vote]) for row in rows) for number in range(count)]
-
-
-def _status_votes(row: TaskVotes) -> Sequence[StatusVote]:
-    return cast(Sequence[StatusVote], row.votes)
 
 
 def rates_of(results: Results) -> PassRates | WinRates:
@@ -118,47 +105,27 @@ def rates_of(results: Results) -> PassRates | WinRates:
 
 def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
     """The rates of every candidate."""
-    by_model: dict[str, list[TaskVotes]] = {}
-    for vote in votes:
-        by_model.setdefault(vote.model, []).append(vote)
-    return [_win_rates(model, rows) for model, rows in by_model.items()]
-
-
-def _win_rates(model: str, rows: Sequence[TaskVotes]) -> WinRates:
-    shares = []
-    flips: list[float] = []
-    compared: list[float] = []
-    for row in rows:
-        votes = cast(Sequence[PreferenceVote], row.votes)
-        shares.append(fmean(0.5 if vote.winner is None else float(vote.winner) for vote in votes))
-        seen = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
-        compared.append(len(seen))
-        flips.append(sum(vote.is_flip for vote in seen))
-    bias = interval(np.array(flips), np.array(compared), ALPHA)
-    return _of_shares(model, rows[0].settings.reference, shares, bias)
+    rates = []
+    for model, rows in by_model(votes).items():
+        shares = [fmean(vote.share for vote in row.votes) for row in rows]
+        compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
+        flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]
+        bias = interval(np.array(flips), np.array([len(of_row) for of_row in compared]), ALPHA)
+        rates.append(_of_shares(model, rows[0].settings.reference, shares, bias))
+    return rates
 
 
 def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estimate) -> WinRates:
-    return WinRates(
-        model,
-        reference,
-        len(shares),
-        share([float(share > 0.5) for share in shares]),
-        share([float(share == 0.5) for share in shares]),
-        share([float(share < 0.5) for share in shares]),
-        _mean([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares]),
-        bias,
-    )
+    halves = np.array([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares])
+    win_half = mean_interval(halves, np.ones(len(halves)), ALPHA)
+    if win_half.low is not None and win_half.high is not None:
+        # A mean of halves is not a share, but within 0 and 1.
+        win_half = Estimate(win_half.value, max(win_half.low, 0.0), min(win_half.high, 1.0))
+    ahead = np.sign(np.array(shares) - 0.5)
+    outcomes = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))
+    return WinRates(model, reference, len(shares), *outcomes, win_half, bias)
 
 
-def share(values: Sequence[float]) -> Estimate:
+def share(values: Sequence[float] | Vector) -> Estimate:
     """A share of queries with its interval."""
     return interval(np.array(values, dtype=float), np.ones(len(values)), ALPHA)
-
-
-def _mean(values: Sequence[float]) -> Estimate:
-    """A mean of halves, which is not a share; within 0 and 1."""
-    mean = mean_interval(np.array(values), np.ones(len(values)), ALPHA)
-    if mean.low is None or mean.high is None:
-        return mean
-    return Estimate(mean.value, max(mean.low, 0.0), min(mean.high, 1.0))
