@@ -83,7 +83,7 @@ class Leaderboard(NamedTuple):
     @property
     def deciding_texts(self) -> int:
         """How many unclear texts there are, if the order of two arms depends on them; else 0."""
-        metric = self.declaration.success_metric or self.declaration.metrics[0]
+        metric = deciding_metric(self.declaration)
         sums = [
             total(counts for by_task in place.suites.values() for cell in by_task.values() for counts in cell)
             for place in self.places
@@ -99,14 +99,18 @@ class Leaderboard(NamedTuple):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        places = [place.as_json() for place in self.places]
         return {
             "method": self.method,
             "suite": self.suite,
             "common_tasks": len(self.tasks),
-            "arms": places,
+            "arms": [place.as_json() for place in self.places],
             "left_out": list(self.left_out),
         }
+
+
+def deciding_metric(declaration: Declaration) -> Metric:
+    """What arms are ranked by: success, or the first metric where none is declared."""
+    return declaration.success_metric or declaration.metrics[0]
 
 
 def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
@@ -128,7 +132,7 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         why = f" ({left_out[0]})" if left_out else ""
         raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
     declaration = arms[0].run.declaration
-    metric = declaration.success_metric or declaration.metrics[0]
+    metric = deciding_metric(declaration)
     kept: list[RankedArm] = []
     common: frozenset[TaskKey] = frozenset()
     for place in sorted(arms, key=lambda place: -len(place.tasks)):
@@ -177,24 +181,21 @@ def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
         suite: {key: counts for key, counts in by_task.items() if key in common}
         for suite, by_task in place.suites.items()
     }
-    rows = [
-        (key.name, counts) for by_task in suites.values() for key, cell in by_task.items() for counts in cell
-    ]
+    cells = [(key.name, cell) for by_task in suites.values() for key, cell in by_task.items()]
+    rows = [(name, counts) for name, cell in cells for counts in cell]
     return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
 
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
     """A row from the score of each query, by test set; overall all queries weigh the same."""
     pooled = [score for of_set in scores.values() for score in of_set]
-    by_set = {test_set: _mean_and_error(of_set) for test_set, of_set in scores.items()}
-    return Standing(name, *_mean_and_error(pooled), by_set)
-
-
-def _mean_and_error(scores: Sequence[float]) -> tuple[float, float]:
-    """The mean, and the population's standard deviation over the root of the number."""
-    mean = sum(scores) / len(scores)
-    variance = sum((score - mean) ** 2 for score in scores) / len(scores)
-    return mean, sqrt(variance / len(scores))
+    by_set = {}
+    for test_set, of_set in [*scores.items(), ("", pooled)]:
+        # The mean, and the population's standard deviation over the root of the number.
+        mean = sum(of_set) / len(of_set)
+        variance = sum((score - mean) ** 2 for score in of_set) / len(of_set)
+        by_set[test_set] = mean, sqrt(variance / len(of_set))
+    return Standing(name, *by_set.pop(""), by_set)
 
 
 def standings(board: Leaderboard) -> list[Standing]:
@@ -203,16 +204,12 @@ def standings(board: Leaderboard) -> list[Standing]:
     A query that was answered several times scores the mean.
     """
     names = {metric.name: metric for metric in board.declaration.metrics}
-    metric = names.get("win_half") or board.declaration.success_metric or board.declaration.metrics[0]
-    return [
-        standing(
-            place.arm.name,
-            {
-                suite: [
-                    fmean(count.get(metric.numerator, 0) for count in counts) for counts in by_task.values()
-                ]
-                for suite, by_task in place.suites.items()
-            },
-        )
-        for place in board.places
-    ]
+    name = (names.get("win_half") or deciding_metric(board.declaration)).numerator
+    rows = []
+    for place in board.places:
+        scores = {
+            suite: [fmean(count.get(name, 0) for count in counts) for counts in by_task.values()]
+            for suite, by_task in place.suites.items()
+        }
+        rows.append(standing(place.arm.name, scores))
+    return rows

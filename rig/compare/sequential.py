@@ -86,10 +86,9 @@ def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms
     differences, step, of, note = _drawn(baseline, arm)
     if not len(differences):
         raise RigError(f"{arm.chosen.label}: no conversation has been finished by it and the baseline")
-    suite, alike = (
-        LossTest(size, suite_size, alpha, arms, step).evidence(differences) for suite_size in (of, None)
-    )
-    return SequentialArm(arm.chosen.label, suite if of else None, alike, note)
+    suite = LossTest(size, of, alpha, arms, step).evidence(differences) if of else None
+    alike = LossTest(size, None, alpha, arms, step).evidence(differences)
+    return SequentialArm(arm.chosen.label, suite, alike, note)
 
 
 def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float, int | None, str]:

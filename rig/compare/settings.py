@@ -38,10 +38,8 @@ class Factor:
 
     def _model(self, side: int) -> str:
         """The baseline's or the arm's file with its adapter, or the engine of one without a file."""
-        file = self.settings.get("model.file", (None, None))[side]
-        return " + ".join(
-            filter(None, [str(file or self.settings["model.engine"][side]), self._adapter(side)])
-        )
+        file = self.settings.get("model.file", (None, None))[side] or self.settings["model.engine"][side]
+        return " + ".join(filter(None, [str(file), self._adapter(side)]))
 
     def _adapter(self, side: int) -> str:
         """The adapter, and its scale where the two differ in that; empty if there is none."""

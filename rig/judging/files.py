@@ -33,11 +33,8 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[TaskVotes]]:
     settings = settings_of(run)
     votes_of_run = []
     with Runs.open(store) as runs:
-        for cell in runs.each_cell(run):
-            if cell.state != "finished":
-                continue
-            transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
-            task, arm = cast(Judgement, transcript.conversation), settings[cell.arm]
+        for where, transcript in runs.finished(run):
+            task, arm = cast(Judgement, transcript.conversation), settings[where.arm]
             votes = setup.read(task, tuple(transcript.turns.values()), arm)
             votes_of_run.append(TaskVotes(arm.answers, task, arm, votes))
     return setup.rules, votes_of_run

@@ -42,19 +42,14 @@ def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, li
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
-    method, setup, by = methods.get(run.declaration.method), setup_of(run), settings_of(run)
+    method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
     role = method.roles[0]
-    for cell in runs.each_cell(run):
-        if cell.state != "finished" or cell.counts is None:
-            continue
-        transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
-        settings = by[cell.arm]
-        tools = method.opening(transcript.conversation, settings, role).tools
-        turns = tuple(transcript.turns.values())
-        name = run.arms[cell.arm].name
+    for where, transcript in runs.finished(run):
+        task, turns = transcript.conversation, tuple(transcript.turns.values())
+        settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
+        tools = method.opening(task, settings, role).tools
         solution: Solution | None
         success: bool | None = None
-        task = transcript.conversation
         search = setup.searched(task, turns, settings)
         tree = tree_of(turns, role, search)
         if setup.is_recorded:
@@ -63,13 +58,6 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
         else:
             path = setup.path(task, turns, settings)
             solution = solution_of(task, turns, tools, role, search.name if search else method.name, path)
-            success = run.declaration.succeeded(cell.counts)
-        yield Finished(
-            f"{name} repeat {cell.repeat + 1}" if cell.repeat else name,
-            cell.conversation,
-            task.suite,
-            solution,
-            success,
-            tree,
-            search,
-        )
+            success = run.declaration.succeeded(transcript.counts or {})
+        label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
+        yield Finished(label, where.conversation, task.suite, solution, success, tree, search)

@@ -16,7 +16,7 @@ from rig.methods.base import Method, Settings, Setup
 from rig.metrics import Score
 from rig.rescore.scored import Scored
 from rig.rescore.setups import folders_of, settings_of
-from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
+from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun
 from rig.tasks import Task
 
 
@@ -39,7 +39,7 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
     """Every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
     arms = settings_of(run)
     with Runs.open(store) as runs:
-        for where, transcript in _finished(runs, run):
+        for where, transcript in runs.finished(run):
             task, turns = transcript.conversation, transcript.turns
             score = _score(task, turns, setup, arms[where.arm])
             yield where, Scored(task, turns, score, run.declaration, where.repeat)
@@ -87,7 +87,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     arms = settings_of(run)
     # Of conversations, one is in memory.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
-        for where, transcript in _finished(runs, run):
+        for where, transcript in runs.finished(run):
             text = upstream.record(transcript.conversation, transcript.turns, arms[where.arm])
             arm = _file_name(run.arms[where.arm].name)
             if upstream.writes == "files":
@@ -107,13 +107,6 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
                 f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
             )
     return [directory / path.relative_to(folder) for path in (*written, *lines)]
-
-
-def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
-    for cell in runs.each_cell(run):
-        if cell.state == "finished":
-            transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
-            yield Where(cell.arm, cell.conversation, cell.repeat), transcript
 
 
 def _file_name(name: str) -> str:

@@ -43,59 +43,47 @@ def drive(
     Several roles may have the same model. `resumed` is called after each pause. Raises Stopped when the run
     is stopped while it is paused; what a course or a model raises comes through.
     """
-    _Driver(models, slots, control, resumed).drive(courses)
+    waiting = deque(courses)
+    under_way: dict[int, tuple[Course, Asking]] = {}
+    held: set[int] = set()
+    # The slots that wait for an answer, by the first of the roles that have the same model.
+    busy: dict[str, set[int]] = {role: set() for role in models}
+    firsts = {
+        role: next(first for first, other in models.items() if other is model)
+        for role, model in models.items()
+    }
 
-
-class _Driver:
-    def __init__(
-        self, models: Mapping[str, Model], slots: int, control: Control, resumed: Callable[[], None]
-    ) -> None:
-        self._models = models
-        self._slots = slots
-        self._control = control
-        self._resumed = resumed
-        self._under_way: dict[int, tuple[Course, Asking]] = {}
-        self._held: set[int] = set()
-        self._busy: dict[str, set[int]] = {role: set() for role in models}
-        """The slots that wait for an answer, by the role that they asked; one name for each model."""
-        self._names = {
-            role: next(first for first, other in models.items() if other is model)
-            for role, model in models.items()
-        }
-
-    def drive(self, courses: Iterable[Course]) -> None:
-        waiting = deque(courses)
-        while True:
-            if not self._control.is_paused:
-                for slot in sorted(self._held):
-                    self._held.remove(slot)
-                    self._go_on(slot, None)
-                for slot in range(self._slots):
-                    while slot not in self._under_way and waiting:
-                        course = waiting.popleft()
-                        self._under_way[slot] = course, course.begin(slot)
-                        self._go_on(slot, None)
-            if any(self._busy.values()):
-                for role, busy in self._busy.items():
-                    for slot, prediction in self._models[role].advance() if busy else ():
-                        busy.remove(slot)
-                        self._go_on(slot, prediction)
-            elif self._under_way or waiting:
-                self._control.wait()
-                self._resumed()
-            else:
-                return
-
-    def _go_on(self, slot: int, prediction: Prediction | None) -> None:
+    def go_on(slot: int, prediction: Prediction | None) -> None:
         """Let a course take in what was predicted, and pass on what it asks next."""
-        course, asking = self._under_way[slot]
+        course, asking = under_way[slot]
         try:
             ask = asking.send(prediction)
         except StopIteration:
-            del self._under_way[slot]
+            del under_way[slot]
             return
         if ask is None:
-            self._held.add(slot)
+            held.add(slot)
+        else:
+            busy[firsts[ask.role]].add(slot)
+            models[ask.role].begin(slot, ask.request, partial(course.listen, ask))
+
+    while True:
+        if not control.is_paused:
+            for slot in sorted(held):
+                held.remove(slot)
+                go_on(slot, None)
+            for slot in range(slots):
+                while slot not in under_way and waiting:
+                    course = waiting.popleft()
+                    under_way[slot] = course, course.begin(slot)
+                    go_on(slot, None)
+        if any(busy.values()):
+            for role, of_model in busy.items():
+                for slot, prediction in models[role].advance() if of_model else ():
+                    of_model.remove(slot)
+                    go_on(slot, prediction)
+        elif under_way or waiting:
+            control.wait()
+            resumed()
+        else:
             return
-        self._busy[self._names[ask.role]].add(slot)
-        self._models[ask.role].begin(slot, ask.request, partial(course.listen, ask))

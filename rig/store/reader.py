@@ -192,6 +192,13 @@ class Runs(CellReader):
             faults=tuple(map(fault_from_row, of_score)),
         )
 
+    def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
+        """What the arms of a run did in the conversations that they have finished, one by one."""
+        for cell in self.each_cell(run):
+            if cell.state == "finished":
+                transcript = self.transcript(run, cell.conversation, cell.arm, cell.repeat)
+                yield Where(cell.arm, cell.conversation, cell.repeat), transcript
+
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
         columns = self.view_columns(name)

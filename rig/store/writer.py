@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -53,28 +53,27 @@ class RunWriter:
     @classmethod
     def create(cls, path: Path, new: NewRun) -> "RunWriter":
         """Store a new run, in a file that is created where there is none."""
-        database = connect_for_writing(path)
-        lock = RunLock(path, new.id)
-        try:
-            with faults(path), transaction(database):
-                _insert_run(database, new)
-            return cls(database, path, new.id, lock)
-        except BaseException:
-            database.close()
-            lock.release()
-            raise
+        return cls._holding(path, new.id, lambda database: _insert_run(database, new))
 
     @classmethod
     def claim(cls, path: Path, run: str) -> "RunWriter":
         """Take over a run that nobody is writing. Raises RigError when somebody is."""
+
+        def take_over(database: Database) -> None:
+            check_unheld(database, run, path)
+            claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
+            database.table("runs").update(run, claim)
+
+        return cls._holding(path, run, take_over)
+
+    @classmethod
+    def _holding(cls, path: Path, run: str, prepare: Callable[[Database], None]) -> "RunWriter":
         database = connect_for_writing(path)
         lock = None
         try:
             with faults(path), transaction(database):
-                check_unheld(database, run, path)
+                prepare(database)
                 lock = RunLock(path, run)
-                claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
-                database.table("runs").update(run, claim)
             return cls(database, path, run, lock)
         except BaseException:
             database.close()
