@@ -82,12 +82,12 @@ def settled(verdicts: Sequence[ArmVerdict], metric: Metric, unclear: int) -> Arm
     The first counts them as wrong. Where the ends do not agree, the texts decide, and nobody can tell.
     """
     kinds = {verdict.kind for verdict in verdicts}
-    if kinds <= {VerdictKind.LOSS, VerdictKind.SUSPECTED}:
-        kind = min(kinds, key=(VerdictKind.SUSPECTED, VerdictKind.LOSS).index)
-    elif kinds <= {VerdictKind.GAIN, VerdictKind.NO_LOSS_FOUND}:
-        kind = min(kinds, key=(VerdictKind.NO_LOSS_FOUND, VerdictKind.GAIN).index)
-    elif len(kinds) == 1:
+    if len(kinds) == 1:
         kind = verdicts[0].kind
+    elif kinds == {VerdictKind.LOSS, VerdictKind.SUSPECTED}:
+        kind = VerdictKind.SUSPECTED
+    elif kinds == {VerdictKind.GAIN, VerdictKind.NO_LOSS_FOUND}:
+        kind = VerdictKind.NO_LOSS_FOUND
     else:
         decide = f"{counted(unclear, 'unclear text')} {'decides' if unclear == 1 else 'decide'} it"
         return ArmVerdict(VerdictKind.CANNOT_TELL, f"cannot tell: {decide}", unclear=unclear)
@@ -132,9 +132,8 @@ def verdict(
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips
         flipped = f"; {counted(won, 'conversation')} won, {lost} lost" if won or lost else ""
-        return ArmVerdict(
-            kind, f"{kind}: {_measured(metric, difference)}{flipped}", None, abs(worse), allowed
-        )
+        text = f"{kind}: {_measured(metric, difference)}{flipped}"
+        return ArmVerdict(kind, text, None, abs(worse), allowed)
     excludes_zero = (difference.low or 0.0) > 0 or (difference.high or 0.0) < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
         p = f"{difference.p_holm:.3f}"
@@ -147,14 +146,12 @@ def verdict(
     if metric.better != "higher":
         to_lose = 1 - baseline.value if metric.format == "percent" else math.inf
     if to_lose <= 0:
-        value = (
-            f"{100 * baseline.value:.0f}%" if metric.format == "percent" else metric.amount(baseline.value)
-        )
+        is_percent = metric.format == "percent"
+        value = f"{100 * baseline.value:.0f}%" if is_percent else metric.amount(baseline.value)
         text = f"nothing to lose: the baseline's {metric.noun} is {value}; no gain found"
         return ArmVerdict(VerdictKind.NOTHING_TO_LOSE, text)
-    worst = (
-        f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
-    )
+    whole = f"a loss of all the baseline's {metric.noun}"
+    worst = whole if metric.better == "higher" else f"{metric.noun} 100%"
     is_blind = difference.detectable is None or difference.detectable >= to_lose
     if is_blind or allowed >= to_lose:
         doubt = "could have gone unseen" if is_blind else "cannot be ruled out"

@@ -76,15 +76,10 @@ def _item(value: Json, where: str, name: str, votes: int, pair_votes: int) -> Ju
     if not preferred and item.solved is None:
         raise RigError(f"{where}: not a labelled item: solved is missing")
     if len(solutions) != (2 if preferred else 1):
-        raise RigError(
-            f"{where}: a preference is between two answers, `solved` is of one; got {len(solutions)}"
-        )
-    truths = dict(zip((FIRST, SECOND), item.solved or (), strict=False))
-    return Judgement(
-        item.name or name,
-        item.name or name,
-        dict(zip((FIRST, SECOND), solutions, strict=False)),
-        pair_votes if preferred else votes,
-        truths,
-        preferred=preferred,
+        fault = f"a preference is between two answers, `solved` is of one; got {len(solutions)}"
+        raise RigError(f"{where}: {fault}")
+    answers, truths = (
+        dict(zip((FIRST, SECOND), values, strict=False)) for values in (solutions, item.solved or ())
     )
+    name, number = item.name or name, pair_votes if preferred else votes
+    return Judgement(name, name, answers, number, truths, preferred=preferred)

@@ -187,10 +187,9 @@ class Evidence:
         if self.found and self.reached is not None:
             return f"{loss} {self.found}, e {_related(self.reached)}, after {self.decided}{of}"
         if self.is_for_texts:
-            decide = (
-                f"{counted(self.unclear, 'unclear text')} {'decides' if self.unclear == 1 else 'decide'} it"
-            )
-            return f"{loss}: cannot tell: {decide}, after {self.after}{of}"
+            verb = "decides" if self.unclear == 1 else "decide"
+            texts = f"{counted(self.unclear, 'unclear text')} {verb} it"
+            return f"{loss}: cannot tell: {texts}, after {self.after}{of}"
         texts = f", {counted(self.unclear, 'text')} unclear" if self.unclear else ""
         return (
             f"{loss} open after {self.after}{of}{texts}: e {_related(self.shown)} for it,"
@@ -206,10 +205,8 @@ class Evidence:
     def as_json(self) -> JsonObject:
         """All of it by name; e-values that are infinite are null."""
         values = asdict(self)
-        return values | {name: None for name in _E_VALUES if values[name] == math.inf}
-
-
-_E_VALUES = ("shown", "excluded", "reached")
+        e_values = ("shown", "excluded", "reached")
+        return values | {name: None for name in e_values if values[name] == math.inf}
 
 
 def _related(e_value: float) -> str:

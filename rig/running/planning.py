@@ -96,9 +96,11 @@ def elsewhere(plan: Plan, where: str) -> Plan:
 
 def require_opened(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
     """Raise RigError for files that a stored run names, if the user did not. `given` are options by name."""
-    values: dict[str, Any] = {part: getattr(options, part) for part in _OPENED if part not in given}
-    own = {name: several for name, several in files_named(options, method).items() if name not in given}
-    opening.require_named(stored.id, {**values, **own}, _names(method))
+    # Options of a run besides its method's that can name files.
+    opened = (name for name, option in TABLE.items() if option.opens and name not in OF_METHODS)
+    values = {**{name: getattr(options, name) for name in opened}, **files_named(options, method)}
+    left = {name: value for name, value in values.items() if name not in given}
+    opening.require_named(stored.id, left, _names(method))
 
 
 def files_named(options: Options, method: Method) -> dict[str, list[Any]]:
@@ -124,10 +126,6 @@ def _require_as_started(stored: StoredRun, options: Options, method: Method, giv
 def _names(method: Method) -> set[str]:
     """What is registered by name and is no place."""
     return {*method.models(()), *plugins.registered().toolboxes}
-
-
-_OPENED = tuple(name for name, option in TABLE.items() if option.opens and name not in OF_METHODS)
-"""Options of a run besides its method's that can name files."""
 
 
 def _plan(

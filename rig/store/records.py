@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.meters import Costs
@@ -23,7 +23,7 @@ _ANSWERS = re.compile(r", answers [0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
-class GraderInfo:
+class GraderInfo(ByName):
     """Which grader a score is from: its mode, its version and its similarity of texts."""
 
     grader: str
@@ -48,10 +48,6 @@ class GraderInfo:
     def __str__(self) -> str:
         similarity = f", similarity {self.similarity}" if self.similarity else ""
         return f"{self.grader}, version {self.grader_version}{similarity}"
-
-    def as_json(self) -> JsonObject:
-        """All three by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +196,11 @@ class StoredArm:
             "error_types": self.error_types,
             "faults": self.faults,
             "grader": self.grader.as_json() if self.grader else None,
-            **({"failure": self.failure} if self.failure else {}),
-            **({"not_evaluated": self.not_evaluated} if self.not_evaluated else {}),
-            **({"attempts": self.attempts} if self.attempts else {}),
-            **({"decided": self.decided} if self.decided else {}),
-            **({"made_from": self.made_from} if self.made_from else {}),
+            **{name: value for name in _IN_WORDS if (value := getattr(self, name))},
         }
+
+
+_IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,13 +273,5 @@ class StoredScore:
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
         """With what a method needs to know of its arm, and the counts of each task, repeat by repeat."""
-        return ArmScore(
-            arm.name,
-            arm.fingerprint or {},
-            self.suite or "",
-            self.counts,
-            self.error_types,
-            str(self.grader),
-            self.grader.as_json(),
-            by_task,
-        )
+        counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
+        return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)
