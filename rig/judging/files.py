@@ -30,7 +30,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[TaskVotes]]:
         raise RigError(
             f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
         )
-    settings = settings_of(run)
+    settings = cast(tuple[Settings, ...], settings_of(run))
     votes_of_run = []
     with Runs.open(store) as runs:
         for where, transcript in runs.finished(run):

@@ -119,10 +119,9 @@ class JudgingSetup(Setup):
         if not first:
             return vote_on_answer(settings.evaluator, task.answers[second], task.truths.get(second))
         pair = task.answers[first], task.answers[second]
-        passes, statuses = (
-            (values[first], values[second]) if first in values and second in values else None
-            for values in (task.passes, task.statuses)
-        )
+        names = {first, second}
+        passes = (task.passes[first], task.passes[second]) if names <= task.passes.keys() else None
+        statuses = (task.statuses[first], task.statuses[second]) if names <= task.statuses.keys() else None
         truths = task.truths.get(first), task.truths.get(second)
         orders = SIDE_ORDERS if number % 2 == 0 else SIDE_ORDERS[::-1]
         asked_in = orders if settings.orders == "both" else orders[:1]

@@ -122,8 +122,8 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
         # A mean of halves is not a share, but within 0 and 1.
         win_half = Estimate(win_half.value, max(win_half.low, 0.0), min(win_half.high, 1.0))
     ahead = np.sign(np.array(shares) - 0.5)
-    outcomes = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))
-    return WinRates(model, reference, len(shares), *outcomes, win_half, bias)
+    win, tie, lose = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))
+    return WinRates(model, reference, len(shares), win, tie, lose, win_half, bias)
 
 
 def share(values: Sequence[float] | Vector) -> Estimate:

@@ -80,13 +80,14 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         executed = ExecutedCall(Call(name, arguments), outcome, row["username"])
         call = Call(name, json.loads(row["arguments"]))
         verdict = _verdict(row)
+    values: dict[str, Any] = {name: row[name] for name in (*_TEXTS, *_PLAIN)}
+    values |= {name: _tuple(row[name]) for name in _TOKENS}
     prediction = Prediction(
         call=call,
         error=ErrorKind(row["error"]) if row["error"] else None,
         usage=Usage(**{name: row[name] for name in Usage.__dataclass_fields__}),
         token_forced=tuple(map(bool, _tuple(row["token_forced"]))),
-        **{name: row[name] for name in (*_TEXTS, *_PLAIN)},
-        **{name: _tuple(row[name]) for name in _TOKENS},
+        **values,
     )
     return Step(prediction, executed, verdict, row["role"], row["parent"])
 

@@ -71,7 +71,7 @@ def view_of(task: Task) -> JsonObject:
     }
 
 
-def _turn(said: list[str], calls: list[Any], reply: str | None) -> ExpectedTurn:
+def _turn(said: list[str], calls: list[Any], reply: str) -> ExpectedTurn:
     due = []
     for name, arguments, response, exception, optional in calls:
         call, outcome = Call(name, arguments), Outcome(response, exception)
