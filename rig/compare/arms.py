@@ -104,19 +104,19 @@ def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
     ]
 
 
-def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
-    """The one arm that is called so, or begins so; the first where nothing is wanted. Raises RigError."""
-    if wanted is None:
+def pick_baseline(chosen: Sequence[ChosenArm], text: str | None) -> ChosenArm:
+    """The one arm that is called so, or begins so; the first where none is named. Raises RigError."""
+    if text is None:
         return chosen[0]
     for fits in (str.__eq__, str.startswith):
-        candidates = [arm for arm in chosen if any(fits(name, wanted) for name in arm.names)]
+        candidates = [arm for arm in chosen if any(fits(name, text) for name in arm.names)]
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
             labels = ", ".join(arm.address for arm in candidates)
-            raise RigError(f"--baseline {wanted!r} could be any of {labels}")
+            raise RigError(f"--baseline {text!r} could be any of {labels}")
     labels = ", ".join(arm.label for arm in chosen)
-    raise RigError(f"--baseline {wanted!r} is not one of the compared arms, which are: {labels}")
+    raise RigError(f"--baseline {text!r} is not one of the compared arms, which are: {labels}")
 
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:

@@ -112,7 +112,7 @@ def read(arguments: Any, function: Function, question: Question) -> JsonObject |
         if name not in arguments:
             return None
         values, value = _values(name, schema, question), arguments[name]
-        if values and not any(value == each and type(value) is type(each) for each in values):
+        if values and not any(value == choice and type(value) is type(choice) for choice in values):
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not values and schema.get("type") in ("number", "integer") and not is_number:

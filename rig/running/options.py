@@ -60,19 +60,19 @@ class Options:
         """Whether an option has another value than where nobody says anything."""
         return bool(self._values[name] != TABLE[name].start)
 
-    def as_json(self, known: Container[str]) -> JsonObject:
+    def as_json(self, names: Container[str]) -> JsonObject:
         """For the store. Files are named by absolute paths, so that a run can be resumed from anywhere.
 
-        `known` are the models that the method knows. Raises RigError for another that does not exist.
+        `names` are the models that the method knows. Raises RigError for another that does not exist.
         """
         values = {name: _as_json(TABLE[name], value) for name, value in self._values.items()}
         if self.toolbox is not None and Path(self.toolbox).exists():
             values["toolbox"] = str(Path(self.toolbox).absolute())
         values["similarity"] = str(Named.parse(self.similarity).absolute)
-        values["models"] = [_unambiguous(model, known) for model in self.models]
+        values["models"] = [_unambiguous(model, names) for model in self.models]
         values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]
         values["role"] = [
-            f"{role}={_unambiguous(model, known)}"
+            f"{role}={_unambiguous(model, names)}"
             for role, models in self.roles().items()
             for model in models
         ]

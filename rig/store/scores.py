@@ -199,20 +199,20 @@ class ScoreReader:
         own = next((row for row in graders if row[1]), None)
         if own is None:
             return None
-        shown = own
+        chosen = own
         if self._graded_by and self._graded_by != OWN:
             named = [row for row in graders if self._graded_by in str(row[0])]
             if not named:
                 names = "; ".join(str(row[0]) for row in graders)
                 raise RigError(f"no score is graded by {self._graded_by!r}; there are: {OWN}; {names}")
-            shown = max(named, key=lambda row: row[3])
+            chosen = max(named, key=lambda row: row[3])
         elif not self._graded_by:
             finished = sum(row[1] for row in graders)
             for row in graders:
                 is_whole = row[2] >= finished and row[0].has_answers
-                if is_whole and row[3] > shown[3] and _of_any_version(row[0]) == _of_any_version(own[0]):
-                    shown = row
-        self._standings[arm] = Standing(shown[0], shown[0] == own[0])
+                if is_whole and row[3] > chosen[3] and _of_any_version(row[0]) == _of_any_version(own[0]):
+                    chosen = row
+        self._standings[arm] = Standing(chosen[0], chosen[0] == own[0])
         return self._standings[arm]
 
     def _shown(self, arm: int, cell: tuple[int, int] | None = None) -> dict[tuple[int, int], int]:
