@@ -37,6 +37,20 @@ Rows: TypeAlias = Sequence[Sequence[Counts]]
 """Counts by conversation and repeat."""
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Have Python look for no cycles meanwhile: among the values of a million turns that takes a quarter of
+    the time, and there are none.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def compare(
     runs: Runs,
     addresses: Sequence[str],
@@ -52,6 +66,7 @@ def compare(
     return compare_chosen(runs, choose(runs, addresses), question, noise)
 
 
+@uncollected()
 def compare_chosen(
     runs: Runs,
     arms: Sequence[ChosenArm],
@@ -59,27 +74,7 @@ def compare_chosen(
     noise: Noise | None = None,
 ) -> Comparison:
     """The same of arms that were read already."""
-    with uncollected():
-        return _compared(runs, arms, question or ComparisonOptions(), noise)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Have Python look for no cycles meanwhile: among the values of a million turns that takes a quarter of
-    the time, and there are none.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _compared(
-    runs: Runs, arms: Sequence[ChosenArm], question: ComparisonOptions, noise: Noise | None
-) -> Comparison:
+    question = question or ComparisonOptions()
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(arms)
