@@ -13,11 +13,10 @@ from sqlite_utils import Database
 
 from rig import methods
 from rig.episodes import PlayedTurn
-from rig.errors import MACHINE, RigError
+from rig.errors import MACHINE, ErrorKind, RigError
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration
-from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import NOTHING, CellReader
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
@@ -51,8 +50,26 @@ _ENDS = """
     SELECT role, predictions.error, count(*) AS n
     FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ? GROUP BY 1, 2 ORDER BY 2
 """
+_ATTEMPTS = (
+    "SELECT error, count(*) AS n FROM attempts WHERE arm = ? AND error IS NOT NULL GROUP BY 1 ORDER BY 1"
+)
 _TASK = "id, name, suite, source, known_turns, ground_truths"
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
+
+PASSING = (ErrorKind.MEMORY, ErrorKind.DECODE)
+"""Failures of the machine that another try may not have. A context or a template fails again."""
+
+_FAILED_TURNS = f"""
+    WITH failed AS (
+        SELECT arm, conversation, repeat, min(turns.turn) AS first
+        FROM predictions JOIN turns ON turns.id = predictions.turn
+        WHERE predictions.error IN {tuple(map(str, PASSING))} AND arm IN (SELECT id FROM arms WHERE run = ?1)
+        GROUP BY 1, 2, 3
+    )
+    SELECT arm, conversation, repeat, first AS turn, count(*) AS n
+    FROM failed JOIN turns USING (arm, conversation, repeat) WHERE turns.turn >= first GROUP BY 1, 2, 3
+"""
+"""Of a run, the first such turn of each conversation, and how many turns are played anew from there."""
 
 
 class Runs(CellReader):
@@ -138,7 +155,7 @@ class Runs(CellReader):
         """The first turn of each conversation that failed by the machine, in a way that may have passed."""
         rows = self._rows(
             "SELECT failed.*, arms.position, conversations.name"
-            f" FROM ({FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
+            f" FROM ({_FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
             " JOIN conversations ON conversations.id = failed.conversation WHERE arms.run = ?1",
             run.id,
         )
@@ -305,7 +322,7 @@ class Runs(CellReader):
             sums=self._sums(row, work, costs) if sums else None,
             grader=standing.grader if standing else None,
             not_evaluated=_never_answered(ends),
-            attempts={row["error"]: row["n"] for row in self._rows(ATTEMPTS, row["id"])},
+            attempts={end["error"]: end["n"] for end in self._rows(_ATTEMPTS, row["id"])},
         )
 
     def _sums(self, arm: Row, work: Row, costs: Costs) -> ArmSums:

@@ -17,6 +17,9 @@ from rig.tasks import Task
 from rig.verdicts import Fault
 from rig.words import counted
 
+FAILED_ARM = "arm"
+"""What stands for the kind of error where an arm as a whole failed and was tried again."""
+
 State = Literal["waiting", "started", "finished"]
 
 _ANSWERS = re.compile(r", answers [0-9a-f]{8}")

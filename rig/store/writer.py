@@ -23,13 +23,12 @@ from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
 from rig.models import Sibling
-from rig.store.attempts import keep_failed_arm, set_aside
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock
 from rig.store.inspection import remember
-from rig.store.reader import check_unheld
-from rig.store.records import ConversationScore, NewRun
-from rig.store.rows import fault_row, step_row, to_json, verdict_columns
+from rig.store.reader import PASSING, check_unheld
+from rig.store.records import FAILED_ARM, ConversationScore, NewRun
+from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns
 from rig.store.tasks import view_of
 from rig.store.views import refresh_views
 from rig.verdicts import Verdict
@@ -93,7 +92,12 @@ class RunWriter:
         """Note that an arm's model is loaded, and what exactly it is."""
         with self._transaction():
             self._set_fingerprint(arm, fingerprint)
-            keep_failed_arm(self._database, self._arms[arm], _now())
+            # Why it failed before is about to be forgotten.
+            self._database.execute(
+                "INSERT INTO attempts (arm, error, detail, given_up)"
+                f" SELECT id, '{FAILED_ARM}', failure, ? FROM arms WHERE id = ? AND failure IS NOT NULL",
+                [_now(), self._arms[arm]],
+            )
             self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
     def arm_failed(self, arm: int, failure: str) -> None:
@@ -104,8 +108,12 @@ class RunWriter:
     def set_aside(self, turns: Mapping[Where, int]) -> None:
         """Have conversations played again from these turns on; what was played is kept among the attempts."""
         with self._transaction():
-            for where, turn in turns.items():
-                set_aside(self._database, self._cell(where), turn, _now())
+            for where, first in turns.items():
+                cell = self._cell(where)
+                played = f"SELECT * FROM turns WHERE {_same(cell)} AND turn >= :first ORDER BY turn"
+                for turn in list(self._database.query(played, {**cell, "first": first})):
+                    self._give_up(cell, turn)
+                self._database.execute(f"DELETE FROM scores WHERE {_same(cell)}", cell)
             self._set("runs", self.run, finished=None)
 
     def arm_decided(self, arm: int, text: str) -> None:
@@ -270,6 +278,27 @@ class RunWriter:
     def _forget(self, by: dict[str, Any]) -> None:
         """Delete the score that a grader made of a conversation after its run."""
         self._database.table("scores").delete_where(f"{_same(by)} AND NOT own", by)
+
+    def _give_up(self, cell: dict[str, int], turn: dict[str, Any]) -> None:
+        """Take a turn out of a run, and keep it among the attempts."""
+        query = "SELECT * FROM predictions WHERE turn = ? ORDER BY step"
+        steps = list(self._database.query(query, [turn["id"]]))
+        failed = next((step for step in steps if step["error"] in PASSING), None)
+        # The columns that say something without the row's place.
+        played, *predictions = (
+            {name: value for name, value in row.items() if name not in ("id", "arm", "conversation")}
+            for row in (turn, *steps)
+        )
+        self._add(
+            "attempts",
+            **cell,
+            turn=turn["turn"],
+            error=failed["error"] if failed else None,
+            detail=storable(failed["error_detail"]) if failed else "follows a turn that failed",
+            given_up=_now(),
+            played=to_json({**played, "predictions": predictions}),
+        )
+        self._database.execute("DELETE FROM turns WHERE id = ?", [turn["id"]])
 
     def _insert_turn(self, where: Where, played: PlayedTurn, wanted: int | None) -> None:
         columns = {name: getattr(played, name) for name in _OF_TURN}
