@@ -17,7 +17,7 @@ from rig.methods.scripted import Scripted, failed
 from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.store import FailedTurn, Runs, StoredRun, writer
+from rig.store import FailedTurn, Runs, RunWriter, StoredRun
 
 Rig = Callable[..., Any]
 
@@ -236,15 +236,15 @@ def test_a_store_error_while_turns_are_set_aside_leaves_them(
 ) -> None:
     play(path, Broken(("alarms", 1)))
     before = small_talks.answers(path)
-    set_aside = writer.set_aside
+    give_up = RunWriter._give_up
 
     def fail(*arguments: Any) -> None:
-        set_aside(*arguments)
+        give_up(*arguments)
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    monkeypatch.setattr(writer, "set_aside", fail)
+    monkeypatch.setattr(RunWriter, "_give_up", fail)
     with pytest.raises(RigError, match="disk is full; what was stored before is intact"):
         play(path, Broken(), resume=True, retry_failed=True)
     assert small_talks.answers(path) == before
