@@ -138,7 +138,7 @@ def test_every_table_of_a_store_is_taken_over(other: Path) -> None:
     from rig.store import importing
 
     tables = {name for name in _sums(other) if not name.startswith(("sqlite_", "_"))}
-    taken = {"runs", "sources", "task_views", *importing._NUMBERED, *importing._OF_SCORES}
+    taken = {"runs", "sources", "task_views", *importing._TABLES}
     assert tables - taken <= {MIGRATIONS.migrations_table}
 
 
