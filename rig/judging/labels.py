@@ -78,8 +78,7 @@ def _item(value: Json, where: str, name: str, votes: int, pair_votes: int) -> Ju
     if len(solutions) != (2 if preferred else 1):
         fault = f"a preference is between two answers, `solved` is of one; got {len(solutions)}"
         raise RigError(f"{where}: {fault}")
-    answers, truths = (
-        dict(zip((FIRST, SECOND), values, strict=False)) for values in (solutions, item.solved or ())
-    )
+    answers = dict(zip((FIRST, SECOND), solutions, strict=False))
+    truths = dict(zip((FIRST, SECOND), item.solved or (), strict=False))
     name, number = item.name or name, pair_votes if preferred else votes
     return Judgement(name, name, answers, number, truths, preferred=preferred)
