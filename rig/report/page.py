@@ -5,8 +5,7 @@ import gzip
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -66,20 +65,11 @@ def _packed(text: str) -> Markup:
     return Markup(base64.b64encode(packed).decode())
 
 
-@dataclass(frozen=True, slots=True)
-class FlipView:
-    """A flip as a row: the conversation by name and number, and which turns went with it."""
-
-    flip: Flip
-    number: int
-    often: str
-    turns: tuple[Flip, ...]
-
-
 def _fixed(material: Material) -> dict[str, Any]:
     """Everything but the transcripts."""
     comparison = material.comparison
     letters = material.letters
+    numbers = {comparison.conversations[number][0]: number for number in material.shown}
     refused = calibration.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     script = _asset("open.js")
@@ -103,7 +93,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": compare_rows.difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
-            (letter, pair, list(_flips(pair, material)))
+            (letter, pair, _flips(pair, numbers))
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
         ],
         "rate_plots": {
@@ -134,14 +124,13 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
     return list(zip(greens, texts, strict=True))
 
 
-def _flips(pair: ArmPair, material: Material) -> Iterator[FlipView]:
-    """Conversations that flipped, then those where only turns did, as far as they are shown."""
-    numbers = {material.comparison.conversations[number][0]: number for number in material.shown}
-    for flip, turns in flips_with_turns(pair):
-        if flip.conversation not in numbers:
-            continue
-        often = how_often(flip) if flip.turn is None else ""
-        yield FlipView(flip, numbers[flip.conversation], often, turns)
+def _flips(pair: ArmPair, numbers: Mapping[str, int]) -> list[tuple[Flip, int, str, tuple[Flip, ...]]]:
+    """What flipped in conversations that are shown, by their numbers: how often, and which turns with it."""
+    return [
+        (flip, numbers[flip.conversation], how_often(flip) if flip.turn is None else "", turns)
+        for flip, turns in flips_with_turns(pair)
+        if flip.conversation in numbers
+    ]
 
 
 def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
