@@ -36,21 +36,16 @@ def _flips(pair: ArmPair) -> str:
     flips = flips_with_turns(pair)
     flipped, alike = flips[: len(pair.flips)], flips[len(pair.flips) :]
     lines = [f"{pair.arm} against {pair.baseline}"]
-    for number, (flip, turns) in enumerate(flipped[:_MOST_FLIPS]):
-        lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(turns)}")
-        # The command is alike for all of them.
-        lines += [f"        {command}" for command in flip.commands] if not number else []
-    lines += _left(len(flipped) - _MOST_FLIPS)
-    if alike:
-        lines.append("  turns of conversations that ended alike")
-    for number, (flip, turns) in enumerate(alike[:_MOST_FLIPS]):
-        lines.append(f"    {flip.conversation}{_turns(turns)}")
-        lines += [f"        {command}" for command in flip.commands] if not number else []
-    return "\n".join([*lines, *_left(len(alike) - _MOST_FLIPS)])
-
-
-def _left(conversations: int) -> list[str]:
-    return [f"    … {conversations} more; --json has all flips"] if conversations > 0 else []
+    for of_kind in (flipped, alike):
+        lines += ["  turns of conversations that ended alike"] if of_kind is alike and alike else []
+        for number, (flip, turns) in enumerate(of_kind[:_MOST_FLIPS]):
+            told = f"  {flip.outcome}  {flip.conversation}{how_often(flip)}"
+            lines.append((told if of_kind is flipped else f"    {flip.conversation}") + _turns(turns))
+            # The command is alike for all of them.
+            lines += [f"        {command}" for command in flip.commands] if not number else []
+        left = len(of_kind) - _MOST_FLIPS
+        lines += [f"    … {left} more; --json has all flips"] if left > 0 else []
+    return "\n".join(lines)
 
 
 def _turns(flips: Iterable[Flip]) -> str:
