@@ -8,15 +8,8 @@ from tui.live.conversation_cache import read
 from tui.live.state import RunState
 from tui.screens.ask import WriteScreen
 from tui.screens.base import RigScreen
-from tui.stored.copies import (
-    as_text,
-    call_json,
-    file_name,
-    stored_call_json,
-    stored_json,
-    transcript_of,
-    write_new,
-)
+from tui.stored.copies import as_text, call_json, file_name, stored_call_json, stored_json, write_new
+from tui.stored.record import read_record
 from tui.text.lines import inert_line
 from tui.widgets.transcript import TranscriptView
 
@@ -43,7 +36,7 @@ class CopyActions(RigScreen[None]):
             return
 
         def stored() -> tuple[str | None]:
-            transcript = transcript_of(Path(self.state.store), self.state.run, where)
+            transcript = read_record(Path(self.state.store), self.state.run, where).transcript
             return (stored_call_json(transcript, call.turn, call.step),)
 
         def copy(result: tuple[str | None] | str) -> None:
@@ -73,7 +66,7 @@ class CopyActions(RigScreen[None]):
 
         def text_of() -> tuple[str]:
             if ending == "json":
-                return (stored_json(transcript_of(store, run, where)),)
+                return (stored_json(read_record(store, run, where).transcript),)
             is_here = conversation is not None and conversation.transcript is not None
             return (as_text(conversation if conversation and is_here else read(store, run, where)),)
 

@@ -8,7 +8,7 @@ from rig.calls import JsonObject
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.steps import Called
 from rig.events import Where
-from rig.store import Runs, Transcript
+from rig.store import Transcript
 from tui.live.blocks import Form, block, plain
 from tui.live.state import ConversationState
 from tui.live.transcript import Draft
@@ -47,12 +47,6 @@ def as_text(conversation: ConversationState) -> str:
     entries = conversation.transcript.entries if conversation.transcript else []
     lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]
     return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"
-
-
-def transcript_of(store: Path, run: str, where: Where) -> Transcript:
-    """A conversation as it is stored. Raises RigError when it cannot be read."""
-    with Runs.open(store) as runs:
-        return runs.transcript(runs.get(run), where.conversation, where.arm, where.repeat)
 
 
 def file_name(run: str, where: Where, ending: str) -> str:
