@@ -327,6 +327,8 @@ def _part(scan: Scan, at: int) -> Fact | None:
         share = PARTS_OF_ONE["half"]
     elif number is not None and scan.text(at + 1).removesuffix("s") in PARTS_OF_ONE:
         share, following = number * PARTS_OF_ONE[scan.text(at + 1).removesuffix("s")], at + 2
+    elif scan.text(at + 1) == "/" and (one := scan.number(at)) and (other := scan.number(at + 2)):
+        share, following = 100 * one / other, at + 3
     else:
         return None
     if scan.text(following) != "of" and not (text == "half" and scan.text(following) in ("the", "my", "our")):

@@ -13,7 +13,7 @@ from itertools import chain
 from rig.reading.amounts import quantities
 from rig.reading.characters import repaired
 from rig.reading.facts import Fact, Scan
-from rig.reading.lexicon import fillers, given_names, is_common, lines, places, vocabulary
+from rig.reading.lexicon import fillers, given_names, is_common, lines, pasts, places, vocabulary
 from rig.reading.phrases import merged
 from rig.reading.times import clocks, dates, in_part
 from rig.reading.words import Parts, Word, is_courtesy, opened, words_of
@@ -35,6 +35,9 @@ _ABBREVIATED = re.compile(
 _BULLET = re.compile(r"^\s*(?:[-*•>]+|\(?\d{1,2}[.)]|\(?[a-e]\))\s+(?=\S)")
 _MARKUP = re.compile(r"</?[a-z][^<>]{0,80}>|[*_`~#]{2,}|(?<!\w)[*_`](?=\w)|(?<=\w)[*_`](?!\w)", re.I)
 _TOO = re.compile(r",? too(?=\s*[.!?,]|$)", re.I)
+_REASON = re.compile(
+    r",? (?:since|as) (?=(?:i|you|he|she|it|we|they|there|nobody|everybody)\b(?! usual))", re.I
+)
 _FROM_TO = re.compile(r"\bbetween (?=(\S+(?: [ap]m)?) and \d)", re.I)
 
 
@@ -111,6 +114,12 @@ class ReadText:
         return tuple(chain.from_iterable(clause.atoms for clause in self.clauses))
 
 
+def is_past(word: Word) -> bool:
+    """Whether it has the form of the past: booked, paid. "Feed" and "garage" do not."""
+    text = word.text.partition(" ")[0]
+    return text in pasts() or (text.endswith("ed") and text != word.stem.partition(" ")[0] and text.isalpha())
+
+
 def read_text(text: str) -> ReadText:
     """Read any string. Never raises."""
     return read_parts(opened(text))
@@ -170,7 +179,7 @@ def canonical(sentence: str) -> tuple[str, bool]:
     requested = _requests().search(text)
     if requested and text[requested.end() :].strip(" .?!"):
         text = text[requested.end() :]
-    text = _TOO.sub(" also", _FROM_TO.sub("from ", text))
+    text = _REASON.sub(", because ", _TOO.sub(" also", _FROM_TO.sub("from ", text)))
     pattern, table = _forms()
     return pattern.sub(lambda match: table[match.group().casefold()], text), requested is not None
 

@@ -35,6 +35,7 @@ WHICH = {
     "past": ("last",),
     "every": ("every",),
     "each": ("every",),
+    "per": ("every",),
 }
 SAME_UNIT = {"weekday": "week", "weekend": "week"}
 """Tuesday next week is next Tuesday."""
@@ -77,6 +78,8 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
         return
     one, other = scan.number(at), scan.number(at + 2)
     if scan.text(at + 1) != "/" or one is None or other is None or (one, other) == (24, 7):
+        return
+    if scan.text(at + 3) == "of":  # a third of it
         return
     readings = [(m, d) for m, d in ((one, other), (other, one)) if 1 <= m <= 12 and 1 <= d <= 31]
     if not readings:
@@ -280,6 +283,8 @@ def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:
         return _Clock(frozenset({FIXED[text]}), 0, at + 1, told=True)
     if _CLOCK.fullmatch(text):
         hour, minute = (int(part) for part in text.split(":")[:2])
+        if text.startswith("0") and minute < 60 and scan.text(at + 1) not in ("am", "pm"):
+            return _Clock(frozenset({hour}), minute, at + 1, told=True)
         return _of_day(scan, hour, minute, at + 1)
     if _POINTED.fullmatch(text) and (introduced or scan.text(at + 1) in ("am", "pm")):
         hour, minute = (int(part) for part in text.split("."))

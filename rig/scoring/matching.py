@@ -19,7 +19,7 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Verdict
 
-GRADER_VERSION = "8"
+GRADER_VERSION = "9"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 

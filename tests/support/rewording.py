@@ -12,7 +12,9 @@ def _exchange(groups: Sequence[Sequence[str]]) -> Change:
     table = {word: [other for other in group if other != word] for group in groups for word in group}
 
     def change(text: str, chance: random.Random) -> str | None:
-        places = [match for match in re.finditer(r"[A-Za-z']+", text) if match.group() in table]
+        # What stands beside other letters is no word of its own.
+        words = re.finditer(r"(?<![^\W_])(?<!\N{SOFT HYPHEN})[A-Za-z']+(?![^\W_])(?!\N{SOFT HYPHEN})", text)
+        places = [match for match in words if match.group() in table]
         if not places:
             return None
         match = chance.choice(places)

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, Sort, conflicting
+from rig.reading.clauses import Atom, Sort, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
-from rig.reading.lexicon import contrasting, is_common, opposites, pasts, stem, vocabulary
+from rig.reading.lexicon import contrasting, is_common, opposites, stem, vocabulary
 from rig.reading.typos import distance
-from rig.reading.words import Word
 from rig.scoring.texts.residue import PASSIVE, Residue
 
 
@@ -37,9 +38,42 @@ LASTING = vocabulary("yet ever still already")
 COPULAS = vocabulary("is be")
 LIGHT = vocabulary("of for with on at in about from by to")
 """Prepositions that a title may do without, in another order: "board minutes", "minutes of the board"."""
+DETERMINERS = vocabulary("a the one my our your his her their its")
+"""Any of these may stand for "the" where more is worded otherwise."""
+EXCHANGEABLE = tuple(
+    map(
+        vocabulary,
+        (
+            "a one",
+            "in at",
+            "on at",
+            "of for",
+            "of from",
+            "of in",
+            "of with",
+            "of about",
+            "on about",
+            "for to",
+            "by via through",
+            "any some",
+            "not never",
+            "until to",
+        ),
+    )
+)
+"""Sets of closed-class words that can stand for one another where more is worded otherwise."""
+LOOSE = frozenset(("article", "copula", "helper", "thing", "degree", "place", "adverb", "courtesy"))
+"""Sorts that change along with other words: where these are worded otherwise, likeness decides."""
 MUTUAL = frozenset(map(stem, ("meet", "marry", "kiss", "hug", "match")))
 """Who does one of these to whom makes no difference."""
 OWN = vocabulary("my our your we i")
+DUTIES = vocabulary("i must should to try want let")
+"""In a task these say nothing: a task is what one has to do."""
+GENERIC = vocabulary(
+    "class meet session appointment call visit place event reminder lesson time company request note trip"
+)
+"""What a title may leave out: the dentist appointment, the dentist."""
+GENERIC_KEYS = frozenset(map(stem, GENERIC))
 DENYING = vocabulary("not never nobody nothing none nowhere neither hardly without except unless if only")
 """Of a clause that is the same otherwise, one of these turns or limits what it says."""
 CARRYING = frozenset(("negation", "modal"))
@@ -120,12 +154,16 @@ def things(found: Residue) -> Iterator[Finding]:
 
 
 def _apart(one: Atom, other: Atom) -> str | None:
-    pairs = [(a, b) for a in _bases(one.key) for b in _bases(other.key)]
-    if any(opposites(a, (b,)) or opposites(b, (a,)) for a, b in pairs):
+    if _are_opposites(one.key, other.key):
         return f"opposites: {one.shown} against {other.shown}"
     if contrasting(one.key, other.key) and not (set(one.key.split()) & set(other.key.split())):
         return f"other thing: {one.shown} is not {other.shown}"
     return None
+
+
+def _are_opposites(one: str, other: str) -> bool:
+    pairs = [(a, b) for a in _bases(one) for b in _bases(other)]
+    return any(opposites(a, (b,)) or opposites(b, (a,)) for a, b in pairs)
 
 
 def _bases(key: str) -> set[str]:
@@ -170,7 +208,10 @@ def _alone(found: Residue) -> bool:
 
 def small_words(found: Residue) -> Iterator[Finding]:
     """Closed-class words: what is not proven harmless is at least unclear."""
-    plain = found.only_small or max(map(len, found.content)) <= 1
+    in_order = found.rows == sorted(found.rows)
+    plain = in_order and (found.only_small or max(map(len, found.content)) <= 1)
+    words = [[atom for atom in side if atom.sort is Sort.WORD] for side in found.content]
+    reworded = bool(words[0] and words[1])
     for anchor in dict.fromkeys(small.anchor for side in found.small for small in side):
         ones, others = ([s.atom for s in side if s.anchor == anchor] for side in found.small)
         firm = [[atom for atom in side if atom.key not in FREE] for side in (ones, others)]
@@ -181,12 +222,39 @@ def small_words(found: Residue) -> Iterator[Finding]:
             clash = None
         if clash and plain:
             yield different(f"{clash[0].shown} is not {clash[1].shown}")
+        elif reworded and all(atom.family in LOOSE for atom in (*ones, *others)):
+            continue
         elif ones and others:
-            keys = {atom.key for atom in (*ones, *others)}
-            if keys != {"a", "one"} and not (keys == {"my", "your"} and not found.kind.personal):
+            ones, others = _unexchanged(ones, others, found.kind.personal)
+            if ones and others:
                 yield unclear(f"{ones[0].shown} is not {others[0].shown}")
+            else:
+                yield from _one_sided([*ones, *others], found, bool(ones))
         else:
             yield from _one_sided([*ones, *others], found, bool(ones))
+
+
+def _unexchanged(
+    ones: Sequence[Atom], others: Sequence[Atom], personal: bool
+) -> tuple[list[Atom], list[Atom]]:
+    """Both without words that stand in the place of one another."""
+    rest = list(others)
+    left = []
+    for one in ones:
+        other = next((other for other in rest if _exchangeable(one.key, other.key, personal)), None)
+        if other is None:
+            left.append(one)
+        else:
+            rest.remove(other)
+    return left, rest
+
+
+def _exchangeable(one: str, other: str, personal: bool) -> bool:
+    if {one, other} == {"my", "your"}:
+        return not personal
+    if "the" in (one, other):
+        return bool({one, other} <= DETERMINERS)
+    return any(one in group and other in group for group in EXCHANGEABLE)
 
 
 def _one_sided(atoms: Sequence[Atom], found: Residue, first: bool) -> Iterator[Finding]:
@@ -210,6 +278,16 @@ def _is_harmless(atom: Atom, found: Residue) -> bool:
         return True
     if atom.key in LASTING and found.denied:
         return True
+    if atom.key in LIGHT and found.rows != sorted(found.rows):
+        return True
+    if found.kind.like == "task" and atom.key in DUTIES:
+        return True
+    if (
+        atom.key in ("i", "we")
+        and found.pairs
+        and all(is_past(side[0].word) for side in (found.first, found.second))
+    ):
+        return True
     helped = any(s.atom.family in CARRYING for side in found.small for s in side)
     if atom.key in COPULAS and not helped and not _unequal_forms(found):
         return not any(s.atom.key == "to" for side in found.small for s in side)
@@ -227,9 +305,9 @@ def helped_by(found: Residue, helper: str) -> bool:
         for small in found.small[side]:
             if small.atom.key == helper and (
                 small.at >= len(content)
-                or not _is_past(content[small.at].word)
+                or not is_past(content[small.at].word)
                 or small.anchor < 0
-                or not _is_past(found.second[found.rows[small.anchor]].word)
+                or not is_past(found.second[found.rows[small.anchor]].word)
             ):
                 return True
     return _unequal_forms(found)
@@ -250,9 +328,9 @@ def tense(found: Residue) -> Iterator[Finding]:
     helped = any(small.atom.family in HELPERS for side in found.small for small in side)
     for m, n in found.pairs.items():
         one, other = found.first[m], found.second[n]
-        if one.fact is not None or one.shown == other.shown or one.sort is Sort.NAME:
+        if m in found.timed or one.fact is not None or one.shown == other.shown or one.sort is Sort.NAME:
             continue
-        if _is_past(one.word) is not _is_past(other.word):
+        if is_past(one.word) is not is_past(other.word):
             if found.passive is not None:
                 continue
             passive = any(small.atom.key in PASSIVE for side in found.small for small in side)
@@ -266,15 +344,57 @@ def tense(found: Residue) -> Iterator[Finding]:
 def _unequal_forms(found: Residue) -> bool:
     return any(
         found.first[m].shown.endswith("ing") is not found.second[n].shown.endswith("ing")
-        or _is_past(found.first[m].word) is not _is_past(found.second[n].word)
+        or is_past(found.first[m].word) is not is_past(found.second[n].word)
         for m, n in found.pairs.items()
     )
 
 
-def _is_past(word: Word) -> bool:
-    """Whether it has the form of the past: booked, paid. "Feed" and "garage" do not."""
-    text = word.text.partition(" ")[0]
-    return text in pasts() or (text.endswith("ed") and text != word.stem.partition(" ")[0] and text.isalpha())
+def is_list_moved(found: Residue, first: Sequence[int], second: Sequence[int]) -> bool:
+    """Whether all that differs is the order of the items of one list. `first` and `second` are the numbers of
+    content words after each clause.
+    """
+    rows, ones = found.rows, list(found.pairs)
+    small = [Counter(word.atom.key for word in side if word.atom.key not in FREE) for side in found.small]
+    if ones != list(range(len(found.first))) or len(rows) != len(found.second) or small[0] != small[1]:
+        return False
+    start, end = 0, len(rows)
+    while start < end and rows[start] == start:
+        start += 1
+    while end > start and rows[end - 1] == end - 1:
+        end -= 1
+    around = [
+        any(found.first[m].fact is None for m in part) for part in (range(start), range(end, len(rows)))
+    ]
+    if any(_binding(found.contexts[0][m]) != _binding(found.contexts[1][rows[m]]) for m in range(start, end)):
+        return False
+    items = [_items(cuts, start, end) for cuts in (first, second)]
+    moved = [[rows[m] for m in item] for item in items[0]]
+    return not all(around) and len(moved) > 1 and sorted(moved) == [list(item) for item in items[1]]
+
+
+def _binding(context: Sequence[Atom]) -> set[str]:
+    """The closed-class words before a word that move with it."""
+    return {atom.key for atom in context if atom.family in ("negation", "modal", "place", "time", "quantity")}
+
+
+def _items(cuts: Sequence[int], start: int, end: int) -> list[range]:
+    inner = [start, *(cut for cut in cuts if start < cut < end), end]
+    return [range(a, b) for a, b in pairwise(inner)]
+
+
+def without_double_negation(found: Residue) -> Residue:
+    """Without what two texts say of opposites, one of which is denied: not open, closed."""
+    denials = [[word for word in side if word.atom.key in ("not", "never")] for side in found.small]
+    if sum(map(len, denials)) != 1 or [len(side) for side in found.content] != [1, 1]:
+        return found
+    one, other = (side[0] for side in found.content)
+    if one.fact is not None or other.fact is not None or not _are_opposites(one.key, other.key):
+        return found
+    small = [
+        tuple(word for word in side if word not in denials[n] and word.atom.family not in HELPERS)
+        for n, side in enumerate(found.small)
+    ]
+    return replace(found, content=((), ()), small=(small[0], small[1]))
 
 
 def order(found: Residue) -> Iterator[Finding]:
@@ -289,7 +409,7 @@ def order(found: Residue) -> Iterator[Finding]:
     ]
     blocks = [0, *turned]
     mutual = any(found.first[m].key in MUTUAL for m in found.pairs)
-    if rows == sorted(rows) or found.passive is not None or mutual:
+    if rows == sorted(rows) or found.passive is not None or mutual or _is_compound(found):
         return
     firm = [k for k in blocks if not _opens(found, k)]
     if len(firm) <= 1:
@@ -302,6 +422,17 @@ def order(found: Residue) -> Iterator[Finding]:
     shown = " and ".join(atom.shown for atom in (names or moved)[:2])
     sure = names and found.only_small and alike
     yield different(f"{shown} have changed places") if sure else unclear(f"order: {shown}")
+
+
+def _is_compound(found: Residue) -> bool:
+    """Whether a noun and what it is of have changed places: the key to the shed, the shed key."""
+    rows = found.rows
+    k = next(n for n in range(len(rows)) if rows[n] != sorted(rows)[n])
+    if k + 1 == len(rows) or sorted(rows) != [*rows[:k], rows[k + 1], rows[k], *rows[k + 2 :]]:
+        return False
+    m, n = list(found.pairs)[k + 1], rows[k]
+    between = [{atom.key for atom in found.contexts[0][m]}, {atom.key for atom in found.contexts[1][n]}]
+    return sorted(map(bool, between)) == [False, True] and not LIGHT.isdisjoint(between[0] | between[1])
 
 
 def _transposed(found: Residue) -> list[Atom]:
@@ -334,7 +465,8 @@ def _opens(found: Residue, number: int) -> bool:
 def omitted(found: Residue) -> Iterator[Finding]:
     """Content that only one of the clauses has."""
     for own, other in (found.content, found.content[::-1]):
-        words = [atom for atom in own if atom.sort is Sort.WORD and atom.key not in INTENSIFIERS]
+        idle = INTENSIFIERS if found.kind.like == "body" else INTENSIFIERS | GENERIC_KEYS
+        words = [atom for atom in own if atom.sort is Sort.WORD and atom.key not in idle]
         if words and not other:
             shown = " ".join(atom.shown for atom in words)
             yield (

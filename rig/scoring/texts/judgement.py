@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import chain, product
+from itertools import accumulate, chain, product
+from operator import attrgetter
 
-from rig.reading.characters import mood
+from rig.reading.characters import mood, readable
 from rig.reading.clauses import Atom, Clause, ReadText, Sort, conflicting, read_parts, sentences
 from rig.reading.facts import Fact, Span
 from rig.reading.facts import Sort as FactSort
@@ -19,7 +20,16 @@ from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, is_small, opened
 from rig.scoring.texts.aligning import Group, align, atoms_of, merged_where
 from rig.scoring.texts.atoms import matching, same_name
-from rig.scoring.texts.checks import CHECKS, Finding, Meaning, different, unclear
+from rig.scoring.texts.checks import (
+    CHECKS,
+    Finding,
+    Meaning,
+    different,
+    is_list_moved,
+    unclear,
+    without_double_negation,
+)
+from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.residue import Residue, residue
 from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import Text
@@ -30,9 +40,10 @@ MAX_TEXT = 1_000_000
 MAX_PAIRS = 100_000
 """Pairs of words that are looked at for one within the other."""
 LONGEST_REASON = 100
+SIDES = (attrgetter("first"), attrgetter("second"))
 ORDERING = frozenset(("then", "before", "after"))
 """With these the order of a list counts."""
-LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "plus"))
+LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
 """Clauses may be joined by these or by a full stop."""
 
 
@@ -132,14 +143,20 @@ def _judged(
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
         return TOO_LONG
+    whole = corrected(*brought_together(*map(readable, (first, second))))
     bodies = corrected(*brought_together(*(part.body for part in parts)))
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
         return _foreign(first_text, second_text)
+    least = [unclear(f"{one} is not {other}") for one, other in exchanged(*whole, kind.like == "task")]
     comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
-    found = [*_around(first_text, second_text), *(Finding(one.meaning, one.reason) for one in clauses)]
+    found = [
+        *_around(first_text, second_text),
+        *least,
+        *(Finding(one.meaning, one.reason) for one in clauses),
+    ]
     for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
         reason = next((finding.reason for finding in found if finding.meaning is meaning), None)
         if reason is not None:
@@ -215,6 +232,8 @@ class _Comparison:
         self.least = 1.0
         self.rest: tuple[list[Clause], list[Clause]] = ([], [])
         self.compared: list[tuple[Group, Residue]] = []
+        self.lists: list[Group] = []
+        """Sentences in which only the items of a list have changed places."""
         self.heads: set[tuple[str, ...]] = set()
 
     def clauses(self) -> Iterator[Aligned]:
@@ -227,7 +246,7 @@ class _Comparison:
         if max(map(len, self.rest)) > MAX_CLAUSES:
             yield Aligned("", "", ((), ()), Meaning.DIFFERENT, "most of it differs")
             return
-        groups = merged_where(align(*self.rest), self._is_one)
+        groups = self._listed(merged_where(align(*self.rest), self._is_one))
         self.compared = [(group, self._residue(group)) for group in groups]
         self.heads = self._opening(0) & self._opening(1)
         for group, found in self.compared:
@@ -254,6 +273,24 @@ class _Comparison:
         rows = list(both.pairs.values())
         return both.only_small and rows == sorted(rows)
 
+    def _listed(self, groups: list[Group]) -> list[Group]:
+        """The groups, with those of one sentence made one where only items of a list have changed places."""
+        by_sentence: dict[int, list[Group]] = {}
+        for group in groups:
+            for number in {self.rest[0][n].sentence for n in group.first}:
+                by_sentence.setdefault(number, []).append(group)
+        for several in by_sentence.values():
+            whole = Group(*(sorted(n for group in several for n in side(group)) for side in SIDES))
+            one_each = len({self.rest[1][n].sentence for n in whole.second}) == 1
+            if len(several) > 1 and one_each and all(group in groups for group in several):
+                starts = [
+                    list(accumulate(len(clause.content) for clause in side)) for side in self._sides(whole)
+                ]
+                if is_list_moved(self._residue(whole), *starts):
+                    groups = [group for group in groups if group not in several]
+                    self.lists.append(whole)
+        return [*groups, *self.lists]
+
     def _opening(self, side: int) -> set[tuple[str, ...]]:
         """What opens a list before an item that the other text has elsewhere: "Bring bread, cheese"."""
         openings: set[tuple[str, ...]] = set()
@@ -275,6 +312,9 @@ class _Comparison:
     def _judged(self, group: Group, found: Residue) -> Finding:
         """What one group of clauses means: the gravest of all that remains."""
         findings = list(self._structure(group, found))
+        if group in self.lists:
+            return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
+        found = without_double_negation(found)
         for side in (0, 1):
             if tuple(atom.key for atom in found.content[side]) in self.heads:
                 found = found.without(side, len(found.content[side]))

@@ -4,7 +4,7 @@ Every word that is left must be proven harmless; what is not makes the clauses d
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from rig.reading.clauses import Atom, Sort
 from rig.reading.facts import Sort as FactSort
 from rig.reading.lexicon import vocabulary
 from rig.scoring.texts.atoms import matching
+from rig.scoring.texts.verbs import is_helper, verb_of
 from rig.toolbox.spec import Text
 
 
@@ -28,6 +29,8 @@ class Residue:
     contexts: tuple[tuple[tuple[Atom, ...], ...], tuple[tuple[Atom, ...], ...]]
     content: tuple[tuple[Atom, ...], tuple[Atom, ...]]
     small: tuple[tuple["Small", ...], tuple["Small", ...]]
+    timed: frozenset[int] = frozenset()
+    """The words of the first clause that are verbs of the same time and voice in both."""
 
     @property
     def left(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -105,6 +108,7 @@ def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residu
         {n: number for number, n in enumerate(pairs.values())},
     )
     small = [list(_small(atoms, numbers[side])) for side, atoms in enumerate((first, second))]
+    small, timed = _same_time(content, small, pairs)
     silent = _silent(content, numbers)
     small = [[word for word in side if word.at not in silent[n]] for n, side in enumerate(small)]
     for strict in (True, False):
@@ -115,7 +119,40 @@ def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residu
     )
     contexts = (tuple(_contexts(first)), tuple(_contexts(second)))
     pieces = (tuple(small[0]), tuple(small[1]))
-    return Residue(kind, tuple(content[0]), tuple(content[1]), pairs, contexts, left, pieces)
+    return Residue(kind, tuple(content[0]), tuple(content[1]), pairs, contexts, left, pieces, timed)
+
+
+def _same_time(
+    content: Sequence[Sequence[Atom]], small: list[list["Small"]], pairs: Mapping[int, int]
+) -> tuple[list[list["Small"]], frozenset[int]]:
+    """The closed-class words without the helpers of verbs that agree, and the verbs of the first clause that
+    do. The one word that has no partner may be said in another word.
+    """
+    alone = [
+        [n for n in range(len(side)) if n not in matched]
+        for side, matched in zip(content, (pairs, pairs.values()), strict=True)
+    ]
+    candidates = [
+        *pairs.items(),
+        *([(alone[0][0], alone[1][0])] if all(len(side) == 1 for side in alone) else []),
+    ]
+    timed = {}
+    for m, n in candidates:
+        if content[0][m].fact is None and content[1][n].fact is None:
+            before = [
+                [word.atom for word in side if word.at == at] for side, at in zip(small, (m, n), strict=True)
+            ]
+            words = content[0][m], content[1][n]
+            helped = any(
+                is_helper(atom, word) for side, word in zip(before, words, strict=True) for atom in side
+            )
+            if helped and verb_of(content[0][m], before[0]).agrees(verb_of(content[1][n], before[1])):
+                timed[m] = n
+    rest = [
+        [word for word in side if word.at not in at or not is_helper(word.atom, words[word.at])]
+        for side, at, words in zip(small, (timed.keys(), timed.values()), content, strict=True)
+    ]
+    return rest, frozenset(timed)
 
 
 def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]) -> list[set[int]]:

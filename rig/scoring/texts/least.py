@@ -1,0 +1,72 @@
+"""Least differences: sentences in which one word stands in place of another.
+
+Whatever else is read as the same (requests, greetings, courtesies, titles), such a word is looked at as it
+was written: unless both are known to say the same, it is not clear what the exchange means.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from rig.reading.clauses import canonical, closed_class, is_past, sentences
+from rig.reading.lexicon import folded, given_names, is_common, opposites, places, stem, synonymous
+from rig.reading.times import MONTHS, PARTS, RELATIVE, WEEKDAYS
+from rig.reading.words import words_of
+from rig.scoring.texts.atoms import same_name
+
+MAX_SENTENCES = 160
+"""Of either text that the other has not. Of more, the texts are too different to be held together."""
+CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+Tokens = tuple[str, ...]
+
+
+def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, str]]:
+    """The words that stand in place of one another in sentences that are equal otherwise. `spoken_for` says
+    that the writer speaks for the reader, so that "my" and "your" are the same.
+    """
+    texts = [Counter(map(_words, sentences(text))) for text in (first, second)]
+    rest = texts[0] - texts[1], texts[1] - texts[0]
+    if max(map(len, rest)) > MAX_SENTENCES:
+        return
+    for one, other in product(*rest):
+        pairs = [(a, b) for a, b in zip(one, other, strict=False) if folded(a) != folded(b)]
+        if len(one) == len(other) and len(pairs) == 1 and not _is_one_word(*pairs[0]):
+            owners = {folded(word) for word in pairs[0]} == {"my", "your"}
+            if not (spoken_for and owners):
+                yield pairs[0]
+
+
+def _words(sentence: str) -> Tokens:
+    return tuple(_WORD.findall(sentence))
+
+
+def _is_one_word(first: str, second: str) -> bool:
+    """Whether one word can stand for the other, or what else is known of them has to decide."""
+    one, other = folded(first), folded(second)
+    if one.isdecimal() or other.isdecimal() or {one, other} == {"a", "one"} or _is_short(one, other):
+        return True
+    closed = [closed_class().get(canonical(word)[0].casefold()) for word in (one, other)]
+    if any(closed):
+        return closed[0] == closed[1]
+    if not CALENDAR.isdisjoint((one, other)) and stem(one) != stem(other):
+        return synonymous(stem(one), stem(other))
+    if _may_be_name(first) and _may_be_name(second):
+        return same_name(one, other)
+    if opposites(stem(one), (stem(other),)) or opposites(stem(other), (stem(one),)):
+        return False
+    return len({is_past(words_of(word)[0]) for word in (one, other)}) == 1 or stem(one) != stem(other)
+
+
+def _is_short(one: str, other: str) -> bool:
+    """Whether one is a short form of the other: w for with, u for you."""
+    short, long = sorted((one, other), key=len)
+    return len(short) == 1 and short not in ("a", "i") and short in long
+
+
+def _may_be_name(word: str) -> bool:
+    return word[0].isupper() and (
+        folded(word) in given_names() or folded(word) in places() or not is_common(folded(word))
+    )
