@@ -11,7 +11,7 @@ OPENING = vocabulary(
     "when while before after if because so and or but then again please now at by until for as once unless in"
 )
 """What opens a part of its own, so that a particle before it belongs to its verb."""
-ARTICLES = vocabulary("the a an my your our his her their its this that")
+ARTICLES = vocabulary("the a an my your our his their its")
 """After these it is not a particle: "the back door"."""
 APART = 4
 """Words that may stand between a verb and its particle."""

@@ -1,6 +1,6 @@
 """Which clause of one text belongs to which of another: likeness proposes, an assignment decides."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -100,29 +100,3 @@ def _matched(group: Group, texts: Texts) -> int:
 
 def _sides(group: Group) -> tuple[list[int], list[int]]:
     return group.first, group.second
-
-
-Merge = Callable[[Group, Group], bool]
-
-
-def merged_where(groups: list[Group], fits: Merge) -> list[Group]:
-    """The groups, with neighbours in both texts made one where `fits` says that they are one clause."""
-    result: list[Group] = []
-    for group in groups:
-        last = result[-1] if result else None
-        if (
-            last is not None
-            and all(_sides(last))
-            and all(_sides(group))
-            and _neighbours(last, group)
-            and fits(last, group)
-        ):
-            last.first += group.first
-            last.second += group.second
-        else:
-            result.append(Group([*group.first], [*group.second]))
-    return result
-
-
-def _neighbours(one: Group, other: Group) -> bool:
-    return all(max(a) + 1 == min(b) for a, b in zip(_sides(one), _sides(other), strict=True))

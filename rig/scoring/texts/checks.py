@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from rig.reading.clauses import Atom, Sort, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
-from rig.reading.lexicon import contrasting, is_common, opposites, stem, vocabulary
-from rig.reading.typos import distance
+from rig.reading.lexicon import contrasting, opposites, stem, vocabulary
 from rig.scoring.texts.residue import PASSIVE, Residue
 
 
@@ -62,8 +61,6 @@ EXCHANGEABLE = tuple(
     )
 )
 """Sets of closed-class words that can stand for one another where more is worded otherwise."""
-LOOSE = frozenset(("article", "copula", "helper", "thing", "degree", "place", "adverb", "courtesy"))
-"""Sorts that change along with other words: where these are worded otherwise, likeness decides."""
 MUTUAL = frozenset(map(stem, ("meet", "marry", "kiss", "hug", "match")))
 """Who does one of these to whom makes no difference."""
 OWN = vocabulary("my our your we i")
@@ -127,17 +124,7 @@ def names(found: Residue) -> Iterator[Finding]:
     for name, own in ((ones, words[1]), (others, words[0])):
         if name and not (ones and others):
             shown = name[0].shown.capitalize()
-            vague = own or _has_surname(found, name[0])
-            yield unclear(f"name: {shown}") if vague else different(f"only one says: {shown}")
-
-
-def _has_surname(found: Residue, name: Atom) -> bool:
-    """Whether a name stands beside one that both clauses have: Maria, Maria Lopez."""
-    for side, matched in ((found.first, found.pairs.keys()), (found.second, found.pairs.values())):
-        near = [n + step for n, atom in enumerate(side) if atom is name for step in (-1, 1)]
-        if any(n in matched and side[n].sort is Sort.NAME for n in near):
-            return True
-    return False
+            yield unclear(f"name: {shown}") if own else different(f"only one says: {shown}")
 
 
 def things(found: Residue) -> Iterator[Finding]:
@@ -179,39 +166,10 @@ def _bases(key: str) -> set[str]:
     )
 
 
-def alike_words(found: Residue) -> Iterator[Finding]:
-    """Words that differ by a letter or two, or only in degree: no likeness proves them the same."""
-    for one in found.content[0]:
-        for other in found.content[1]:
-            if one.fact is None and other.fact is None:
-                if _both_capital(one, other) and found.kind.like == "body":
-                    yield unclear(f"name: {one.shown} is not {other.shown}")
-                if one.key.split()[0] == other.key.split()[0]:
-                    yield unclear(f"other word: {one.shown} is not {other.shown}")
-                elif all(word.shown.endswith(("er", "est")) and len(word.shown) > 4 for word in (one, other)):
-                    yield unclear(f"degree: {one.shown} is not {other.shown}")
-                elif _bases(one.key) & _bases(other.key):
-                    yield different(f"degree: {one.shown} is not {other.shown}")
-                elif distance(one.shown, other.shown) <= 2 and min(len(one.shown), len(other.shown)) > 2:
-                    known = is_common(one.shown) and is_common(other.shown)
-                    reason = f"other word: {one.shown} is not {other.shown}"
-                    yield different(reason) if known and _alone(found) else unclear(reason)
-
-
-def _both_capital(one: Atom, other: Atom) -> bool:
-    return all(atom.word.capital and not atom.word.first for atom in (one, other))
-
-
-def _alone(found: Residue) -> bool:
-    return max(map(len, found.content)) <= 1 and not any(found.small)
-
-
 def small_words(found: Residue) -> Iterator[Finding]:
     """Closed-class words: what is not proven harmless is at least unclear."""
     in_order = found.rows == sorted(found.rows)
     plain = in_order and (found.only_small or max(map(len, found.content)) <= 1)
-    words = [[atom for atom in side if atom.sort is Sort.WORD] for side in found.content]
-    reworded = bool(words[0] and words[1])
     for anchor in dict.fromkeys(small.anchor for side in found.small for small in side):
         ones, others = ([s.atom for s in side if s.anchor == anchor] for side in found.small)
         firm = [[atom for atom in side if atom.key not in FREE] for side in (ones, others)]
@@ -222,8 +180,6 @@ def small_words(found: Residue) -> Iterator[Finding]:
             clash = None
         if clash and plain:
             yield different(f"{clash[0].shown} is not {clash[1].shown}")
-        elif reworded and all(atom.family in LOOSE for atom in (*ones, *others)):
-            continue
         elif ones and others:
             ones, others = _unexchanged(ones, others, found.kind.personal)
             if ones and others:
@@ -478,7 +434,6 @@ CHECKS: dict[str, Check] = {
     "facts": facts,
     "names": names,
     "things": things,
-    "words alike": alike_words,
     "small words": small_words,
     "tense": tense,
     "order": order,

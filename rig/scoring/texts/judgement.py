@@ -18,7 +18,7 @@ from rig.reading.facts import Sort as FactSort
 from rig.reading.times import WEEKDAYS
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, is_small, opened
-from rig.scoring.texts.aligning import Group, align, atoms_of, merged_where
+from rig.scoring.texts.aligning import Group, align, atoms_of
 from rig.scoring.texts.atoms import matching, same_name
 from rig.scoring.texts.checks import (
     CHECKS,
@@ -246,7 +246,7 @@ class _Comparison:
         if max(map(len, self.rest)) > MAX_CLAUSES:
             yield Aligned("", "", ((), ()), Meaning.DIFFERENT, "most of it differs")
             return
-        groups = self._listed(merged_where(align(*self.rest), self._is_one))
+        groups = self._listed(align(*self.rest))
         self.compared = [(group, self._residue(group)) for group in groups]
         self.heads = self._opening(0) & self._opening(1)
         for group, found in self.compared:
@@ -263,15 +263,6 @@ class _Comparison:
 
     def _residue(self, group: Group) -> Residue:
         return residue(self.kind, *(atoms_of(side) for side in self._sides(group)))
-
-    def _is_one(self, one: Group, other: Group) -> bool:
-        """Whether two pairs of clauses are one pair, which each text cuts elsewhere."""
-        apart = [self._residue(group) for group in (one, other)]
-        if not all(any(found.content[side] for found in apart) for side in (0, 1)):
-            return False
-        both = self._residue(Group(one.first + other.first, one.second + other.second))
-        rows = list(both.pairs.values())
-        return both.only_small and rows == sorted(rows)
 
     def _listed(self, groups: list[Group]) -> list[Group]:
         """The groups, with those of one sentence made one where only items of a list have changed places."""
@@ -320,7 +311,6 @@ class _Comparison:
                 found = found.without(side, len(found.content[side]))
         found = replace(found, content=(self._new(found.content[0]), self._new(found.content[1])))
         findings += chain.from_iterable(check(found) for check in CHECKS.values())
-        findings += self._exchanged(found)
         proven = next((finding for finding in findings if finding.meaning is Meaning.DIFFERENT), None)
         if proven is None and not self.kind.place and any(map(is_foreign, self._shown(group))):
             return _foreign_clause(found)
@@ -365,15 +355,6 @@ class _Comparison:
             only = min(firm or ones | others)
             sure = plain and not (ones and others) and only in ("if", "unless")
             yield different(f"only one says: {only}") if sure else unclear(f"only one says: {only}")
-
-    def _exchanged(self, found: Residue) -> Iterator[Finding]:
-        """Words that have changed places with those of another clause."""
-        for one in found.content[0]:
-            for other in found.content[1]:
-                for _, away in self.compared:
-                    if matching((one,), away.content[1]) and matching((other,), away.content[0]):
-                        yield different(f"{one.shown} and {other.shown} have changed places")
-                        return
 
     def _lone(self, group: Group, found: Residue) -> Finding:
         """What a clause means that stands in one text alone."""

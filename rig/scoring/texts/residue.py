@@ -113,7 +113,7 @@ def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residu
     small = [[word for word in side if word.at not in silent[n]] for n, side in enumerate(small)]
     for strict in (True, False):
         small = _cancelled(small[0], small[1], strict)
-    left = _spelt(
+    left = (
         tuple(atom for m, atom in enumerate(content[0]) if m not in numbers[0] and m not in silent[0]),
         tuple(atom for n, atom in enumerate(content[1]) if n not in numbers[1] and n not in silent[1]),
     )
@@ -174,23 +174,6 @@ def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]
             }
         )
     return silent
-
-
-def _spelt(ones: tuple[Atom, ...], others: tuple[Atom, ...]) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
-    """What remains, without an acronym that the other clause spells out, and one word written apart."""
-    for side, (own, other) in enumerate(((ones, others), (others, ones))):
-        for atom in own:
-            for size in range(2, 6):
-                for start in range(len(other) - size + 1):
-                    part = other[start : start + size]
-                    initials = "".join(word.shown[0] for word in part)
-                    if atom.shown in (initials if atom.word.acronym else "", "".join(w.shown for w in part)):
-                        rest = (
-                            tuple(word for word in own if word is not atom),
-                            (*other[:start], *other[start + size :]),
-                        )
-                        return _spelt(*(rest if side == 0 else rest[::-1]))
-    return ones, others
 
 
 def _contexts(atoms: Sequence[Atom]) -> Iterator[tuple[Atom, ...]]:
