@@ -124,7 +124,17 @@ def names(found: Residue) -> Iterator[Finding]:
     for name, own in ((ones, words[1]), (others, words[0])):
         if name and not (ones and others):
             shown = name[0].shown.capitalize()
-            yield unclear(f"name: {shown}") if own else different(f"only one says: {shown}")
+            vague = own or _has_surname(found, name[0])
+            yield unclear(f"name: {shown}") if vague else different(f"only one says: {shown}")
+
+
+def _has_surname(found: Residue, name: Atom) -> bool:
+    """Whether a name stands beside one that both clauses have: Maria, Maria Lopez."""
+    for side, matched in ((found.first, found.pairs.keys()), (found.second, found.pairs.values())):
+        near = [n + step for n, atom in enumerate(side) if atom is name for step in (-1, 1)]
+        if any(n in matched and side[n].sort is Sort.NAME for n in near):
+            return True
+    return False
 
 
 def things(found: Residue) -> Iterator[Finding]:

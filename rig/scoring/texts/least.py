@@ -12,11 +12,14 @@ from itertools import product
 from rig.reading.clauses import canonical, closed_class, is_past, sentences
 from rig.reading.lexicon import folded, given_names, is_common, opposites, places, stem, synonymous
 from rig.reading.times import MONTHS, PARTS, RELATIVE, WEEKDAYS
+from rig.reading.typos import distance
 from rig.reading.words import words_of
 from rig.scoring.texts.atoms import same_name
 
 MAX_SENTENCES = 160
 """Of either text that the other has not. Of more, the texts are too different to be held together."""
+NEAR = 2
+"""Letters by which words differ that look alike: flour, flowers."""
 CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
@@ -32,19 +35,23 @@ def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, 
     if max(map(len, rest)) > MAX_SENTENCES:
         return
     for one, other in product(*rest):
-        pairs = [(a, b) for a, b in zip(one, other, strict=False) if folded(a) != folded(b)]
-        if len(one) == len(other) and len(pairs) == 1 and not _is_one_word(*pairs[0]):
-            owners = {folded(word) for word in pairs[0]} == {"my", "your"}
-            if not (spoken_for and owners):
-                yield pairs[0]
+        places = [n for n, (a, b) in enumerate(zip(one, other, strict=False)) if folded(a) != folded(b)]
+        if len(one) != len(other) or len(places) != 1:
+            continue
+        first_word, second_word = one[places[0]], other[places[0]]
+        owners = {folded(first_word), folded(second_word)} == {"my", "your"}
+        if not (spoken_for and owners) and not _is_one_word(first_word, second_word, places[0] > 0):
+            yield first_word, second_word
 
 
 def _words(sentence: str) -> Tokens:
     return tuple(_WORD.findall(sentence))
 
 
-def _is_one_word(first: str, second: str) -> bool:
-    """Whether one word can stand for the other, or what else is known of them has to decide."""
+def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
+    """Whether one word can stand for the other, or what else is known of them has to decide. An inner word
+    with a capital can be a name even if it is a common word.
+    """
     one, other = folded(first), folded(second)
     if one.isdecimal() or other.isdecimal() or {one, other} == {"a", "one"} or _is_short(one, other):
         return True
@@ -53,10 +60,12 @@ def _is_one_word(first: str, second: str) -> bool:
         return closed[0] == closed[1]
     if not CALENDAR.isdisjoint((one, other)) and stem(one) != stem(other):
         return synonymous(stem(one), stem(other))
-    if _may_be_name(first) and _may_be_name(second):
-        return same_name(one, other)
+    if all(word[0].isupper() and (is_inner or _may_be_name(word)) for word in (first, second)):
+        return same_name(one, other) or synonymous(stem(one), stem(other))
     if opposites(stem(one), (stem(other),)) or opposites(stem(other), (stem(one),)):
         return False
+    if distance(one, other) <= NEAR and min(map(len, (one, other))) > NEAR and stem(one) != stem(other):
+        return not (is_common(one) and is_common(other)) or synonymous(stem(one), stem(other))
     return len({is_past(words_of(word)[0]) for word in (one, other)}) == 1 or stem(one) != stem(other)
 
 
@@ -67,6 +76,4 @@ def _is_short(one: str, other: str) -> bool:
 
 
 def _may_be_name(word: str) -> bool:
-    return word[0].isupper() and (
-        folded(word) in given_names() or folded(word) in places() or not is_common(folded(word))
-    )
+    return folded(word) in given_names() or folded(word) in places() or not is_common(folded(word))
