@@ -3,11 +3,15 @@
 from rig.displays import signs
 from rig.displays.clip import clip
 from rig.rescore import Opinion, Unsettled
+from rig.scoring.texts import marked
 from rig.tasks import turn_number
 
 _LONGEST = 2_000
 _BEFORE = 6
 """Things said before that are shown, the last ones."""
+
+_CLAUSES = 5
+"""Pairs of clauses that are shown, each with the words in brackets that the other has not."""
 
 QUESTION = "Do they mean the same?"
 
@@ -36,6 +40,8 @@ def question_text(
         f"    got:      {clip(doubt.got, _LONGEST).line}",
         f"  {doubt.note}",
     ]
+    for clause, other in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
+        lines += [f"    {_line(clause) or '-'}", f"    {_line(other) or '-'}"]
     if opinion is not None:
         view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
         lines.append(f"  {opinion.model} thinks: {view} ({clip(opinion.reason, _LONGEST).line})")

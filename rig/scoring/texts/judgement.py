@@ -4,6 +4,7 @@ Both texts are read clause by clause; aligned clauses are judged alone on what r
 wording is asked only where nothing but words that carry meaning remains of both.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from rig.scoring.texts.checks import (
 from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.residue import Residue, residue
 from rig.scoring.texts.ways import brought_together
-from rig.toolbox.spec import Text
+from rig.toolbox.spec import FREE_TEXT, Text
 
 MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
@@ -130,6 +131,22 @@ def judge(
     one, other = sorted((first, second))
     judged = _judged(kind, one, other, likeness, band, elsewhere)
     return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
+
+
+def marked(first: str, second: str) -> list[tuple[str, str]]:
+    """The clauses of two texts that are not the same, side by side, each word that remains in brackets."""
+    judged = judge(FREE_TEXT, first, second, lambda _: 0.5, Band(0.5, 0.5))
+    return [
+        (_bracketed(clause.first, clause.left[0]), _bracketed(clause.second, clause.left[1]))
+        for clause in judged.clauses
+        if clause.meaning is not Meaning.SAME
+    ]
+
+
+def _bracketed(clause: str, words: Sequence[str]) -> str:
+    for word in dict.fromkeys(words):
+        clause = re.sub(rf"(?<![\w\[]){re.escape(word)}(?![\w\]])", f"[{word}]", clause)
+    return clause
 
 
 def _turned(aligned: Aligned) -> Aligned:
