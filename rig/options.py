@@ -182,6 +182,15 @@ class MethodOptions:
         opens=True,
         users_only=True,
     )
+    reader: str | None = option(
+        None,
+        "A model that decides on texts that rig calls unclear, if it errs little enough on labelled pairs: a"
+        " GGUF file, or a folder with a sentence-transformers cross-encoder for entailment.",
+        GRADING,
+        metavar="FILE",
+        opens=True,
+        users_only=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,7 @@ class Registry:
         self.presets = Tenants("preset of an answer format")
         self.displays = Tenants("display")
         self.papers = Tenants("paper")
+        self.readers = Tenants("reader")
 
     def add_method(self, method: Named) -> None:
         """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""

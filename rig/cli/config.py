@@ -155,7 +155,7 @@ def command(
       next_theme = "f2"                # `rig config keys` lists the actions
 
     Options that can run code, use another machine or replace files (notify, on, plugins, toolbox, set,
-    similarity, evaluator, wheel, force) are only read from the file in your config folder.
+    similarity, reader, evaluator, wheel, force) are only read from the file in your config folder.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rig.cli import completion
-from rig.cli.options import AS_JSON, STORE
+from rig.cli.options import AS_JSON, STORE, of_table
 from rig.cli.output import say
 from rig.cli.runs import print_scores
 from rig.cli.scored import Group, print_spooled
@@ -33,6 +33,7 @@ def command(
     threshold: float | None = option(
         "Texts at least this similar are the same.  [default: calibrated for each kind of text]", "X"
     ),
+    reader: str | None = of_table("reader"),
     reexecute: bool = option("Execute every call again, and exit with code 1 if a response differs."),
     world: Path | None = option(
         "A folder of JSON databases to execute calls in.  [default: that of the run; for files, rig's own]"
@@ -62,7 +63,7 @@ def command(
     """
     place = Path(what)
     options: dict[str, Any] = {"threshold": threshold, "grader": grader, "similarity": similarity}
-    options |= {"world": world, "answers": answers_file(runs)}
+    options |= {"reader": reader, "world": world, "answers": answers_file(runs)}
     if place.is_dir() or place.suffix == ".json" or format_ is not None:
         if format_ is not None and not place.exists():
             raise RigError(f"{place}: no such file or folder; --format is of files")

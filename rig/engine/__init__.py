@@ -40,7 +40,8 @@ __all__ = [
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own answer formats, and its presets of families (`rig.plugins`)."""
+    """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
+    registry.readers.later("gguf", "rig.engine.forcing.reader:GgufReader")
     registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
     registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")
     for name in _FAMILIES:

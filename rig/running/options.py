@@ -66,8 +66,9 @@ class Options:
         `names` are the models that the method knows. Raises RigError for another that does not exist.
         """
         values = {name: _as_json(TABLE[name], value) for name, value in self._values.items()}
-        if self.toolbox is not None and Path(self.toolbox).exists():
-            values["toolbox"] = str(Path(self.toolbox).absolute())
+        for name, place in (("toolbox", self.toolbox), ("reader", self.reader)):
+            if place is not None and Path(place).exists():
+                values[name] = str(Path(place).absolute())
         values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, names) for model in self.models]
         values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]

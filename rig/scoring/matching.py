@@ -59,7 +59,10 @@ class Grader:
         similarity = self._rules.similarity
         if not len(answers) or self.mode == "upstream" or isinstance(similarity, Exact):
             return self
-        return Grader(self.mode, Adjudicated(similarity, answers), self.toolbox)
+        reader = None
+        if isinstance(similarity, Adjudicated):
+            similarity, reader = similarity.similarity, similarity.reader
+        return Grader(self.mode, Adjudicated(similarity, answers, reader), self.toolbox)
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:

@@ -50,6 +50,7 @@ class ToolTalk(Method):
         Option("world", None, opens=True),
         Option("grader", "default"),
         Option("similarity", "minilm", opens=True),
+        Option("reader", None, opens=True),
     )
 
     def suites(self) -> Mapping[str, Path]:

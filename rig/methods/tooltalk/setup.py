@@ -15,7 +15,7 @@ from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.methods.tooltalk.scoring.callers import name_truths
 from rig.methods.tooltalk.scoring.judgement import Truths, judge
 from rig.metrics import Score
-from rig.scoring import Grader, Named, read_answers
+from rig.scoring import Adjudicated, Grader, Named, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
 from rig.toolbox.own.find import find_toolbox
@@ -77,8 +77,13 @@ class WorldSetup(Setup):
         place, similarity = values["world"], values["similarity"]
         toolbox = find_toolbox(values["toolbox"])
         world = partial(toolbox.world, None if place is None else Path(place))
-        grader = Grader(values["grader"], load_similarity(similarity), toolbox)
-        named = str(Named.parse(similarity).absolute)
+        named, measure = str(Named.parse(similarity).absolute), load_similarity(similarity)
+        if values.get("reader") is not None:
+            if values["grader"] == "upstream" or named == "exact":
+                raise RigError("--reader has no effect with --grader upstream or --similarity exact; leave it out")
+            reader = measured(open_reader(values["reader"]))
+            named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
+        grader = Grader(values["grader"], measure, toolbox)
         return cls(method, settings, world, grader, named, is_named=place is not None)
 
     @cached_property

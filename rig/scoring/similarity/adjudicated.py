@@ -1,6 +1,7 @@
-"""A similarity with people's answers: if it calls a pair unclear, their answer decides."""
+"""A similarity with people's answers and a reader: what it calls unclear these decide, in this order."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from rig.calls import Json
 from rig.scoring.answers import Answers
@@ -9,30 +10,49 @@ from rig.scoring.texts import Elsewhere, Judgement, Meaning
 from rig.toolbox.spec import Text
 
 
-class Adjudicated:
-    """Judges as another similarity does; where that is unclear, an answer decides if there is one."""
+class Decider(Protocol):
+    """A reader that was measured."""
 
-    def __init__(self, similarity: Similarity, answers: Answers) -> None:
-        self._similarity = similarity
-        self._answers = answers
+    @property
+    def fingerprint(self) -> Mapping[str, Json]: ...
+
+    def same_text(self, first: str, second: str) -> bool | None: ...
+
+
+class Adjudicated:
+    """Judges as another similarity does; where that is unclear, an answer decides if there is one, else the
+    reader.
+    """
+
+    def __init__(
+        self, similarity: Similarity, answers: Answers | None = None, reader: Decider | None = None
+    ) -> None:
+        self.similarity = similarity
+        self.reader = reader
+        self._answers = Answers() if answers is None else answers
         self.name = similarity.name
         self.cosine_threshold = similarity.cosine_threshold
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        return {**self._similarity.fingerprint, "answers_sha256": self._answers.sha256}
+        answered = {"answers_sha256": self._answers.sha256} if len(self._answers) else {}
+        read = {} if self.reader is None else self.reader.fingerprint
+        return {**self.similarity.fingerprint, **answered, **read}
 
     def threshold(self, kind: Text) -> float | None:
-        return self._similarity.threshold(kind)
+        return self.similarity.threshold(kind)
 
     def __call__(self, first: Json, second: Json) -> float:
-        return self._similarity(first, second)
+        return self.similarity(first, second)
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
-        judged = self._similarity.judge(kind, first, second, elsewhere)
-        same = self._answers.of(first, second) if judged.meaning is Meaning.UNCLEAR else None
+        judged = self.similarity.judge(kind, first, second, elsewhere)
+        if judged.meaning is not Meaning.UNCLEAR:
+            return judged
+        same, who = self._answers.of(first, second), "adjudicated"
+        if same is None and self.reader is not None:
+            same, who = self.reader.same_text(first, second), "the reader says"
         if same is None:
             return judged
-        said = "the same" if same else "another thing"
         meaning = Meaning.SAME if same else Meaning.DIFFERENT
-        return Judgement(meaning, judged.likeness, f"adjudicated: {said}")
+        return Judgement(meaning, judged.likeness, f"{who}: {'the same' if same else 'another thing'}")

@@ -56,7 +56,7 @@ class Embedding:
         libraries = ("sentence-transformers", "transformers", "torch")
         return {
             "similarity": self.name,
-            "similarity_model": self._release or _hash(self._directory),
+            "similarity_model": self._release or hash_of(self._directory),
             **{f"{library}_version": version(library) for library in libraries},
         }
 
@@ -117,7 +117,8 @@ def _check_modules(directory: Path) -> None:
         raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {HINT}")
 
 
-def _hash(directory: Path) -> str:
+def hash_of(directory: Path) -> str:
+    """A hash of all files in a folder. Raises RigError when one cannot be read."""
     whole = sha256()
     try:
         for path in sorted(path for path in directory.rglob("*") if path.is_file()):

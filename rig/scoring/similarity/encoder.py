@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,20 @@ class Encoder:
 
 
 def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:
-    """The model in `directory`, loaded without network and without a word on the terminal.
+    """The model in `directory`. Raises RigError when it cannot be loaded."""
+    return Encoder(_quietly(directory, lambda st: _load(st, directory, recipe)))
 
-    Raises RigError when it cannot be loaded.
-    """
+
+def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
+    """The cross-encoder in `directory`, and its labels by number. Raises RigError when it does not load."""
+    model = _quietly(
+        directory, lambda st: st.CrossEncoder(str(directory), device="cpu", local_files_only=True)
+    )
+    return model, {int(number): str(label) for number, label in model.config.id2label.items()}
+
+
+def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:
+    """What `load` makes of sentence-transformers, without network and without a word on the terminal."""
     # Read when the libraries are imported; the directory is all they may look at.
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     with warnings.catch_warnings():
@@ -72,14 +83,14 @@ def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         torch.set_num_threads(THREADS)
         try:
-            return Encoder(_load(directory, recipe))
+            import sentence_transformers
+
+            return load(sentence_transformers)
         except Exception as error:  # whatever the libraries make of a broken model
             raise RigError(f"{directory}: not a sentence-transformers model that loads: {error}") from error
 
 
-def _load(directory: Path, recipe: Recipe) -> Any:
-    import sentence_transformers as st
-
+def _load(st: Any, directory: Path, recipe: Recipe) -> Any:
     if recipe is Recipe.AS_SAVED:
         return st.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
     transformer = st.models.Transformer(str(directory))
