@@ -40,8 +40,8 @@ def question_text(
         f"    got:      {clip(doubt.got, _LONGEST).line}",
         f"  {doubt.note}",
     ]
-    for clause, other in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
-        lines += [f"    {_line(clause) or '-'}", f"    {_line(other) or '-'}"]
+    for clauses in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
+        lines += [f"    {clip(clause, _LONGEST).line or '-'}" for clause in clauses]
     if opinion is not None:
         view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
         lines.append(f"  {opinion.model} thinks: {view} ({clip(opinion.reason, _LONGEST).line})")

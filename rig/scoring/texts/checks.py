@@ -240,8 +240,6 @@ def _is_harmless(atom: Atom, found: Residue) -> bool:
         return True
     if found.passive is not None and (atom.key in PASSIVE or atom.key == "by"):
         return True
-    if atom.key == "have" and not helped_by(found, "have"):
-        return True
     if atom.key in LASTING and found.denied:
         return True
     if atom.key in LIGHT and found.rows != sorted(found.rows):
@@ -263,20 +261,6 @@ def _is_harmless(atom: Atom, found: Residue) -> bool:
     if atom.key in ("on", "at", "in", "from", "to") and _before_time(atom, found):
         return True
     return not found.kind.personal and atom.key in OWN and found.only_small
-
-
-def helped_by(found: Residue, helper: str) -> bool:
-    """Whether leaving out a helper changes what is said: "I have paid" is "I paid", but "I have it" ..."""
-    for side, content in ((0, found.first), (1, found.second)):
-        for small in found.small[side]:
-            if small.atom.key == helper and (
-                small.at >= len(content)
-                or not is_past(content[small.at].word)
-                or small.anchor < 0
-                or not is_past(found.second[found.rows[small.anchor]].word)
-            ):
-                return True
-    return _unequal_forms(found)
 
 
 def _before_time(atom: Atom, found: Residue) -> bool:
