@@ -65,7 +65,10 @@ class CrossEncoderReader:
 def open_reader(text: str) -> Reader:
     """The reader in a folder, or a model by its GGUF file or name. Raises RigError."""
     folder = Path(text)
-    return CrossEncoderReader(real(folder)) if folder.is_dir() else registered().readers["gguf"](text)
+    if folder.is_dir():
+        return CrossEncoderReader(real(folder))
+    reader: Reader = registered().readers["gguf"](text)
+    return reader
 
 
 class Pair(NamedTuple):

@@ -130,7 +130,7 @@ def _same_time(
     """
     alone = [
         [n for n in range(len(side)) if n not in matched]
-        for side, matched in zip(content, (pairs, pairs.values()), strict=True)
+        for side, matched in zip(content, (set(pairs), set(pairs.values())), strict=True)
     ]
     candidates = [
         *pairs.items(),
@@ -150,7 +150,7 @@ def _same_time(
                 timed[m] = n
     rest = [
         [word for word in side if word.at not in at or not is_helper(word.atom, words[word.at])]
-        for side, at, words in zip(small, (timed.keys(), timed.values()), content, strict=True)
+        for side, at, words in zip(small, (set(timed), set(timed.values())), content, strict=True)
     ]
     return rest, frozenset(timed)
 
