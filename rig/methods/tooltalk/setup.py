@@ -80,7 +80,9 @@ class WorldSetup(Setup):
         named, measure = str(Named.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
-                raise RigError("--reader has no effect with --grader upstream or --similarity exact; leave it out")
+                raise RigError(
+                    "--reader has no effect with --grader upstream or --similarity exact; leave it out"
+                )
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         grader = Grader(values["grader"], measure, toolbox)
