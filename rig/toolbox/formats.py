@@ -6,6 +6,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from pydantic import Field
@@ -25,14 +26,18 @@ Month: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "month"})
 """A month's full English name, in any case."""
 
 
-def read_time(text: str, name: str) -> datetime:
-    """A time of day. Raises ToolError when the argument `name` is none."""
-    return _read(text, name, times.FORMS["time"])
+def _read(form: times.Form, text: str, name: str) -> datetime:
+    try:
+        return times.read(text, form.pattern)
+    except ValueError as error:
+        expected = f"{form.words} (24-hour), such as {form.example}"
+        raise ToolError(f"{name} must have the form {expected}; got '{quoted(text)}'.", str(error)) from error
 
 
-def read_instant(text: str, name: str) -> datetime:
-    """A date and time. Raises ToolError when the argument `name` is none."""
-    return _read(text, name, times.FORMS["datetime"])
+read_time = partial(_read, times.FORMS["time"])
+"""A time of day. Raises ToolError when the argument `name` is none."""
+read_instant = partial(_read, times.FORMS["datetime"])
+"""A date and time. Raises ToolError when the argument `name` is none."""
 
 
 def read_range(read: Callable[[str, str], datetime], **ends: str | None) -> Sequence[datetime | None]:
@@ -54,11 +59,3 @@ def is_email(text: str) -> bool:
 def is_phone(text: str) -> bool:
     """Whether it has the form 555-555-5555."""
     return re.match(r"^\d{3}-\d{3}-\d{4}$", text) is not None
-
-
-def _read(text: str, name: str, form: times.Form) -> datetime:
-    try:
-        return times.read(text, form.pattern)
-    except ValueError as error:
-        expected = f"{form.words} (24-hour), such as {form.example}"
-        raise ToolError(f"{name} must have the form {expected}; got '{quoted(text)}'.", str(error)) from error

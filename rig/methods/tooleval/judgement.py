@@ -55,7 +55,7 @@ class Judgement:
 
     def __init__(self, simulator: Callable[[], Simulator]) -> None:
         self._open = simulator
-        self._wanted: dict[str, Counter[Change]] = {}
+        self._due: dict[str, Counter[Change]] = {}
 
     def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
         """What a search was worth."""
@@ -107,10 +107,10 @@ class Judgement:
 
     def due(self, query: Query) -> Counter[Change]:
         """How the world shall be different in the end."""
-        if query.name not in self._wanted:
+        if query.name not in self._due:
             calls = [ExecutedCall(call, Outcome()) for call in query.calls]
-            self._wanted[query.name] = self.changes(query, calls)
-        return self._wanted[query.name]
+            self._due[query.name] = self.changes(query, calls)
+        return self._due[query.name]
 
     def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
         """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
