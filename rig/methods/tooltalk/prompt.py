@@ -44,11 +44,6 @@ class Settings:
         if self.max_calls < 1:
             raise RigError("--max-calls must be at least 1")
 
-    def as_json(self) -> JsonObject:
-        """All but the toolbox, by name."""
-        names = ("docs", "tools", "history", "max_calls")
-        return {name: getattr(self, name) for name in names}
-
     @property
     def fingerprint(self) -> JsonObject:
         """The settings, and a hash of every sentence that a model reads in any conversation.
@@ -57,7 +52,8 @@ class Settings:
         """
         docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()
-        parts = {"protocol": "tooltalk", **self.as_json(), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        own = {name: getattr(self, name) for name in ("docs", "tools", "history", "max_calls")}
+        parts = {"protocol": "tooltalk", **own, "prompt_sha256": hashlib.sha256(told).hexdigest()}
         if self.toolbox is TOOLTALK:
             return parts
         return {**parts, "toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}

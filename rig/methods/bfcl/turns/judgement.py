@@ -1,25 +1,18 @@
 """The score of an entry of several turns: the states and the results of its calls, turn by turn."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rig.calls import Call
 from rig.episodes import PlayedTurn
-from rig.methods.bfcl.judgement import rates
 from rig.methods.bfcl.turns.classes import Instances, TrueCall
-from rig.methods.bfcl.turns.data import CATEGORIES, Talk
-from rig.metrics import Declaration, Part, Score
+from rig.methods.bfcl.turns.data import Talk
+from rig.metrics import Score
 from rig.verdicts import Fault, FaultKind, Verdict
 
 VERSION = "1"
 """Raised whenever a change can change a verdict; stored with every score."""
-
-
-def declaration_of(categories: Collection[str]) -> Declaration:
-    """A rate for each of these categories."""
-    right = Part("turns_right", "turns right", "turns", short="turns")
-    return rates("bfcl-turns", [category for category in CATEGORIES if category in categories], right)
 
 
 def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:

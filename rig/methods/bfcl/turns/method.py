@@ -14,16 +14,18 @@ from rig.errors import RigError
 from rig.files import read_bytes
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl.data import folder_of_data
+from rig.methods.bfcl.judgement import rates
 from rig.methods.bfcl.prompt import Settings
 from rig.methods.bfcl.turns import data
 from rig.methods.bfcl.turns.classes import FILES, Instances
 from rig.methods.bfcl.turns.data import Talk
 from rig.methods.bfcl.turns.episode import Dialogue, opening, true_step
-from rig.methods.bfcl.turns.judgement import VERSION, declaration_of, judge
-from rig.metrics import Declaration, Score
+from rig.methods.bfcl.turns.judgement import VERSION, judge
+from rig.metrics import Declaration, Part, Score
 from rig.models import Request
 from rig.tasks import Task
 
+_TURNS = Part("turns_right", "turns right", "turns", short="turns")
 _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_source_code")
 """Where the classes are in a checkout, or in a copy of it."""
 
@@ -32,7 +34,7 @@ class BFCLTurns(Method):
     """The Berkeley Function Calling Leaderboard's categories of several turns."""
 
     name = "bfcl-turns"
-    declaration = declaration_of(data.CATEGORIES)
+    declaration = rates("bfcl-turns", data.CATEGORIES, _TURNS)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
     oracles = MappingProxyType({"oracle": true_step})
@@ -49,7 +51,8 @@ class BFCLTurns(Method):
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
-        return declaration_of({task.suite for task in tasks})
+        suites = {task.suite for task in tasks}
+        return rates("bfcl-turns", [name for name in data.CATEGORIES if name in suites], _TURNS)
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings("dots")
