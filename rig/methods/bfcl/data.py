@@ -100,7 +100,7 @@ def load(place: Path) -> Loaded:
         for entry, where in lines(file):
             if is_known and entry["id"] not in truths:
                 raise RigError(f"{where}: {answers} has no answer to {entry['id']}")
-            source = {"entry": entry, "truth": truths[entry["id"]] if is_known else []}
+            source: JsonObject = {"entry": entry, "truth": truths[entry["id"]] if is_known else []}
             try:
                 entries.append(parse(source, where, category))
             except RigError as error:
