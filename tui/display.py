@@ -44,7 +44,7 @@ class TuiDisplay:
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
-        worker = _Worker(job)
+        worker = _Job(job)
         if has_terminal():
             control.takes_answers = True
             with guarded(partial(_stop, control)):
@@ -68,7 +68,7 @@ def on_terminal(stream: TextIO) -> TuiDisplay:
     return TuiDisplay()
 
 
-class _Worker(Generic[T]):
+class _Job(Generic[T]):
     """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
 
     def __init__(self, job: Callable[[Emit], T]) -> None:

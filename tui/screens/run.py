@@ -35,7 +35,7 @@ from tui.widgets.messages import PersonAnswered, RunsOpened
 from tui.widgets.meters import Meters
 from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of
-from tui.widgets.titles import BoardTitle, Header, Title
+from tui.widgets.titles import BoardTitle, RunHeader, Title
 from tui.widgets.transcript import TranscriptView
 
 LINGER_S = 1.0
@@ -73,7 +73,7 @@ class RunScreen(ReadingScreen):
         self._estimates: dict[str, Estimate] = {}
 
     def compose(self) -> ComposeResult:
-        yield Header(id="header")
+        yield RunHeader(id="header")
         yield Arms(id="arms")
         with Horizontal(id="body"):
             with Vertical(id="board"):
@@ -174,7 +174,7 @@ class RunScreen(ReadingScreen):
         if (len(state.arms) > 1) != self.has_class("-several"):
             self.set_class(len(state.arms) > 1, "-several")
             self.query_one(Arms).styles.height = len(state.arms)
-        self.query_one(Header).show_run(state, self.live_run.condition)
+        self.query_one(RunHeader).show_run(state, self.live_run.condition)
         self.query_one(Arms).show_arms(state, arm)
         self._show_board()
         if self.side_by_side:

@@ -25,7 +25,7 @@ _UNLIKELY = 0.5
 """Below this a chosen token was less likely than all others together."""
 
 
-class Token(NamedTuple):
+class GeneratedToken(NamedTuple):
     """A generated token. `text` is what it completed of the raw text, None if that was not stored.
 
     `logprob` is of the distribution that the grammar left, None if none was stored.
@@ -43,7 +43,7 @@ class Token(NamedTuple):
         return None if self.logprob is None else math.exp(min(self.logprob, 0.0))
 
 
-def tokens_of(prediction: Prediction) -> Iterator[Token]:
+def tokens_of(prediction: Prediction) -> Iterator[GeneratedToken]:
     """The tokens of a prediction, as far as they were stored."""
     ids = prediction.token_ids
     has_text = len(prediction.token_chars) == len(ids)
@@ -52,7 +52,7 @@ def tokens_of(prediction: Prediction) -> Iterator[Token]:
     start = 0
     for number, token in enumerate(ids):
         end = start + (prediction.token_chars[number] if has_text else 0)
-        yield Token(
+        yield GeneratedToken(
             number,
             token,
             prediction.raw[start:end] if has_text else None,
@@ -111,14 +111,14 @@ def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
     page.note("choose a step to see its tokens one by one")
 
 
-def _tint(token: Token) -> Tint:
+def _tint(token: GeneratedToken) -> Tint:
     if token.forced:
         return Tint.MUTED
     probability = token.probability
     return Tint.ERROR if probability is not None and probability < _UNLIKELY else Tint.PLAIN
 
 
-def _line(token: Token, width: int) -> list[Span]:
+def _line(token: GeneratedToken, width: int) -> list[Span]:
     text = f"#{token.id}" if token.text is None else _quoted(token.text)
     room = 20 if width >= 60 else 14
     spans = fit([(text, _tint(token))], room)

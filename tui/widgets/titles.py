@@ -73,7 +73,7 @@ class BoardTitle(Lines):
 BAR = 20
 
 
-class Header(Lines):
+class RunHeader(Lines):
     """One line; the bar counts turns, the number beside it conversations."""
 
     def show_run(self, state: RunState, condition: str) -> None:
