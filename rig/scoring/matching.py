@@ -61,7 +61,7 @@ class Grader:
             return self
         reader = None
         if isinstance(similarity, Adjudicated):
-            similarity, reader = similarity.similarity, similarity.reader
+            reader, similarity = similarity.reader, similarity.similarity
         return Grader(self.mode, Adjudicated(similarity, answers, reader), self.toolbox)
 
     @property

@@ -20,6 +20,8 @@ MAX_SENTENCES = 160
 """Of either text that the other has not. Of more, the texts are too different to be held together."""
 NEAR = 2
 """Letters by which words differ that look alike: flour, flowers."""
+DEGREES = frozenset(("r", "er", "st", "est"))
+"""Endings that make a comparative: tall, taller."""
 CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
@@ -63,6 +65,11 @@ def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
     if all(word[0].isupper() and (is_inner or _may_be_name(word)) for word in (first, second)):
         return same_name(one, other) or synonymous(stem(one), stem(other))
     if opposites(stem(one), (stem(other),)) or opposites(stem(other), (stem(one),)):
+        return False
+    if any(
+        long.startswith(short) and long[len(short) :] in DEGREES
+        for short, long in ((one, other), (other, one))
+    ):
         return False
     if distance(one, other) <= NEAR and min(map(len, (one, other))) > NEAR and stem(one) != stem(other):
         return not (is_common(one) and is_common(other)) or synonymous(stem(one), stem(other))
