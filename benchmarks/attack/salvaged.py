@@ -6,7 +6,8 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text
-from rig.engine.formats.salvage import Unreadable, salvage
+from rig.engine.formats.base import AnswerError
+from rig.engine.formats.salvage import salvage
 
 _LONGEST_S = 2.0
 _CALL = {
@@ -41,7 +42,7 @@ def case(random: Random) -> str:
     started = time.thread_time()
     try:
         found = salvage(said)
-    except Unreadable:
+    except AnswerError:
         return "refused"
     finally:
         if time.thread_time() - started > _LONGEST_S:

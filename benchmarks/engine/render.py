@@ -13,7 +13,7 @@ from rig.calls import JsonObject
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.engine import LlamaCppModel
-from rig.engine.grammar import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.loading import load
 from rig.errors import RigError
 

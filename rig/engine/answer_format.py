@@ -47,9 +47,9 @@ def is_own(name: str) -> bool:
 
 def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
     """The form that the settings ask for, for a model with this template. Raises RigError."""
-    name = settings.format
     formats: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
-    check_name(name)
+    check_name(settings.format)
+    name = settings.format
     remarks: tuple[str, ...] = ()
     if name not in formats:
         choice = _native(settings, template)
@@ -74,30 +74,30 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
     from rig.engine.native.form import NativeFormat
 
     name = settings.format
+    no_tools = "no tools in its chat template"
     try:
         native = native_of(template) if name in ("auto", "native") else family_native(name, template)
     except Unsupported as error:
         if name == "auto":
-            why = f"its chat template {error}" if error.shows_calls else "no tools in its chat template"
-            return f"{why}: it answers in rig's form"
+            return (
+                f"{f'its chat template {error}' if error.shows_calls else no_tools}: it answers in rig's form"
+            )
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
             f" ({', '.join(plugins.registered().presets)}), or another template with --chat-template"
         ) from error
     if name == "auto" and not native.is_supported:
-        return "no tools in its chat template: it answers in rig's form"
-    form = NativeFormat.name if name == "auto" else name
-    thinking: JsonObject = {}
-    if native.thinking.known:
-        thinking = {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
+        return f"{no_tools}: it answers in rig's form"
     style = native.shape.arguments
     is_tagged = isinstance(style, Tags) and not style.quoted  # texts in them were read otherwise before 2
+    form = NativeFormat.name if name == "auto" else name
     fingerprint = {
         "prompt_format": f"{form}-{2 if is_tagged else NativeFormat.version}",
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,
-        **thinking,
     }
+    if native.thinking.known:
+        fingerprint |= {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
     make = partial(NativeFormat, native=native, thinking=settings.thinking)
     return FormatChoice(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))

@@ -39,22 +39,12 @@ def built_for(site: Path | None = None) -> Build:
     paths = [str(site)] if site else []
     paths += filter(None, [os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)} if paths else None
+    command = [sys.executable, "-P", "-c", _PROBE]
     try:
-        probe = subprocess.run(
-            [sys.executable, "-P", "-c", _PROBE],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_S,
-            check=True,
-            env=environment,
-        )
+        probe = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, env=environment)
+        if probe.returncode:
+            lines = [line for line in probe.stderr.splitlines() if line.strip()] or ["no reason given"]
+            raise RigError(f"signal {-probe.returncode}" if probe.returncode < 0 else lines[-1])
         return Build(*json.loads(probe.stdout.splitlines()[-1]))
-    except subprocess.CalledProcessError as error:
-        reason = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
-        raise RigError(reason) from error
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
         raise RigError(str(error)) from error
-
-
-def _last_line(text: str) -> str:
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "no reason given")

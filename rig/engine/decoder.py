@@ -9,7 +9,7 @@ from rig.engine.cache.prefix import Feed, Logits, Rows
 from rig.engine.core.sampling import Sampler
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.drafting.ahead import Ahead
-from rig.engine.grammar import Constraint, ConstraintError
+from rig.engine.grammar.constraint import Constraint, ConstraintError
 from rig.engine.grammar.language import Thoughts
 from rig.models import OnPiece, Piece
 
@@ -124,7 +124,7 @@ class Decoder:
                 pending += forced
             if generation.complete or budget.left(generation) <= 0:
                 generation.text += bytes_to_text.decode(b"", final=True)
-                ahead.end(pending)
+                ahead.take(pending)
                 return
             if pending:
                 logits = yield from ahead.go_on(pending, generation.token_ids, budget.left(generation))

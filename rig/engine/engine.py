@@ -17,7 +17,8 @@ from rig.engine.decoder import Budget, Decoder
 from rig.engine.drafting.ahead import Ahead
 from rig.engine.drafting.drafter import Drafter
 from rig.engine.files.adapters import Adapter, named
-from rig.engine.grammar import ConstraintError, make_grammar
+from rig.engine.grammar import make_grammar
+from rig.engine.grammar.constraint import ConstraintError
 from rig.engine.memory.fit import Loaded
 from rig.engine.parallel import choose, describe, measure
 from rig.engine.prediction import Form, Lane

@@ -12,12 +12,13 @@ as text afterwards, as transformers does it (`sanitize_control_tokens`).
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import lru_cache
 
 from rig.calls import Json
+from rig.engine.cache.prefix import common
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.formats.base import AnswerFormat, Offer
-from rig.engine.templates.template import ChatMessage, ChatTemplate, ContentText, Fragment, ToolCall
+from rig.engine.templates.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.models import Request
 
 _START, _END = "\ue0f0", "\ue0f1"
@@ -37,8 +38,10 @@ class PromptBuilder:
     def __init__(self, template: ChatTemplate, tokenizer: Tokenizer) -> None:
         self._template = template
         self._tokenizer = tokenizer
-        self._shield = Shield(tokenizer)
-        self._contents: dict[str, list[int]] = {}
+        longest_first = sorted(tokenizer.specials, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        # Long shared parts come again with every request; tokenising them once is enough.
+        self._content = lru_cache(maxsize=1024)(tokenizer.content)
         self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
@@ -52,96 +55,67 @@ class PromptBuilder:
         fragments = self._render(request, form, offer, shared)
         cut = 0
         if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
-            cut = self._common(shared, f"{request.instructions}\n\n{offer.rules}")
-        segments: list[Segment] = []
-        open_segment: list[int] = []
+            # How many tokens are those of the rules alone; the last ones can grow together.
+            whole, rules = map(self._content, (shared, f"{request.instructions}\n\n{offer.rules}"))
+            cut = common(whole, rules)
+        segments: list[list[int]] = [[]]
         contents = 0
         for fragment in fragments:
-            if isinstance(fragment, ContentText):
-                contents += 1
-                content = self._content(fragment.text)
-                if cut:  # the first content is the system prompt's
-                    segments.append((*open_segment, *content[:cut]))
-                    open_segment, content, cut = [], content[cut:], 0
-                if offer.context_apart and contents == 2:  # the declarations are through
-                    segments.append(tuple(open_segment))
-                    open_segment = []
-                open_segment += content
-                if not (offer.context_apart and contents == 1 and request.tools_are_shared):
-                    segments.append(tuple(open_segment))
-                    open_segment = []
-            else:
-                open_segment += self._shield.tokens(fragment.text)
-        segments.append(tuple(open_segment))
-        segments = [segment for segment in segments if segment]
-        if self._tokenizer.adds_bos and segments[0][:1] != (self._tokenizer.bos,):
-            segments[0] = (self._tokenizer.bos, *segments[0])
-        return segments
+            if not fragment.is_content:
+                segments[-1] += self._template_tokens(fragment.text)
+                continue
+            contents += 1
+            content = self._content(fragment.text)
+            if cut:  # the first content is the system prompt's
+                segments[-1] += content[:cut]
+                segments.append([])
+                content, cut = content[cut:], 0
+            if offer.context_apart and contents == 2:  # the declarations are through
+                segments.append([])
+            segments[-1] += content
+            if not (offer.context_apart and contents == 1 and request.tools_are_shared):
+                segments.append([])
+        built = [tuple(segment) for segment in segments if segment]
+        if self._tokenizer.adds_bos and built[0][:1] != (self._tokenizer.bos,):
+            built[0] = (self._tokenizer.bos, *built[0])
+        return built
 
     def _render(self, request: Request, form: AnswerFormat, offer: Offer, shared: str) -> list[Fragment]:
-        chat = form.write(request.messages)
-        system = ChatMessage("system", (shared, "\n\n" + request.context))
-        if offer.context_apart:
-            system, chat = ChatMessage("system", (shared,)), _with_context(request.context, chat)
-        declared, variables = self._shield.value(offer.declarations), form.variables
+        chat, context = form.write(request.messages), request.context
+        system = ChatMessage("system", (shared, "\n\n" + context))
+        if offer.context_apart:  # it is told in the user's first message
+            system = ChatMessage("system", (shared,))
+            if chat and chat[0].role == "user" and context:
+                chat[0] = replace(chat[0], parts=(context, "\n\n", *chat[0].parts))
+            elif context:
+                chat.insert(0, ChatMessage("user", (context,)))
+        declared, variables = self._shielded(offer.declarations), form.variables
         if declared and offer.declared_as != "tools":
             variables, declared = {**variables, offer.declared_as: declared}, []
-        return self._template.render([system, *map(self._shield.message, chat)], declared, variables)
+        return self._template.render([system, *map(self._shielded_message, chat)], declared, variables)
 
-    def _common(self, text: str, beginning: str) -> int:
-        """How many tokens of a text are those of its beginning alone; the last ones can grow together."""
-        pairs = zip(self._content(text), self._content(beginning), strict=False)
-        return next((n for n, (a, b) in enumerate(pairs) if a != b), len(self._content(beginning)))
-
-    def _content(self, text: str) -> list[int]:
-        """Long shared parts come again with every request; tokenising them once is enough."""
-        if text not in self._contents:
-            if len(self._contents) >= 1024:
-                self._contents.clear()
-            self._contents[text] = self._tokenizer.content(text)
-        return self._contents[text]
-
-
-def _with_context(context: str, chat: list[ChatMessage]) -> list[ChatMessage]:
-    """The messages with a context told in the user's first one."""
-    if not context:
-        return chat
-    if chat and chat[0].role == "user":
-        return [replace(chat[0], parts=(context, "\n\n", *chat[0].parts)), *chat[1:]]
-    return [ChatMessage("user", (context,)), *chat]
-
-
-class Shield:
-    """Marks special tokens in values, and tokenises what a template made of them."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    @cached_property
-    def _special(self) -> re.Pattern[str]:
-        longest_first = sorted(self._tokenizer.specials, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-
-    def message(self, message: ChatMessage) -> ChatMessage:
+    def _shielded_message(self, message: ChatMessage) -> ChatMessage:
         """A message whose calls, thoughts and names are shielded; its content has no need."""
         if not (message.calls or message.name or all(message.thoughts)):
             return message
-        calls = tuple(ToolCall(call.id, *self.value([call.name, call.arguments])) for call in message.calls)
-        thoughts = message.thoughts[0], self.value(message.thoughts[1])
-        shielded = replace(message, calls=calls, name=self.value(message.name), thoughts=thoughts)
+        calls = tuple(
+            ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
+        )
+        thoughts = message.thoughts[0], self._shielded(message.thoughts[1])
+        shielded = replace(message, calls=calls, name=self._shielded(message.name), thoughts=thoughts)
         return shielded.with_written_calls()
 
-    def value(self, value: Json) -> Json:
+    def _shielded(self, value: Json) -> Json:
         """A JSON value, every string in it shielded."""
         if isinstance(value, str):
             return self._special.sub(rf"{_START}\g<0>{_END}", _MARKS.sub("", value))
         if isinstance(value, Mapping):
-            return {self.value(key): self.value(inner) for key, inner in value.items()}
+            return {self._shielded(key): self._shielded(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(inner) for inner in value]
+            return [self._shielded(inner) for inner in value]
         return value
 
-    def tokens(self, text: str) -> list[int]:
+    def _template_tokens(self, text: str) -> list[int]:
         """The tokens of text from a template. A mark without its fellow parts what it stands between."""
         tokens: list[int] = []
         for number, piece in enumerate(_MARKED.split(text)):

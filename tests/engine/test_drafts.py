@@ -16,7 +16,7 @@ from rig.calls import Call, Outcome
 from rig.engine.core.sampling import margin
 from rig.engine.core.settings import EngineSettings
 from rig.engine.drafting.ahead import MOST, NOISE
-from rig.engine.drafting.copying import Copying
+from rig.engine.drafting.drafter import Copying
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
 from rig.errors import RigError
@@ -98,7 +98,7 @@ class Hostile:
 
 def drafted(model: LlamaCppModel, request: Request, drafts: Sequence[Sequence[int]]) -> Prediction:
     """A prediction with these drafts, one after the other."""
-    model._source = lambda *_: Hostile(iter(drafts))  # type: ignore[method-assign]
+    model._drafter.source = lambda *_: Hostile(iter(drafts)).propose  # type: ignore[method-assign]
     return model.predict(request, ignore)
 
 

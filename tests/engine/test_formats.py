@@ -58,8 +58,8 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
         ends = list(model.tokenizer.end_of_generation)
         if not constraint.allowed()[ends].any():
             raise NotInGrammar("it cannot end here")
-        return [*(token.token for token in found.tokens), ends[0]]
-    return [token.token for token in found.tokens]
+        return [*(token.token for token in found), ends[0]]
+    return [token.token for token in found]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, JsonError, Unreadable, read_json, salvage
+from rig.engine.formats.base import AnswerError
+from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, JsonError, read_json, salvage
 
 ARGUMENTS = '{"time": "12:00:00"}'
 OURS = f'{{"tool": "AddAlarm", "arguments": {ARGUMENTS}}}'
@@ -123,10 +124,10 @@ def test_arguments_that_are_no_json_stay_the_text_that_they_are() -> None:
     ],
 )
 def test_a_call_that_cannot_be_read_is_no_reply(text: str, reason: str, how: str) -> None:
-    with pytest.raises(Unreadable) as raised:
+    with pytest.raises(AnswerError) as raised:
         salvage(text)
     assert str(raised.value).startswith(reason)
-    assert raised.value.how == how
+    assert raised.value.salvage == how
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_a_call_that_cannot_be_read_is_no_reply(text: str, reason: str, how: str
     ids=["long", "open objects", "deep", "a little too deep", "long number", "quotes"],
 )
 def test_hostile_texts_are_refused_and_soon(text: str) -> None:
-    with in_a_moment(), pytest.raises(Unreadable):
+    with in_a_moment(), pytest.raises(AnswerError):
         salvage(text)
 
 
@@ -150,7 +151,7 @@ def test_hostile_texts_are_refused_and_soon(text: str) -> None:
     "text", ["[" * LONGEST, "[ " * (LONGEST // 2 - 1), "[]" * (LONGEST // 2), "<think>" * 9000, "a{" * 999]
 )
 def test_what_looks_hostile_takes_no_time_either(text: str) -> None:
-    with in_a_moment(), suppress(Unreadable):
+    with in_a_moment(), suppress(AnswerError):
         assert set(salvage(text).answer) == {"reply"}
 
 
@@ -168,7 +169,7 @@ def test_a_value_as_deep_as_may_be_is_read() -> None:
     ).map("".join)
 )
 def test_any_text_is_an_answer_or_unreadable(text: str) -> None:
-    with suppress(Unreadable):
+    with suppress(AnswerError):
         assert set(salvage(text).answer) in ({"reply"}, {"tool", "arguments"})
 
 

@@ -71,7 +71,7 @@ def generated(
     fast = model.settings.fast_forward
     wanted = [
         token.token
-        for token in follow(constraint, model.tokenizer, text, len(text.encode()), fast_forward=fast).tokens
+        for token in follow(constraint, model.tokenizer, text, len(text.encode()), fast_forward=fast)
         if token.allowed is not None or not fast
     ]
     queue = iter(wanted)
@@ -166,11 +166,12 @@ def test_every_number_is_that_of_a_slow_reference(
     for call in CALLS[:3]:
         rows: dict[int, Any] = {}
         assessed = teacher.assess(request, call, rows.__setitem__)
-        given, _ = teacher._answer_tokens(request, call)
-        tokens = [token.token for token in given.tokens]
-        prompt = teacher._prompt(request)
+        form = loaded.form(request)
+        given = teacher._answer_tokens(form.language, form.format.spans(arranged(call, request.tools)))
+        tokens = [token.token for token in given]
+        prompt = [token for segment in loaded.prompts.build(request, form.format) for token in segment]
         choices = iter(zip(assessed.choices, rows.values(), strict=True))
-        for number, token in enumerate(given.tokens):
+        for number, token in enumerate(given):
             if token.allowed is None:
                 continue
             loaded.context.drop_tail(0, 0)
@@ -233,10 +234,10 @@ def test_tokens_are_the_text_and_kinds_its_parts(
     text = text_of(call).encode()
     constraint = loaded.grammar.start(rig_format(ask("x").tools).language())
     given = follow(constraint, loaded.tokenizer, text.decode(), len(text), fast_forward=True)
-    assert b"".join(loaded.tokenizer.piece(token.token) for token in given.tokens) == text
+    assert b"".join(loaded.tokenizer.piece(token.token) for token in given) == text
     assert constraint.complete
-    assert [token.start for token in given.tokens] == np.cumsum(
-        [0, *(len(loaded.tokenizer.piece(token.token)) for token in given.tokens)]
+    assert [token.start for token in given] == np.cumsum(
+        [0, *(len(loaded.tokenizer.piece(token.token)) for token in given)]
     ).tolist()[:-1]
     spans = rig_format().spans(call)
     assert length_of(spans) == len(text)

@@ -1,7 +1,7 @@
 import pytest
 import tiny_gguf
 
-from rig.engine.templates.template import ChatMessage, ChatTemplate, ContentText, TemplateError, TemplateText
+from rig.engine.templates.template import ChatMessage, ChatTemplate, TemplateError
 from rig.errors import RigError
 
 CONVERSATION = [
@@ -66,8 +66,8 @@ def test_content_is_kept_apart_from_template_text_whatever_it_holds() -> None:
     fragments = ChatTemplate(tiny_gguf.CHATML).render(
         [ChatMessage("user", (hostile,)), ChatMessage("assistant", ("a",)), ChatMessage("user", ("b",))]
     )
-    assert [f.text for f in fragments if isinstance(f, ContentText)] == [hostile, "a", "b"]
-    assert all("7" not in f.text for f in fragments if isinstance(f, TemplateText))
+    assert [f.text for f in fragments if f.is_content] == [hostile, "a", "b"]
+    assert all("7" not in f.text for f in fragments if not f.is_content)
 
 
 def test_a_template_sees_no_real_clock() -> None:

@@ -11,7 +11,7 @@ import jinja2
 import jinja2.sandbox
 import pytest
 
-from rig.engine.templates.template import ChatMessage, ChatTemplate, ContentText, TemplateError, ToolCall
+from rig.engine.templates.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
 from rig.errors import RigError
 
 FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))
@@ -167,7 +167,7 @@ def test_a_real_template_renders_as_in_transformers(path: Path, transformers_ren
 
 def fragments(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) -> list[str]:
     found = ChatTemplate(source).render(messages, tools)
-    return [each.text for each in found if isinstance(each, ContentText)]
+    return [each.text for each in found if each.is_content]
 
 
 HEAD = "{% for m in messages %}{{ '[' + m.role + ']' }}"

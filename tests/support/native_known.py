@@ -7,7 +7,7 @@ from native_templates import OWN, REAL
 
 from rig.calls import Call, Outcome
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.grammar import Grammar
+from rig.engine.grammar.constraint import Grammar
 from rig.engine.native.detection import Native, native_of
 from rig.engine.native.form import NativeFormat
 from rig.engine.native.probe import MARKER, Probe
@@ -43,7 +43,7 @@ class Known(NamedTuple):
         shown = [message.shown("".join(message.parts)) for message in chat]
         probe = Probe(self.template)
         tail = self.template.expand(shown, form.offer().declarations, variables=form.variables)
-        text = probe._without_header(tail.rpartition("quokka77")[2])
+        text = probe.without_header(tail.rpartition("quokka77")[2])
         ends = {"<|call|>"} if self.native.family == "gpt-oss" else {*probe.ends, "<|im_start|>"}
         begun = max(text.find(self.native.shape.trigger), 0) + len(self.native.shape.open)
         places = [place for end in ends if end and (place := text.find(end, begun)) >= 0]

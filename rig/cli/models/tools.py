@@ -39,7 +39,7 @@ def tools_json(source: str | None) -> JsonObject:
         return {"format": "rig", "fault": str(error)}
     shape = native.as_json()
     return {
-        "format": native.format,
+        "format": "native" if native.is_supported else "rig",
         "native": native.name,
         **shape,
         "faults": list(native.faults),

@@ -7,14 +7,14 @@ closer than that noise, everything since the first draft is decoded again as in 
 batches in the same cells, and so the same bits.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import takewhile
-from typing import NamedTuple, Protocol
+from typing import TypeAlias
 
 from rig.engine.cache.prefix import Feed, Logits, Rows, common
 from rig.engine.core.llama import LlamaContext
 from rig.engine.core.sampling import margin
-from rig.engine.grammar import Mask
+from rig.engine.grammar.constraint import Mask
 
 MOST = 24
 """Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
@@ -26,19 +26,8 @@ Measured by benchmarks/engine/draft_noise.py; docs/lab/performance.md has the fi
 """
 
 
-class Source(Protocol):
-    """The source of drafts for one step."""
-
-    def propose(self, answer: Sequence[int], most: int) -> Sequence[int]:
-        """The tokens that may follow an answer so far, `most` at most. They may be wrong."""
-        ...
-
-
-class _Batch(NamedTuple):
-    """A batch of an undrafted run, and how many of its tokens are there still."""
-
-    tokens: Sequence[int]
-    kept: int
+Source: TypeAlias = Callable[[Sequence[int], int], Sequence[int]]
+"""Proposes, for one step, the tokens that may follow an answer so far, so many at most. They may be wrong."""
 
 
 class Ahead:
@@ -52,7 +41,8 @@ class Ahead:
         self._tokens: list[int] = []
         self._rows: list[Logits] = []
         self._held = self._sound = 0
-        self._since: list[_Batch] = []
+        self._since: list[tuple[Sequence[int], int]] = []
+        """The batches of an undrafted run, and of each how many tokens are there still."""
         self.drafted = self.accepted = 0
 
     def settle(self) -> None:
@@ -67,9 +57,16 @@ class Ahead:
         """
         if cached <= lasting:
             self._since.clear()
-        end = self._cut(cached)
+        # Follow what an undrafted run keeps of its sequence.
+        end, kept = self._sound, []
+        for tokens, count in self._since:
+            if (rest := min(count, cached - end)) <= 0:
+                break
+            kept.append((tokens, rest))
+            end += rest
+        self._since, self._sound = kept, min(self._sound, cached)
         if self._since:
-            self._since.append(_Batch(prompt[end:], len(prompt) - end))
+            self._since.append((prompt[end:], len(prompt) - end))
         else:
             self._sound = len(prompt)
         self._held = len(prompt)
@@ -83,8 +80,8 @@ class Ahead:
 
         `answer` ends with these tokens; `left` is how many may still come.
         """
-        accepted = self._take(pending)
-        batch = _Batch(pending, len(pending))
+        accepted = self.take(pending)
+        batch = pending, len(pending)
         if accepted == len(pending):
             logits = self._rows[accepted - 1]
             del self._tokens[:accepted], self._rows[:accepted]
@@ -92,7 +89,7 @@ class Ahead:
         else:
             self._drop(self._held + accepted)
             most = min(left, MOST)
-            tokens = self._source.propose(answer, most)[:most] if self._source and most > 0 else []
+            tokens = self._source(answer, most)[:most] if self._source and most > 0 else []
             draft = list(takewhile(lambda token: 0 <= token < self._context.n_vocab, tokens))
             rows = yield Feed([*pending[accepted:], *draft], logits=1 + len(draft), generated=True)
             assert rows is not None
@@ -106,18 +103,11 @@ class Ahead:
         self._held += len(pending)
         return logits
 
-    def end(self, pending: Sequence[int]) -> None:
-        """The answer is whole; its last tokens are not decoded, though they may have been drafted."""
-        self._take(pending)
-
     def surely(self, logits: Logits, allowed: Mask) -> Generator[Feed, Rows | None, Logits]:
         """The same logits, or others where an undrafted run might choose another of the allowed tokens."""
-        if self._since and margin(logits, allowed) < self.noise:
-            logits = yield from self._again()
-        return logits
-
-    def _again(self) -> Generator[Feed, Rows | None, Logits]:
-        """Decode all that an undrafted run would have decoded by now as it does; the logits after it."""
+        if not self._since or margin(logits, allowed) >= self.noise:
+            return logits
+        # Decode all that an undrafted run would have decoded by now as it does.
         self._drop(self._sound)
         rows: Rows | None = None
         while self._since:
@@ -129,8 +119,8 @@ class Ahead:
         assert rows is not None
         return rows[-1]
 
-    def _take(self, pending: Sequence[int]) -> int:
-        """How many of these tokens were decoded ahead."""
+    def take(self, pending: Sequence[int]) -> int:
+        """How many of these chosen tokens were decoded ahead; the last ones of an answer need no more."""
         accepted = common(pending, self._tokens)
         self.accepted += accepted
         return accepted
@@ -140,14 +130,3 @@ class Ahead:
         if len(self._context.sequences[self._sequence]) > position:
             self._context.drop_tail(self._sequence, position)
         self._tokens, self._rows = [], []
-
-    def _cut(self, length: int) -> int:
-        """Follow what an undrafted run keeps of its sequence, `length` tokens at most; how many are known."""
-        end, kept = self._sound, []
-        for tokens, count in self._since:
-            if (rest := min(count, length - end)) <= 0:
-                break
-            kept.append(_Batch(tokens, rest))
-            end += rest
-        self._since, self._sound = kept, min(self._sound, length)
-        return end

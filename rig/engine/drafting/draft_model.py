@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rig.engine.cache.prefix import Logits, common
+from rig.engine.cache.prefix import common
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
@@ -29,8 +29,10 @@ class DraftModel:
         tokens: list[int] = []
         likely = 1.0
         try:
-            logits = self._read(slot, prompt) if most > 0 else None
-            while logits is not None and len(tokens) < most:
+            if most > 0:
+                read_prompt(self._context, slot, prompt)
+            while len(tokens) < most:
+                logits = self._context.logits()
                 token = int(logits.argmax())
                 likely /= float(np.exp(logits - logits[token], dtype=np.float64).sum())
                 if not likely >= worth:
@@ -38,19 +40,9 @@ class DraftModel:
                 tokens.append(token)
                 if len(tokens) < most:
                     self._context.decode([Chunk(slot, (token,), 1)])
-                    logits = self._context.logits()
         except DecodeError:
             pass
         return tokens
-
-    def _read(self, slot: int, prompt: Sequence[int]) -> Logits:
-        held = self._context.sequences[slot]
-        start = self._context.drop_tail(slot, min(common(held, prompt), len(prompt) - 1))
-        size = self._context.n_batch
-        for at in range(start, len(prompt), size):
-            piece = prompt[at : at + size]
-            self._context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
-        return self._context.logits()
 
     def close(self) -> None:
         """Free the context, and the weights if nobody else has them."""
@@ -58,18 +50,14 @@ class DraftModel:
         self._model.close()
 
 
-class Continuing:
-    """Proposes for one step the continuation of a draft model."""
-
-    def __init__(self, model: DraftModel, slot: int, prompt: Sequence[int], worth: float) -> None:
-        self._model = model
-        self._slot = slot
-        self._prompt = prompt
-        self._worth = worth
-
-    def propose(self, answer: Sequence[int], most: int) -> list[int]:
-        """The model's own continuation, without any grammar."""
-        return self._model.propose(self._slot, [*self._prompt, *answer], most, self._worth)
+def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
+    """Bring a sequence to the end of a prompt, its last token just computed; how many were computed."""
+    held = context.sequences[slot]
+    start = context.drop_tail(slot, min(common(held, prompt), len(prompt) - 1))
+    for at in range(start, len(prompt), context.n_batch):
+        piece = prompt[at : at + context.n_batch]
+        context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
+    return len(prompt) - start
 
 
 def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: EngineSettings) -> DraftModel:

@@ -5,10 +5,7 @@ generates nothing. Tokens without a choice, because the grammar allows no other,
 """
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -20,9 +17,11 @@ from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.engine.core.llama import Chunk, DecodeError
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.drafting.draft_model import read_prompt
 from rig.engine.files.adapters import Adapter
 from rig.engine.formats.base import Span
-from rig.engine.grammar import Constraint, ConstraintError
+from rig.engine.grammar.constraint import Constraint, ConstraintError
+from rig.engine.grammar.language import Language
 from rig.engine.templates.template import TemplateError
 from rig.models import Notify, Request, ToolDoc
 
@@ -44,14 +43,6 @@ class AnswerToken(NamedTuple):
     allowed: npt.NDArray[np.intp] | None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTokens:
-    """The tokens of an answer from its beginning, and all of its text in bytes."""
-
-    tokens: tuple[AnswerToken, ...]
-    text: bytes
-
-
 def follow(
     constraint: Constraint,
     tokenizer: Tokenizer,
@@ -60,7 +51,7 @@ def follow(
     *,
     fast_forward: bool,
     specials: Iterable[int] = (),
-) -> AnswerTokens:
+) -> list[AnswerToken]:
     """The tokens of `text` up to byte `until`, as the decoder would arrive at them.
 
     If the grammar forces tokens, it is those; if it allows one of the `specials` that the text spells, it is
@@ -78,7 +69,7 @@ def follow(
         nonlocal at, planned
         piece = tokenizer.shown(token, marks)
         if not data.startswith(piece, at) or not piece:
-            raise NotInGrammar(f"the grammar forces {piece!r} where {_shown(data[at:])} should follow")
+            raise NotInGrammar(f"the grammar forces {piece!r} where {_start(data[at:])} should follow")
         tokens.append(AnswerToken(token, at, allowed))
         at += len(piece)
         if planned and planned[-1] == token:
@@ -104,7 +95,7 @@ def follow(
         allowed = np.flatnonzero(mask)
         constraint.accept(token)
         add(token, None if len(allowed) == 1 else allowed)
-    return AnswerTokens(tuple(tokens), data)
+    return tokens
 
 
 def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> int:
@@ -115,11 +106,11 @@ def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> 
         if (piece := tokenizer.shown(token)) and rest.startswith(piece)
     ]
     if not fitting:
-        raise NotInGrammar(f"the grammar does not allow {_shown(rest)} here")
+        raise NotInGrammar(f"the grammar does not allow {_start(rest)} here")
     return -max(fitting)[1]
 
 
-def _shown(rest: bytes) -> str:
+def _start(rest: bytes) -> str:
     return repr(rest[:24].decode("utf-8", "replace"))
 
 
@@ -151,16 +142,13 @@ def length_of(spans: Sequence[Span]) -> int:
 def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind]:
     """What a token decides that begins at a byte of the answer that these spans are."""
     text = "".join(span.text for span in spans).encode()
-    starts = [0, *accumulate(len(span.text.encode()) for span in spans)][:-1]
-
-    def of(start: int) -> Kind | None:
-        return spans[bisect_right(starts, start) - 1].kind
+    kinds = [span.kind for span in spans for _ in span.text.encode()]
 
     def kind(start: int) -> Kind:
         # A token's leading space is a separator's; what it decides comes after.
-        while start < len(text) - 1 and text[start : start + 1] == b" " and of(start) != "value":
+        while start < len(text) - 1 and text[start : start + 1] == b" " and kinds[start] != "value":
             start += 1
-        span_kind = of(start)
+        span_kind = kinds[start]
         assert span_kind is not None
         return span_kind
 
@@ -171,8 +159,6 @@ PIECE = 128
 """Tokens of an answer whose logits are read from one batch."""
 
 Values: TypeAlias = npt.NDArray[np.float32]
-
-
 Listen: TypeAlias = Callable[[int, Values], None]
 """Told, for each choice by its number, the logits of the tokens that were allowed, by token id."""
 
@@ -181,12 +167,7 @@ class Teacher:
     """Puts given answers to one model, in any order; what follows on the one before shares its prompt."""
 
     def __init__(
-        self,
-        path: Path,
-        settings: EngineSettings,
-        name: str,
-        notify: Notify,
-        adapter: Adapter | None = None,
+        self, path: Path, settings: EngineSettings, name: str, notify: Notify, adapter: Adapter | None = None
     ) -> None:
         """Load it. Raises RigError as loading a model for a run does."""
         from rig.engine.loading import load
@@ -221,48 +202,38 @@ class Teacher:
         """Put one answer to the model: a call, or the words of a reply."""
         is_reply = not isinstance(answer, Call)
         try:
-            prompt = self._prompt(request)
-            answered, kinds = self._answer_tokens(request, answer)
-            room = self._loaded.context.n_ctx - len(prompt)
-            if room < len(answered.tokens):
+            form = self._loaded.form(request)
+            segments = self._loaded.prompts.build(request, form.format)
+            prompt = [token for segment in segments for token in segment]
+            spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
+            tokens = self._answer_tokens(form.language, spans)
+            n_ctx = self._loaded.context.n_ctx
+            if n_ctx - len(prompt) < len(tokens):
                 return Assessment(
                     is_reply,
                     prompt_tokens=len(prompt),
-                    fault=f"prompt and answer have {len(prompt) + len(answered.tokens)} tokens,"
-                    f" the context {self._loaded.context.n_ctx}",
+                    fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
                 )
-            calling = self._calling(request) if is_reply else None
-            choices, computed = self._assess(prompt, answered, kinds, calling, listen)
-            forced = len(answered.tokens) - len(choices)
+            calling = self._calling(form.language) if is_reply else None
+            choices, computed = self._assess(prompt, tokens, spans, calling, listen)
+            forced = len(tokens) - len(choices)
             return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
-    def _prompt(self, request: Request) -> list[int]:
-        segments = self._loaded.prompts.build(request, self._loaded.form(request).format)
-        return [token for segment in segments for token in segment]
-
-    def _answer_tokens(
-        self, request: Request, answer: Call | str
-    ) -> tuple[AnswerTokens, Callable[[int], Kind]]:
-        form = self._loaded.form(request)
-        if isinstance(answer, Call):
-            answer = arranged(answer, request.tools)
-        spans = form.format.spans(answer)
+    def _answer_tokens(self, language: Language, spans: Sequence[Span]) -> list[AnswerToken]:
         tokenizer = self._loaded.tokenizer
-        tokens = follow(
-            self._loaded.grammar.start(form.language),
+        return follow(
+            self._loaded.grammar.start(language),
             tokenizer,
             "".join(span.text for span in spans),
             length_of(spans),
             fast_forward=self._loaded.settings.fast_forward,
-            specials=() if form.language.schema else tokenizer.specials.values(),
+            specials=() if language.schema else tokenizer.specials.values(),
         )
-        return tokens, kinds_of(spans)
 
-    def _calling(self, request: Request) -> npt.NDArray[np.bool_] | None:
+    def _calling(self, language: Language) -> npt.NDArray[np.bool_] | None:
         """Which tokens begin a call, if a reply can begin with any other; else None."""
-        language = self._loaded.form(request).language
         trigger = "" if language.lead else language.trigger
         if trigger and trigger not in self._beginnings:
             piece_of, opening = self._loaded.tokenizer.shown, trigger.encode()
@@ -276,21 +247,22 @@ class Teacher:
     def _assess(
         self,
         prompt: Sequence[int],
-        answer: AnswerTokens,
-        kinds: Callable[[int], Kind],
+        answer: Sequence[AnswerToken],
+        spans: Sequence[Span],
         calling: npt.NDArray[np.bool_] | None,
         listen: Listen,
     ) -> tuple[list[Choice], int]:
         """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
-        computed = self._prefill(prompt)
         context = self._loaded.context
-        tokens = [token.token for token in answer.tokens]
+        computed = read_prompt(context, 0, prompt)
+        tokens = [token.token for token in answer]
+        text, kind_at = "".join(span.text for span in spans).encode(), kinds_of(spans)
         choices: list[Choice] = []
 
         def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
             if token.allowed is not None:
                 values = logits[token.allowed]
-                choice = self._choice(token, answer.text, kinds(token.start), values)
+                choice = self._choice(token, text, kind_at(token.start), values)
                 if calling is not None and choice.kind == "answer":
                     choice = _not_calling(choice, values, calling[token.allowed])
                 choices.append(choice)
@@ -298,7 +270,7 @@ class Teacher:
 
         # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
         if tokens:
-            take(answer.tokens[0], context.logits())
+            take(answer[0], context.logits())
         # One batch gives slightly other logits than token by token.
         size = 1 if self._loaded.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
@@ -306,7 +278,7 @@ class Teacher:
             context.decode([Chunk(0, piece, len(piece))])
             computed += len(piece)
             for index in range(len(piece)):
-                take(answer.tokens[start + index + 1], context.logits(index))
+                take(answer[start + index + 1], context.logits(index))
         return choices, computed
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
@@ -331,20 +303,6 @@ class Teacher:
             agrees=likeliest == token.token or bool(piece and text.startswith(piece, token.start)),
             allowed=len(token.allowed),
         )
-
-    def _prefill(self, prompt: Sequence[int]) -> int:
-        """Bring the context to the end of a prompt, its last token just computed; how many were computed."""
-        context = self._loaded.context
-        held = context.sequences[0]
-        common = next(
-            (n for n, (a, b) in enumerate(zip(held, prompt, strict=False)) if a != b),
-            min(len(held), len(prompt)),
-        )
-        left = context.drop_tail(0, min(common, len(prompt) - 1))
-        for start in range(left, len(prompt), context.n_batch):
-            piece = prompt[start : start + context.n_batch]
-            context.decode([Chunk(0, piece, start + len(piece) == len(prompt))])
-        return len(prompt) - left
 
 
 def _not_calling(choice: Choice, values: Values, calls: npt.NDArray[np.bool_]) -> Choice:

@@ -7,7 +7,8 @@ about it.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
@@ -52,10 +53,17 @@ class CallChecker:
         return Call(name, arguments)
 
 
-def check_unicode(text: str, answer: Json) -> None:
-    """Raise AnswerError for an answer that JSON's escapes in a text make something else than Unicode."""
-    if "\\u" not in text:
-        return
+@contextmanager
+def read_as(how: str) -> Iterator[None]:
+    """Let an AnswerError tell how the text was read."""
+    try:
+        yield
+    except AnswerError as error:
+        raise AnswerError(str(error), how) from error
+
+
+def check_unicode(answer: Json) -> None:
+    """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -65,16 +73,6 @@ def check_unicode(text: str, answer: Json) -> None:
 def json_text(value: Json) -> str:
     """JSON as it stands in prompts and answers."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def argument_spans(arguments: JsonObject, opening: str) -> list["Span"]:
-    """An object on one line, each name and each value for itself; `opening` is what stands before it."""
-    spans = []
-    between = f"{opening}{{"
-    for name, value in arguments.items():
-        spans += [Span(f"{between}{json_text(name)}: ", "parameter"), Span(json_text(value), "value")]
-        between = ", "
-    return spans
 
 
 class Reading(NamedTuple):

@@ -10,22 +10,14 @@ from dataclasses import replace
 
 from rig.calls import Call, JsonObject
 from rig.engine.core.settings import GrammarArm
-from rig.engine.formats.base import (
-    AnswerError,
-    AnswerFormat,
-    CallChecker,
-    Offer,
-    Reading,
-    Span,
-    argument_spans,
-    check_unicode,
-    json_text,
-)
-from rig.engine.formats.salvage import MARKS, JsonError, read_json
-from rig.engine.grammar.language import Language
+from rig.engine.formats.base import AnswerFormat, CallChecker, Offer, Reading, Span, json_text
+from rig.engine.formats.salvage import MARKS, read_answer
+from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError
 from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+
+_FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this order:"
 
 
 class ObjectFormat(AnswerFormat):
@@ -45,15 +37,6 @@ class ObjectFormat(AnswerFormat):
     def offer(self) -> Offer:
         return Offer()
 
-    @property
-    def _fields(self) -> str:
-        lines = [
-            f'- "{name}": {_described(part)}' for name, part in self._tool.parameters["properties"].items()
-        ]
-        return "\n".join(
-            ("Answer with exactly one JSON object on one line. Its fields, in this order:", *lines)
-        )
-
     def language(self) -> Language:
         return self._language
 
@@ -70,22 +53,18 @@ class ObjectFormat(AnswerFormat):
                     chat.append(ChatMessage("assistant", (json_text(call.arguments),)))
                     chat.append(ChatMessage("user", (json_text(outcome.as_json()),)))
         if chat and chat[-1].role == "user":
-            chat[-1] = replace(chat[-1], parts=(*chat[-1].parts, f"\n\n{self._fields}"))
+            fields = self._tool.parameters["properties"].items()
+            lines = [_FIELDS, *(f'- "{name}": {_described(part)}' for name, part in fields)]
+            chat[-1] = replace(chat[-1], parts=(*chat[-1].parts, "\n\n" + "\n".join(lines)))
         return chat
 
     def read(self, text: str) -> Reading:
-        try:
-            arguments: JsonObject = read_json(text)
-        except JsonError as error:
-            raise AnswerError(f"not JSON: {error}") from error
-        check_unicode(text, arguments)
-        return Reading((self._checker.call(self._tool.name, arguments),))
+        return Reading((self._checker.call(self._tool.name, read_answer(text)),))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str) or not isinstance(answer.arguments, dict):
             return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
-        spans = argument_spans(answer.arguments, "")
-        return *spans, Span("}" if spans else "{}", "parameter")
+        return tuple(Span(*part) for part in JSON.parts(answer.arguments))
 
 
 def _described(schema: JsonObject) -> str:

@@ -7,7 +7,7 @@ model its own earlier answers. It needs nothing from a chat template but the rol
 from collections.abc import Sequence
 from typing import Any
 
-from rig.calls import Call, JsonObject, Outcome
+from rig.calls import Call, Json, JsonObject
 from rig.engine.core.settings import GrammarArm
 from rig.engine.formats import salvage
 from rig.engine.formats.base import (
@@ -17,12 +17,11 @@ from rig.engine.formats.base import (
     Offer,
     Reading,
     Span,
-    argument_spans,
     check_unicode,
     json_text,
+    read_as,
 )
-from rig.engine.formats.salvage import JsonError, Unreadable, read_json
-from rig.engine.grammar.language import Language
+from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import holds_any_names
 from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
@@ -53,10 +52,9 @@ class RigFormat(AnswerFormat):
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
         schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
         self._language = Language(schema, marks=salvage.MARKS)
-        self._offer = Offer(_RULES, declarations_in_words(tools))
 
     def offer(self) -> Offer:
-        return self._offer
+        return Offer(_RULES, declarations_in_words(self.tools))
 
     def language(self) -> Language:
         return self._language
@@ -68,62 +66,47 @@ class RigFormat(AnswerFormat):
                 case UserMessage(text):
                     chat.append(ChatMessage("user", (text,)))
                 case ReplyMessage(text):
-                    chat.append(ChatMessage("assistant", (_text(self.spans(text)),)))
+                    chat.append(ChatMessage("assistant", (self._text(text),)))
                 case CallMessage(call, outcome):
-                    chat.append(ChatMessage("assistant", (_text(self.spans(call)),)))
-                    chat.append(ChatMessage("tool", (self._result(call, outcome),)))
+                    failed = outcome.exception is not None
+                    result = {"exception": outcome.exception} if failed else {"response": outcome.response}
+                    # Under the user's role it says that it is not the user who speaks.
+                    who = "" if self.template.tool else f"Result of {call.name}: "
+                    chat.append(ChatMessage("assistant", (self._text(call),)))
+                    chat.append(ChatMessage("tool", (who + json_text(result),)))
         return chat
 
-    def _result(self, call: Call, outcome: Outcome) -> str:
-        """What a tool gave back. Under the user's role it says that it is not the user who speaks."""
-        failed = outcome.exception is not None
-        text = json_text({"exception": outcome.exception} if failed else {"response": outcome.response})
-        return text if self.template.tool else f"Result of {call.name}: {text}"
+    def _text(self, answer: Call | str) -> str:
+        return "".join(span.text for span in self.spans(answer))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         """Of a reply, whose words could be any, only the decision to reply counts."""
         if isinstance(answer, str):
             return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
         spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
-        if not isinstance(answer.arguments, dict):
-            arguments = Span(f', "arguments": {json_text(answer.arguments)}}}', "parameter")
-            return *spans, arguments
-        opening = ', "arguments": '
-        spans += argument_spans(answer.arguments, opening)
-        return *spans, Span("}}" if answer.arguments else f"{opening}{{}}}}", "parameter")
+        parts = [(', "arguments": ', "parameter"), *JSON.parts(answer.arguments), ("}", "parameter")]
+        return *spans, *(Span(*part) for part in parts)
 
     def read(self, text: str) -> Reading:
         if self.grammar != "none":
             return self.parse(text)
-        try:
-            answer, how = salvage.salvage(text)
-        except Unreadable as error:
-            raise AnswerError(str(error), error.how) from error
-        try:
-            return self._checked(text, answer)._replace(salvage=how)
-        except AnswerError as error:
-            raise AnswerError(str(error), how) from error
+        answer, how = salvage.salvage(text)
+        with read_as(how):
+            check_unicode(answer)
+            reading = self._checked(answer)
+        return reading._replace(salvage=how)
 
     def parse(self, text: str) -> Reading:
         """The call, or the words of the reply. Raises AnswerError."""
-        try:
-            answer = read_json(text, repeats=self._repeats)
-        except JsonError as error:
-            raise AnswerError(f"not JSON: {error}") from error
-        return self._checked(text, answer)
+        return self._checked(salvage.read_answer(text, repeats=self._repeats))
 
-    def _checked(self, text: str, answer: Any) -> Reading:
-        check_unicode(text, answer)
+    def _checked(self, answer: Json) -> Reading:
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply)
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
                 return Reading((self._checker.call(name, arguments),))
         raise AnswerError("neither a tool call nor a reply")
-
-
-def _text(spans: Sequence[Span]) -> str:
-    return "".join(span.text for span in spans)
 
 
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
@@ -136,8 +119,7 @@ def _declaration(tool: ToolDoc) -> str:
 
     The same as JSON declarations takes nearly twice the tokens, in every prompt of a run.
     """
-    returns = f"Returns {tool.returns}." if tool.returns else ""
-    sentences = " ".join(filter(None, [tool.description, returns]))
+    sentences = described(tool)
     required = tool.parameters.get("required", [])
     lines = [f"{tool.name}: {sentences}" if sentences else tool.name]
     for name, schema in tool.parameters.get("properties", {}).items():
@@ -145,6 +127,11 @@ def _declaration(tool: ToolDoc) -> str:
         description = schema.get("description")
         lines.append(f"- {name} ({form})" + (f": {description}" if description else ""))
     return "\n".join(lines)
+
+
+def described(tool: ToolDoc) -> str:
+    """What a tool does and what it gives back, in sentences."""
+    return " ".join(filter(None, [tool.description, f"Returns {tool.returns}." if tool.returns else ""]))
 
 
 def _type(schema: JsonObject) -> str:

@@ -9,9 +9,12 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from rig.calls import JsonObject
+from rig.engine.formats.base import AnswerError, check_unicode
+from rig.files import values_at
 
 RULES = "1"
 """Version of these rules; part of the fingerprint of arms that they read."""
@@ -44,6 +47,7 @@ _NAMED = (
 )
 """Forms in which the tool's name stands before its arguments."""
 _FENCE = re.compile(r"```[\w-]{0,20}\s{0,9}\Z")
+_BRACKET = re.compile(r"[{\[]")
 _OBJECT = re.compile(r'\{\s{0,99}"')
 _LOOKS_LIKE_JSON = re.compile(r"(?:```[\w-]{0,20}\s{0,9})?(?:\{|\[\s{0,9}\{)")
 _LOOKS_LIKE_A_CALL = re.compile(r"""["'](?:tool|tool_calls|arguments|parameters)["']\s{0,9}:|<function=""")
@@ -61,27 +65,11 @@ class JsonError(ValueError):
     """Text that is not JSON, or JSON that does not mean one thing."""
 
 
-class Unreadable(ValueError):
-    """An answer in which there is no call and which is not words either; `how` says what was recognised."""
-
-    def __init__(self, message: str, how: str = "") -> None:
-        super().__init__(message)
-        self.how = how
-
-
 class Salvaged(NamedTuple):
     """An answer in rig's own form, not yet judged, and how it was found: empty if it had the form."""
 
     answer: JsonObject
     how: str
-
-
-class _Found(NamedTuple):
-    """A value in the text, from `start` to `end`."""
-
-    value: Any
-    start: int
-    end: int
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:
@@ -93,22 +81,32 @@ def read_json(text: str, *, repeats: bool = False) -> Any:
         value = (_LAST if repeats else _DECODER).decode(text)
     except (ValueError, RecursionError) as error:
         raise JsonError(str(error)) from error
-    _check_depth(value)
-    return value
+    return _within_depth(value)
+
+
+def read_answer(text: str, *, repeats: bool = False) -> Any:
+    """The value of an answer that is a JSON text. Raises AnswerError, also for what is no Unicode in it."""
+    try:
+        answer = read_json(text, repeats=repeats)
+    except JsonError as error:
+        raise AnswerError(f"not JSON: {error}") from error
+    check_unicode(answer)
+    return answer
 
 
 def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, int]:
     """The JSON value that begins at a place of a text, and where it ends. Raises JsonError as `read_json`."""
     try:
         value, end = (_LAST if repeats else _DECODER).raw_decode(text, place)
-    except (ValueError, RecursionError) as error:
-        raise JsonError(_reason(error)) from error
-    _check_depth(value)
-    return value, end
+    except RecursionError as error:
+        raise JsonError("nested too deeply") from error
+    except ValueError as error:
+        raise JsonError(str(error)) from error
+    return _within_depth(value), end
 
 
 def salvage(text: str) -> Salvaged:
-    """The first answer in a text. Raises Unreadable if there is a call that cannot be read, or nothing.
+    """The first answer in a text. Raises AnswerError if there is a call that cannot be read, or nothing.
 
     Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
     asked step by step, would have made it first; the others are counted in `how`.
@@ -122,28 +120,27 @@ def salvage(text: str) -> Salvaged:
 def salvage_all(text: str) -> tuple[list[JsonObject], str]:
     """All answers in a text, and how the first was found; the rest is as in `salvage`."""
     if len(text) > LONGEST:
-        raise Unreadable(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
-    answer_text, thought = _without_thoughts(text)
-    notes = ["after thoughts"] if thought else []
-    if not answer_text:
-        raise Unreadable(f"nothing was said{' after the thoughts' if thought else ''}", ", ".join(notes))
+        raise AnswerError(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
+    answer, is_after_thoughts = _without_thoughts(text)
+    thought = "after thoughts" if is_after_thoughts else ""
+    if not answer:
+        raise AnswerError(f"nothing was said{' after the thoughts' * is_after_thoughts}", thought)
     answers: list[tuple[JsonObject, list[str]]] = []
-    broken = ""
+    reason = "neither a tool call nor a reply"
     try:
-        for located in _values(answer_text):
-            answers += _answers(answer_text, located)
+        for value, start, end in _values(answer):
+            answers += _answers(answer, value, start, end)
     except JsonError as error:
-        broken = str(error)
+        reason = f"not JSON: {error}"
     if answers:
-        how = ", ".join(filter(None, [*notes, *answers[0][1], _CUT if broken else ""]))
-        return [answer for answer, _ in answers], how
-    mark = next((mark for mark in _CALL_MARKS if mark in answer_text), "")
-    if _PYTHON_CALL.match(answer_text) and answer_text.endswith(")]"):
-        raise Unreadable("calls written as Python are not read", ", ".join(notes))
-    if mark or _LOOKS_LIKE_JSON.match(answer_text) or _LOOKS_LIKE_A_CALL.search(answer_text):
-        reason = f"not JSON: {broken}" if broken else "neither a tool call nor a reply"
-        raise Unreadable(reason, ", ".join(filter(None, [*notes, mark])))
-    return [{"reply": answer_text}], ", ".join([*notes, "words"])
+        notes = [thought, *answers[0][1], _CUT if reason.startswith("not JSON") else ""]
+        return [salvaged for salvaged, _ in answers], ", ".join(filter(None, notes))
+    mark = next((mark for mark in _CALL_MARKS if mark in answer), "")
+    if _PYTHON_CALL.match(answer) and answer.endswith(")]"):
+        raise AnswerError("calls written as Python are not read", thought)
+    if mark or _LOOKS_LIKE_JSON.match(answer) or _LOOKS_LIKE_A_CALL.search(answer):
+        raise AnswerError(reason, ", ".join(filter(None, [thought, mark])))
+    return [{"reply": answer}], ", ".join(filter(None, [thought, "words"]))
 
 
 def _without_thoughts(text: str) -> tuple[str, bool]:
@@ -151,13 +148,11 @@ def _without_thoughts(text: str) -> tuple[str, bool]:
     head, closing, rest = text.partition("</think>")
     if closing and (head.lstrip().startswith("<think>") or "<think>" not in head) and "{" not in head[:1]:
         return rest.strip(), True
-    if text.lstrip().startswith("<think>"):
-        return "", True
-    return text.strip(), False
+    return ("", True) if text.lstrip().startswith("<think>") else (text.strip(), False)
 
 
-def _values(text: str) -> Iterator[_Found]:
-    """The JSON objects and lists in a text, outermost ones, in their order.
+def _values(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The JSON objects and lists in a text, outermost ones, in their order, and where each begins and ends.
 
     Raises JsonError at an object that cannot be read, as nobody knows where it ends.
     """
@@ -165,77 +160,64 @@ def _values(text: str) -> Iterator[_Found]:
     while bracket := _BRACKET.search(text, place):
         start = bracket.start()
         try:
-            value, end = _DECODER.raw_decode(text, start)
-            _check_depth(value)
-        except (ValueError, RecursionError) as error:
+            value, place = read_json_at(text, start)
+        except JsonError as error:
             failures += 1
             if _OBJECT.match(text, start):
-                raise JsonError(_reason(error)) from error
+                raise
             if failures > _MOST_BRACKETS:
                 raise JsonError(f"more than {_MOST_BRACKETS} brackets with nothing in them") from error
             place = start + 1
-            continue
-        yield _Found(value, start, end)
-        place = end
+        else:
+            yield value, start, place
 
 
-def _answers(text: str, located: _Found) -> list[tuple[JsonObject, list[str]]]:
-    """The answers in a value, each with how it was recognised."""
-    before = text[max(0, located.start - _BEFORE) : located.start]
+def _answers(text: str, value: Any, start: int, end: int) -> list[tuple[JsonObject, list[str]]]:
+    """The answers in a value of a text, each with how it was recognised."""
+    before = text[max(0, start - _BEFORE) : start]
     for mark, pattern in _NAMED:
-        named = pattern.search(before)
-        if named and isinstance(located.value, dict):
-            return [({"tool": named[1], "arguments": located.value}, [mark])]
-    where = _where(text, before, located)
-    return [(answer, list(filter(None, [where, *notes]))) for answer, notes in _shapes(located.value)]
-
-
-def _where(text: str, before: str, located: _Found) -> str:
-    for mark in _CALL_MARKS:
-        if before.rstrip().endswith(mark):
-            return mark
-    if _FENCE.search(before):
-        return "fenced"
-    return "" if located.start == 0 and located.end == len(text) else "in prose"
+        if isinstance(value, dict) and (name := pattern.search(before)):
+            return [({"tool": name[1], "arguments": value}, [mark])]
+    where = next((mark for mark in _CALL_MARKS if before.rstrip().endswith(mark)), "")
+    if not where and _FENCE.search(before):
+        where = "fenced"
+    elif not where and (start, end) != (0, len(text)):
+        where = "in prose"
+    return [(answer, list(filter(None, [where, *notes]))) for answer, notes in _shapes(value)]
 
 
 def _shapes(value: Any) -> list[tuple[JsonObject, list[str]]]:
     """The answers that a JSON value is: one object, a list of them, or the list in an envelope."""
-    if isinstance(value, list):
-        parts = [_shapes(item) if isinstance(item, dict) else [] for item in value]
-        return [(answer, ["list", *notes]) for part in parts for answer, notes in part] if all(parts) else []
-    if not isinstance(value, dict):
-        return []
-    if isinstance(value.get("tool_calls"), list):
-        return [(answer, ["tool_calls", *notes]) for answer, notes in _shapes(value["tool_calls"])]
-    if isinstance(value.get("function"), dict) and not _arguments_of(value):
-        return [(answer, ["function", *notes]) for answer, notes in _shapes(value["function"])]
-    if set(value) == {"reply"}:
-        return [(value, [])]
-    return _call(value)
+    match value:
+        case list():
+            parts = [_shapes(item) if isinstance(item, dict) else [] for item in value]
+            inner, envelope = [answer for part in parts for answer in part] if all(parts) else [], "list"
+        case {"tool_calls": list(calls)}:
+            inner, envelope = _shapes(calls), "tool_calls"
+        case {"function": dict(function)} if not value.keys() & {*_ARGUMENTS}:
+            inner, envelope = _shapes(function), "function"
+        case {"reply": _, **rest} if not rest:
+            return [(value, [])]
+        case dict():
+            return _call(value)
+        case _:
+            return []
+    return [(answer, [envelope, *notes]) for answer, notes in inner]
 
 
 def _call(value: JsonObject) -> list[tuple[JsonObject, list[str]]]:
-    names = [key for key in _NAMES if key in value]
-    arguments = _arguments_of(value)
-    if len(names) != 1 or len(arguments) != 1:
+    names, keys = ([key for key in group if key in value] for group in (_NAMES, _ARGUMENTS))
+    if len(names) != 1 or len(keys) != 1:
         return []
-    notes = [] if (names, arguments) == (["tool"], ["arguments"]) else [f"{names[0]}/{arguments[0]}"]
-    arguments_value = value[arguments[0]]
-    if isinstance(arguments_value, str):
-        try:
-            arguments_value = read_json(arguments_value)
+    notes = [] if (names, keys) == (["tool"], ["arguments"]) else [f"{names[0]}/{keys[0]}"]
+    arguments = value[keys[0]]
+    if isinstance(arguments, str):
+        with suppress(JsonError):  # judged as the text that it is
+            arguments = read_json(arguments)
             notes.append("arguments as text")
-        except JsonError:
-            pass  # judged as the text that it is
-    others = sorted(set(value) - {*names, *arguments})
-    if others:
+    if value.keys() - {*names, *keys}:
         notes.append("other keys")
-    return [({"tool": value[names[0]], "arguments": arguments_value}, notes)]
-
-
-def _arguments_of(value: JsonObject) -> list[str]:
-    return [key for key in _ARGUMENTS if key in value]
+    return [({"tool": value[names[0]], "arguments": arguments}, notes)]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -258,17 +240,9 @@ def _refuse(text: str) -> Any:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse)
 _LAST = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
-_BRACKET = re.compile(r"[{\[]")
 
 
-def _check_depth(value: Any) -> None:
-    level, depth = [value], 0
-    while level := [node for node in level if isinstance(node, dict | list)]:
-        depth += 1
-        if depth > DEEPEST:
-            raise JsonError(f"nested deeper than {DEEPEST} levels")
-        level = [inner for node in level for inner in (node.values() if isinstance(node, dict) else node)]
-
-
-def _reason(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+def _within_depth(value: Any) -> Any:
+    if any(isinstance(inner, dict | list) for inner in values_at(value, DEEPEST)):
+        raise JsonError(f"nested deeper than {DEEPEST} levels")
+    return value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.engine.grammar import patterns, schema
-from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
+from rig.engine.grammar.constraint import FreeGrammar, Grammar
 from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.models import Notify
 from rig.paths import cache_directory
@@ -14,18 +14,6 @@ from rig.paths import cache_directory
 if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
     from rig.engine.core.llama import LlamaModel
     from rig.engine.core.tokenizer import Tokenizer
-
-__all__ = [
-    "BETWEEN_ITEMS",
-    "BETWEEN_KEY_AND_VALUE",
-    "Constraint",
-    "ConstraintError",
-    "Grammar",
-    "Mask",
-    "fingerprint",
-    "make_grammar",
-    "remark",
-]
 
 
 def make_grammar(
@@ -37,8 +25,6 @@ def make_grammar(
     """
     settings.check()
     if settings.grammar == "none":
-        from rig.engine.grammar.constraint import FreeGrammar
-
         return FreeGrammar(tokenizer)
     if settings.grammar_engine == "outlines_core":
         from rig.engine.grammar.outlines_core import OutlinesCoreGrammar

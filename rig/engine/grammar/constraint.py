@@ -62,23 +62,19 @@ class FreeConstraint:
         self._opening = opening
         self._closing = closing
         self._is_thinking = not opening
-        self._ended = False
+        self.complete = False
 
     def allowed(self) -> Mask:
         return self._allowed.copy()
 
     def accept(self, token: int) -> None:
-        if self._ended or not self._allowed[token]:
+        if self.complete or not self._allowed[token]:
             raise ConstraintError(f"token {token} was refused")
-        self._ended = token in self._ends and not (self._is_thinking and token in self._closing)
+        self.complete = token in self._ends and not (self._is_thinking and token in self._closing)
         self._is_thinking = (self._is_thinking or token in self._opening) and token not in self._closing
 
     def forced(self) -> list[int]:
         return []
-
-    @property
-    def complete(self) -> bool:
-        return self._ended
 
 
 class FreeGrammar:
@@ -86,9 +82,8 @@ class FreeGrammar:
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
-        self._text = np.array(
-            [bool(tokenizer.piece(token)) for token in range(tokenizer.n_vocab)], dtype=np.bool_
-        )
+        pieces = map(tokenizer.piece, range(tokenizer.n_vocab))
+        self._text = np.array([bool(piece) for piece in pieces], dtype=np.bool_)
         self._text[list(tokenizer.specials.values())] = False
         self._masks = lru_cache(maxsize=64)(self._mask)
 
@@ -97,15 +92,14 @@ class FreeGrammar:
 
     def _mask(self, language: Language) -> tuple[Mask, frozenset[int], frozenset[int], frozenset[int]]:
         """What may be written, what of it ends the answer, and what opens and closes thoughts alone."""
-        specials = self._tokenizer.specials
-        ends = {specials[stop] for stop in language.stops if stop in specials}
-        ends.update(self._tokenizer.end_of_generation)
-        markers = "\0".join(language.markers)
-        marks = {token for text, token in specials.items() if text in language.marks or text in markers}
+        specials, thoughts = self._tokenizer.specials, language.thoughts
+
+        def tokens_in(texts: str | frozenset[str]) -> frozenset[int]:
+            return frozenset(token for text, token in specials.items() if text in texts)
+
+        ends = frozenset(self._tokenizer.end_of_generation)
+        marks = tokens_in(language.marks) | tokens_in("\0".join(language.markers))
         allowed = self._text.copy()
         allowed[list(ends | marks)] = True
-        thoughts = language.thoughts
-        opening = {specials[mark] for mark in specials if thoughts and mark in thoughts.open}
-        closing = {specials[mark] for mark in specials if thoughts and mark in thoughts.close}
-        is_open = thoughts is not None and thoughts.is_open
-        return allowed, frozenset(ends), frozenset(() if is_open else opening), frozenset(closing)
+        opening = tokens_in(thoughts.open if thoughts and not thoughts.is_open else "")
+        return allowed, ends, opening, tokens_in(thoughts.close if thoughts else "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.engine.core.assessment import Kind
 from rig.engine.core.settings import ToolChoice
 
 BETWEEN_ITEMS = ", "
@@ -47,25 +48,35 @@ class Spelling:
             laid_out = json.dumps(value, ensure_ascii=self.ascii, indent=self.indent)
             return laid_out.replace("\n", "\n" + " " * self.margin)
         match value:
-            case bool():
-                return self.words[0 if value else 1]
-            case None:
-                return self.words[2]
-            case str():
-                return f"{self.quote}{value}{self.quote}" if self.quote else self._json(value)
+            case None | bool():
+                return self.words[(True, False, None).index(value)]
+            case str() if self.quote:
+                return f"{self.quote}{value}{self.quote}"
             case dict():
-                names = (key if self.bare_keys else self._json(key) for key in value)
-                inner = (
-                    f"{name}{self.between_key_and_value}{self.write(member)}"
-                    for name, member in zip(names, value.values(), strict=True)
-                )
-                return f"{{{self.between_items.join(inner)}}}"
+                keys = {name: name if self.bare_keys else self._json(name) for name in value}
+                colon = self.between_key_and_value
+                texts = (f"{keys[name]}{colon}{self.write(member)}" for name, member in value.items())
+                return f"{{{self.between_items.join(texts)}}}"
             case list() | tuple():
                 return f"[{self.between_items.join(map(self.write, value))}]"
         return self._json(value)
 
     def _json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=self.ascii)
+
+    def parts(self, arguments: Json) -> Iterator[tuple[str, Kind]]:
+        """The arguments of a call piece by piece, each with what it decides."""
+        if self.indent:
+            yield self.write(arguments), "value"
+        elif not arguments or not isinstance(arguments, dict):
+            yield self.write(arguments), "parameter"
+        else:
+            before = "{"
+            for name, value in arguments.items():
+                yield before + self.write({name: 0})[1:-2], "parameter"
+                yield self.write(value), "value"
+                before = self.between_items
+            yield "}", "parameter"
 
     @property
     def is_json(self) -> bool:
@@ -109,30 +120,36 @@ class Tags:
 
     def write(self, arguments: JsonObject) -> str:
         """The arguments as text."""
-        if not arguments:
-            return self.empty
-        return self.join.join(self.argument(*argument) for argument in arguments.items())
+        return self.join.join(self.argument(*argument) for argument in arguments.items()) or self.empty
 
-    def argument(self, name: str, value: object) -> str:
+    def parts(self, arguments: JsonObject) -> Iterator[tuple[str, Kind]]:
+        """The arguments of a call piece by piece, each with what it decides."""
+        join = ""
+        for argument in arguments.items():
+            before, text, after = self.pieces(*argument)
+            yield join + before, "parameter"
+            yield text, "value"
+            yield after, "parameter"
+            join = self.join
+        if not arguments:
+            yield self.empty, "parameter"
+
+    def argument(self, name: str, value: Json) -> str:
         """One argument as text."""
+        return "".join(self.pieces(name, value))
+
+    def pieces(self, name: str, value: Json) -> tuple[str, str, str]:
+        """One argument: what stands before its value, the value, and what stands after it."""
         if isinstance(value, str) and not self.quoted:
             if self.wrapped and any(character in value for character in UNSAFE):
                 value = f"{CDATA[0]}{value}{CDATA[1]}"
-            return f"{self.before_key}{name}{self.text_open}{value}{self.text_close}"
-        return f"{self.before_key}{name}{self.other_open}{self.value(value)}{self.other_close}"
+            return f"{self.before_key}{name}{self.text_open}", value, self.text_close
+        return f"{self.before_key}{name}{self.other_open}", self.value(value), self.other_close
 
-    def around(self, name: str, value: object) -> tuple[str, str]:
-        """What stands before a value and after it."""
-        if isinstance(value, str) and not self.quoted:
-            return f"{self.before_key}{name}{self.text_open}", self.text_close
-        return f"{self.before_key}{name}{self.other_open}", self.other_close
-
-    def value(self, value: object) -> str:
+    def value(self, value: Json) -> str:
         """A value that is not a bare string."""
-        if value is None:
-            return self.words[2]
-        if isinstance(value, bool):
-            return self.words[0 if value else 1]
+        if value is None or isinstance(value, bool):
+            return self.words[(True, False, None).index(value)]
         return self.spelling.write(value)
 
 
@@ -190,8 +207,8 @@ class Language:
     `replies` are calls that stand for a reply; there are none where calls are required.
     Calls can be `required`, where `call_lead` comes before the trigger, or there can be `none`. `thoughts`
     come before anything else.
-    `marks` are the special tokens that may stand in words, `stops` those that end an answer beside the
-    model's own where there is no grammar; like those of the calls they are spelled out in its text.
+    `marks` are the special tokens that may stand in words; like those of the calls they are spelled out in
+    its text.
     """
 
     schema: JsonObject | None = None
@@ -206,7 +223,6 @@ class Language:
     choice: ToolChoice = "auto"
     thoughts: Thoughts | None = None
     marks: frozenset[str] = frozenset()
-    stops: frozenset[str] = frozenset()
 
     @property
     def markers(self) -> Iterator[str]:
@@ -233,20 +249,12 @@ def spelling_of(language: Language) -> Spelling:
 def _markers(pattern: Pattern) -> Iterator[str]:
     for part in pattern:
         match part:
-            case str():
-                yield part
-            case Raw(until):
-                yield until
+            case str(text) | Raw(text):
+                yield text
             case Maybe(parts):
                 yield from _markers(parts)
-            case Arguments(_, Tags() as tags):
-                yield from (
-                    tags.before_key,
-                    tags.text_open,
-                    tags.text_close,
-                    tags.other_open,
-                    tags.other_close,
-                )
-                yield from (tags.join, tags.empty, tags.spelling.quote)
             case Arguments(_, Spelling() as spelling):
                 yield spelling.quote
+            case Arguments(_, Tags() as tags):
+                yield from (tags.before_key, tags.text_open, tags.text_close, tags.other_open)
+                yield from (tags.other_close, tags.join, tags.empty, tags.spelling.quote)

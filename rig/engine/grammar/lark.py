@@ -1,24 +1,38 @@
-"""A JSON Schema as a Lark grammar, for what llguidance's own way from a schema to a grammar cannot do.
+"""Values of JSON Schemas as rules of a Lark grammar, for what llguidance's own way to write them cannot do.
 
-That way fixes the order of an object's properties, and of numbers between bounds it leaves some out, such as
-0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is a walk over the sets of
-names that are still to come: one rule for each set, so that no name comes twice and no required one is left
-out. Where objects can stand side by side all are written here, none in llguidance's way: its lexer takes
-the longest piece that begins like the text, and would lose those that are cut into other pieces.
+That way knows JSON alone and fixes the order of an object's properties, and of numbers between bounds it
+leaves some out, such as 0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is
+a walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and
+no required one is left out. Where objects can stand side by side all are written here, none in llguidance's
+way: its lexer takes the longest piece that begins like the text, and would lose those that are cut into other
+pieces.
 """
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rig.calls import JsonObject
 from rig.engine.grammar.constraint import ConstraintError
-from rig.engine.grammar.numbers import decimals
+from rig.engine.grammar.language import Spelling
+from rig.engine.grammar.numbers import decimals, integers
+from rig.engine.grammar.schema import parts_of
 
 MOST_PROPERTIES = 10
 """2^10 sets of names; an object with one more doubles that."""
 MOST_RULES = 20_000
 """Of a whole grammar; some 30 tools of 10 parameters each."""
+BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
+"""A name without quotes, in an object that declares none."""
+_PYTHON_TEXT = (
+    r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
+    r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""
+)
+ASCII_CHARACTER = (
+    r'(?:[ !#-\[\]-~]|\\["\\bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 
 
 def is_needed(schema: JsonObject) -> bool:
@@ -26,15 +40,13 @@ def is_needed(schema: JsonObject) -> bool:
     return _holds(schema, "number")
 
 
-def grammar(schema: JsonObject, options: JsonObject, *, free_order: bool) -> str:
-    """A grammar of the texts of a narrowed schema.
-
-    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
-    answer. `options` are llguidance's for JSON, with both separators. Raises ConstraintError for an object of
-    too many properties to go through in any order.
-    """
-    writer = Writer(options, free_order)
-    return writer.written(writer.value(schema, outermost=True))
+def json_options(spelling: Spelling) -> JsonObject:
+    """What llguidance is told about JSON: both separators, and no other white space."""
+    return {
+        "whitespace_flexible": False,
+        "item_separator": spelling.between_items,
+        "key_separator": spelling.between_key_and_value,
+    }
 
 
 class Member(NamedTuple):
@@ -48,11 +60,20 @@ class Member(NamedTuple):
 
 
 class Writer:
-    """Collects the rules of a grammar."""
+    """Collects the rules of values in a spelling. `specials` are a file's special tokens by their text.
 
-    def __init__(self, options: JsonObject, free_order: bool) -> None:
-        self._options = options
+    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
+    answer. Raises ConstraintError for an object of too many properties to go through in any order.
+    """
+
+    def __init__(self, spelling: Spelling, specials: Mapping[str, int], *, free_order: bool) -> None:
         self.free_order = free_order
+        self._spelling = spelling
+        self._is_json = spelling.is_json and not spelling.ascii
+        self._between = literal(spelling.between_items)
+        self._specials = specials
+        longest_first = sorted(specials, key=len, reverse=True)
+        self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
         self._rules: list[str] = []
         self._names: dict[str, str] = {}
         self._fresh = 0
@@ -60,6 +81,15 @@ class Writer:
     def written(self, start: str) -> str:
         """The whole grammar, from what it begins with and all rules so far."""
         return "\n".join([f"start: {start}", *self._rules, ""])
+
+    def add(self, name: str, body: str) -> None:
+        """Add a rule. Raises ConstraintError if there are too many."""
+        if len(self._rules) >= MOST_RULES:
+            raise ConstraintError(
+                f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"
+                " use --parameter-order fixed, or offer fewer tools"
+            )
+        self._rules.append(f"{name}: {body}")
 
     def fresh(self, kind: str) -> str:
         """A name that no rule has yet."""
@@ -71,45 +101,71 @@ class Writer:
         key = json.dumps([schema, outermost])
         if key not in self._names:
             name = self._names[key] = f"v{len(self._names)}"
-            self.add(name, self.body(schema, name, outermost))
+            self.add(name, self._body(schema, name, outermost))
         return self._names[key]
 
-    def body(self, schema: JsonObject, name: str, outermost: bool) -> str:
-        if "anyOf" in schema:
-            return " | ".join(self.value(option, outermost=outermost) for option in schema["anyOf"])
-        match schema.get("type"):
-            case "object" if isinstance(schema.get("additionalProperties"), dict):
-                return self._any_names(schema["additionalProperties"], name)
-            case "object":
+    def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
+        spelling = self._spelling
+        if spelling.indent:
+            return _by_llguidance(schema, {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"})
+        match schema:
+            case {"enum": _} | {"const": _} if not self._is_json:
+                return " | ".join(self.literal(spelling.write(value)) for value in values_of(schema))
+            case {"anyOf": options}:
+                return " | ".join(self.value(option, outermost=outermost) for option in options)
+            case {"type": "object", "additionalProperties": dict(inner)}:
+                any_name = f"/{BARE_NAME}/" if spelling.bare_keys else self.value({"type": "string"})
+                colon = literal(spelling.between_key_and_value)
+                self.add(f"{name}_pair", f"{any_name} {colon} {self.value(inner)}")
+                return f'"{{" {name}_pair ({self._between} {name}_pair)* "}}" | "{{}}"'
+            case {"type": "object"}:
                 free = self.free_order and not outermost
-                members = self._members(schema, free_order=free)
-                return self.ordered(members, name, '"}"', '"{}"', free_order=free)
-            case "array" if _holds(schema, "object") or is_needed(schema):
+                return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
+            case {"type": "number", "minimum": low, "maximum": high}:
+                return f"/{decimals(low, high)}/"
+            case {"type": "array"} if not self._is_json or _holds(schema, "object") or is_needed(schema):
                 return self._items(schema)
-            case "number":
-                return f"/{decimals(schema['minimum'], schema['maximum'])}/"
-        return f"%json {json.dumps({**schema, 'x-guidance': self._options}, ensure_ascii=False)}"
+        return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
-    def _any_names(self, schema: JsonObject, name: str) -> str:
-        """An object of any names, with values of a schema."""
-        between = literal(self._options["item_separator"])
-        pair = f"{name}_pair"
-        self.add(pair, f"{self.any_name()} {literal(self._options['key_separator'])} {self.value(schema)}")
-        return f'"{{" {pair} ({between} {pair})* "}}" | "{{}}"'
+    def _scalar(self, schema: JsonObject) -> str:
+        """A value that is neither list nor object in a spelling that is not JSON's."""
+        spelling = self._spelling
+        true, false, null = spelling.words
+        match schema["type"]:
+            case "integer":
+                return f"/{integers(schema['minimum'], schema['maximum'])}/"
+            case "boolean":
+                return " | ".join(map(literal, dict.fromkeys((true, false, "true", "false"))))
+            case "null":
+                return " | ".join(map(literal, dict.fromkeys((null, "null"))))
+        if spelling.quote:
+            return f"{self.literal(spelling.quote)} {self.raw(schema, spelling.quote)}"
+        if "pattern" in schema:
+            quotes = ["'", '"'] if spelling.python else ['"']
+            inner = in_slashes(schema["pattern"][1:-1])
+            return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
+        if spelling.python:
+            return f"/{in_slashes(_PYTHON_TEXT.replace(')*', f'){counted(schema)}'))}/"
+        return f'/"{in_slashes(ASCII_CHARACTER)}{counted(schema)}"/'
 
-    def any_name(self) -> str:
-        """The rule of a name in an object that declares none."""
-        return self.value({"type": "string"})
-
-    def _members(self, schema: JsonObject, *, free_order: bool) -> list[Member]:
-        required, between = schema.get("required", ()), self._options["item_separator"]
-        properties = schema["properties"]
+    def _members(self, schema: JsonObject, free_order: bool) -> list[Member]:
+        properties, spelling = schema["properties"], self._spelling
         values = {
             name: self.value(properties[name])
             for name in (properties if free_order else reversed(properties))
         }
+        keys = {
+            name: (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
+            for name in properties
+        }
         return [
-            Member(name, self._key("{", name), self._key(between, name), values[name], name in required)
+            Member(
+                name,
+                literal("{" + keys[name]),
+                literal(spelling.between_items + keys[name]),
+                values[name],
+                name in schema.get("required", ()),
+            )
             for name in properties
         ]
 
@@ -117,17 +173,13 @@ class Writer:
         """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
         if free_order:
             return self._in_any_order(members, name, end, empty)
-        return self._in_order(members, name, end, empty)
-
-    def _in_order(self, members: Sequence[Member], name: str, end: str, empty: str) -> str:
-        """Rule by rule from the last property back: what may follow once all before are through."""
+        # Rule by rule from the last property back: what may follow once all before are through.
         following, firsts, may_be_empty = end, [], True
         for number, member in reversed(list(enumerate(members))):
             firsts.append(f"{member.first} {member.value} {following}")
             this = f"{member.later} {member.value} {following}"
             if member.is_required:
-                may_be_empty = False
-                firsts = firsts[-1:]
+                may_be_empty, firsts = False, firsts[-1:]
             else:
                 this = f"{this} | {following}"
             if number:
@@ -144,55 +196,105 @@ class Writer:
             )
         if not members:
             return empty
+
+        def steps(left: int) -> list[tuple[Member, str]]:
+            """For every member that is left its value, and the rule of what is left then."""
+            return [
+                (member, f"{member.value} {name}_{left & ~(1 << number)}")
+                for number, member in enumerate(members)
+                if left >> number & 1
+            ]
+
         required = sum(1 << number for number, member in enumerate(members) if member.is_required)
         everything = (1 << len(members)) - 1
         for left in range(everything):
-            steps = [f"{member.later} {rest}" for member, rest in _steps(members, left, name)]
-            self.add(f"{name}_{left}", " | ".join([*steps, *([] if left & required else ['""'])]))
-        first = [f"{member.first} {rest} {end}" for member, rest in _steps(members, everything, name)]
+            later = [f"{member.later} {rest}" for member, rest in steps(left)]
+            self.add(f"{name}_{left}", " | ".join([*later, *([] if left & required else ['""'])]))
+        first = [f"{member.first} {rest} {end}" for member, rest in steps(everything)]
         return " | ".join([*first, *([] if required else [empty])])
 
     def _items(self, schema: JsonObject) -> str:
         item = self.value(schema["items"])
-        between = literal(self._options["item_separator"])
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         if high == 0:
             return '"[" "]"'
-        more = (
-            f"({between} {item}){{{max(low - 1, 0)},{'' if high is None else high - 1}}}" if high != 1 else ""
-        )
+        most = "" if high is None else high - 1
+        more = "" if high == 1 else f"({self._between} {item}){{{max(low - 1, 0)},{most}}}"
         some = f'"[" {item} {more} "]"'
         return some if low else f'{some} | "[" "]"'
 
-    def _key(self, before: str, name: str) -> str:
-        return literal(before + json.dumps(name, ensure_ascii=False) + self._options["key_separator"])
+    def raw(self, schema: JsonObject, close: str) -> str:
+        """A string as it is, and the text that closes it, which is not in it."""
+        if "enum" in schema or "const" in schema:
+            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in values_of(schema))
+        if "pattern" in schema:
+            content = in_slashes(schema["pattern"][1:-1])
+        elif (counts := counted(schema)) != "{0,}":
+            content = f"(?s:.){counts}"
+        else:
+            return self.until(close)
+        first, *rest = self.pieces(close)
+        after = " ".join(map(self._piece, rest))
+        name = self.fresh("TEXT")
+        if first in self._specials:
+            self.add(name, f"/{content}/ & ~/(?s:.*){in_regex(close)}(?s:.*)/")
+            empty = "?" if re.fullmatch(content.replace("(?s:", "(?:"), "") else ""
+            return f"{name}{empty} {self._piece(first)} {after}"
+        self.add(name, f"/(?:{content}){in_regex(first)}/ & ~/(?s:.*){in_regex(first)}(?s:.+)/")
+        return f"{name} {after}"
 
-    def add(self, name: str, body: str) -> None:
-        """Add a rule. Raises ConstraintError if there are too many."""
-        if len(self._rules) >= MOST_RULES:
-            raise ConstraintError(
-                f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"
-                " use --parameter-order fixed, or offer fewer tools"
-            )
-        self._rules.append(f"{name}: {body}")
+    def until(self, text: str) -> str:
+        """Any text up to and including this one."""
+        first, *rest = self.pieces(text)
+        if first in self._specials:
+            return f"ANY? {self.literal(text)}"
+        key = f"until {first}"
+        if key not in self._names:
+            self._names[key] = f"until_{len(self._names)}"
+            self.add(f"{self._names[key]}[lazy]", f"/(?s:.*){in_regex(first)}/")
+        return " ".join([self._names[key], *map(self._piece, rest)])
+
+    def literal(self, text: str) -> str:
+        """A text, its special tokens as such."""
+        return " ".join(map(self._piece, self.pieces(text)))
+
+    def _piece(self, piece: str) -> str:
+        return f"<[{self._specials[piece]}]>" if piece in self._specials else literal(piece)
+
+    def pieces(self, text: str) -> list[str]:
+        """Special tokens, and what is between them."""
+        return [piece for piece in self._special.split(text) if piece] or [""]
 
 
-def _steps(members: Sequence[Member], left: int, rule: str) -> list[tuple[Member, str]]:
-    """One way to go on for every member that is left: its value, and the rule of what is left then."""
-    return [
-        (member, f"{member.value} {rule}_{left & ~(1 << number)}")
-        for number, member in enumerate(members)
-        if left >> number & 1
-    ]
+def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
+    return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
 
 
-def _holds(schema: Any, kind: str) -> bool:
-    """Whether there is a value of this type anywhere in the values of a schema."""
-    inner = [*schema.get("anyOf", []), *schema.get("properties", {}).values()]
-    inner += [part for part in (schema.get("items"), schema.get("additionalProperties")) if part]
-    return schema.get("type") == kind or any(_holds(part, kind) for part in inner)
+def _holds(schema: JsonObject, kind: str) -> bool:
+    return any(part.get("type") == kind for part in parts_of(schema))
+
+
+def values_of(schema: JsonObject) -> Sequence[Any]:
+    """The values of a schema that lists them; none if it does not."""
+    values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
+    return values
+
+
+def counted(schema: JsonObject) -> str:
+    """How many characters a string may have, as a regular expression repeats them."""
+    return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
 
 
 def literal(text: str) -> str:
     """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def in_regex(text: str) -> str:
+    """A text as a regular expression between slashes."""
+    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
+
+
+def in_slashes(regex: str) -> str:
+    """A regular expression between slashes."""
+    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", regex)

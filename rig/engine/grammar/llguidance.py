@@ -20,14 +20,8 @@ from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import lark, lark_calls
 from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Language
+from rig.engine.grammar.language import JSON, Language
 from rig.errors import RigError
-
-_SEPARATORS = {
-    "whitespace_flexible": False,
-    "item_separator": BETWEEN_ITEMS,
-    "key_separator": BETWEEN_KEY_AND_VALUE,
-}
 
 
 class LLGuidanceConstraint:
@@ -87,7 +81,13 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self.tensor_library_name = "numpy"
         try:
             self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
-                tokens=[_token_bytes(tokenizer, token) for token in range(model.n_vocab)],
+                # It takes one that begins with 0xff, as no text does, for special.
+                tokens=[
+                    b"\xff" + tokenizer.special_text(token).encode()
+                    if tokenizer.is_control(token)
+                    else tokenizer.piece(token)
+                    for token in range(model.n_vocab)
+                ],
                 vocab_ptr=model.vocab,
                 tokenize_fptr=model.tokenize_address,
                 eos_token=list(tokenizer.end_of_generation) or tokenizer.eos,
@@ -98,49 +98,32 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
             raise RigError(fault) from error
         self._n_vocab = model.n_vocab
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
-        self._no_ends = self._ends[:0]
         self._specials = tokenizer.specials
         self._free_order = free_order
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
     def start(self, language: Language) -> LLGuidanceConstraint:
         """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
-        ends = self._ends if language.schema else self._no_ends
+        ends = self._ends if language.schema else self._ends[:0]
         return LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
 
     def _compile(self, language: Language) -> Any:
         matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(language), log_level=0)
-        error = matcher.get_error()
-        if error:
+        if error := matcher.get_error():
             raise ConstraintError(_in_a_line(error))
         return matcher
 
     def _grammar(self, language: Language) -> str:
         schema = language.schema
-        if schema is None:
-            return _from_lark(
-                lark_calls.grammar(language, self._specials, _SEPARATORS, free_order=self._free_order)
-            )
-        if self._free_order or lark.is_needed(schema):
-            return _from_lark(lark.grammar(schema, _SEPARATORS, free_order=self._free_order))
-        checked = json.loads(JsonSchema(schema).schema)
-        processor = self.get_json_schema_logits_processor(json.dumps({**checked, "x-guidance": _SEPARATORS}))
-        return str(processor.grammar)
+        if schema is None or self._free_order or lark.is_needed(schema):
+            text = lark_calls.grammar(language, self._specials, free_order=self._free_order)
+            # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
+            return str(llguidance.LLMatcher.grammar_from_lark(text))
+        checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
+        return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)
 
 
 def _in_a_line(error: str) -> str:
     """What llguidance says is wrong: its first line, with the last where that one only announces it."""
     lines = error.strip().splitlines() or [""]
     return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
-
-
-def _from_lark(text: str) -> str:
-    # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
-    return str(llguidance.LLMatcher.grammar_from_lark(text))
-
-
-def _token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
-    """A token as llguidance wants it: it takes one that begins with 0xff, as no text does, for special."""
-    if tokenizer.is_control(token):
-        return b"\xff" + tokenizer.special_text(token).encode()
-    return tokenizer.piece(token)

@@ -1,14 +1,13 @@
 """Regular expressions of numbers between two bounds, in decimal digits and without an exponent."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 
 def integers(low: int, high: int) -> str:
     """The integers from `low` to `high`, both included, as JSON writes them; `-0` where negatives may be."""
-    if low < 0:
-        negative = f"-(?:{_digits(max(-high, 0), -low)})"
-        return f"{negative}|{_digits(0, high)}" if high >= 0 else negative
-    return _digits(low, high)
+    return _signed(low, high, _digits)
 
 
 def decimals(low: float, high: float) -> str:
@@ -17,18 +16,17 @@ def decimals(low: float, high: float) -> str:
     Bounds are what their shortest decimal says. Reading a text as a double keeps it within them, since
     rounding keeps the order.
     """
-    least, most = Decimal(repr(low)), Decimal(repr(high))
-    parts = []
-    if least < 0:
-        parts.append(f"-(?:{_unsigned(max(-most, Decimal(0)), -least)})")
-    if most >= 0:
-        parts.append(_unsigned(max(least, Decimal(0)), most))
-    return "|".join(parts)
+    return _signed(Decimal(repr(low)), Decimal(repr(high)), _unsigned)
+
+
+def _signed(low: Any, high: Any, unsigned: Callable[[Any, Any], str]) -> str:
+    zero = type(low)(0)
+    parts = [f"-(?:{unsigned(max(-high, zero), -low)})"] if low < 0 else []
+    return "|".join([*parts, unsigned(max(low, zero), high)] if high >= 0 else parts)
 
 
 def _unsigned(low: Decimal, high: Decimal) -> str:
-    first, low_digits = _split(low)
-    last, high_digits = _split(high)
+    (first, low_digits), (last, high_digits) = _split(low), _split(high)
     if first == last:
         return f"{first}{_fraction(low_digits, high_digits)}"
     parts = [f"{first}{_fraction(low_digits, None)}"]
@@ -64,8 +62,7 @@ def _tails(low: str, high: str | None) -> list[str]:
 
 
 def _after(digit: int, low: str, high: str | None) -> str:
-    rest = f"(?:{'|'.join(_tails(low, high))})"
-    return f"{digit}{rest}" if low else f"{digit}{rest}?"
+    return f"{digit}(?:{'|'.join(_tails(low, high))}){'' if low else '?'}"
 
 
 def _digits(low: int, high: int) -> str:
@@ -87,16 +84,9 @@ def _same_length(low: str, high: str) -> list[str]:
     if low[0] == high[0]:
         return [low[0] + tail for tail in _same_length(low[1:], high[1:])]
     rest = len(low) - 1
-    parts = []
     first, last = int(low[0]), int(high[0])
-    if low[1:] != "0" * rest:
-        parts += [low[0] + tail for tail in _same_length(low[1:], "9" * rest)]
-        first += 1
-    if high[1:] != "9" * rest:
-        last -= 1
-    if first <= last:
-        digit = str(first) if first == last else f"[{first}-{last}]"
-        parts.append(f"{digit}[0-9]{{{rest}}}")
-    if high[1:] != "9" * rest:
-        parts += [high[0] + tail for tail in _same_length("0" * rest, high[1:])]
-    return parts
+    begun = [low[0] + tail for tail in _same_length(low[1:], "9" * rest)] if low[1:] != "0" * rest else []
+    ended = [high[0] + tail for tail in _same_length("0" * rest, high[1:])] if high[1:] != "9" * rest else []
+    first, last = first + bool(begun), last - bool(ended)
+    digit = str(first) if first == last else f"[{first}-{last}]"
+    return [*begun, *([f"{digit}[0-9]{{{rest}}}"] if first <= last else []), *ended]

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Sequence as Several
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,6 @@ _REMEDY = "use --grammar-engine llguidance, or offer fewer or simpler tools"
 
 _ESCAPES = r'\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
 _CHARACTER = rf'[^"\\\x00-\x1f\x7f]|{_ESCAPES}'
-_SHORT = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 
 class OutlinesCoreConstraint:
@@ -127,6 +126,7 @@ class OutlinesCoreGrammar:
             piece = tokenizer.piece(token)
             if piece and token not in ends and not tokenizer.is_control(token):
                 self._pieces.setdefault(piece, []).append(token)
+        self._vocabulary = hashlib.sha256(f"{NAME} {sorted(self._pieces.items())}".encode()).digest()
         self._cache = DiskCache(cache, "index", MOST_KEPT_BYTES)
         self._notify = notify
         self._index = lru_cache(maxsize=4)(self._compile)
@@ -140,18 +140,13 @@ class OutlinesCoreGrammar:
             )
         return OutlinesCoreConstraint(self._index(answer_regex(language.schema)), self._n_vocab)
 
-    @cached_property
-    def _digest(self) -> bytes:
-        """What stands for the vocabulary in the key of an automaton."""
-        return hashlib.sha256(f"{NAME} {sorted(self._pieces.items())}".encode()).digest()
-
     def _compile(self, regex: str) -> Any:
         if len(regex) > _LONGEST:
             raise ConstraintError(
                 f"outlines_core: a regular expression of {len(regex):,} characters,"
                 f" more than {_LONGEST:,}; {_REMEDY}"
             )
-        key = hashlib.sha256(self._digest + regex.encode()).hexdigest()
+        key = hashlib.sha256(self._vocabulary + regex.encode()).hexdigest()
         with suppress(OSError, Damaged, ValueError):
             if (state := self._cache.load(key)) is not None:
                 return Index.from_binary(state)
@@ -173,96 +168,81 @@ def answer_regex(schema: JsonObject) -> str:
 
 
 def _term(schema: JsonObject) -> Term:
-    if "anyOf" in schema:
-        return Alternatives([_term(option) for option in schema["anyOf"]])
-    if "enum" in schema:
-        return Alternatives([_value(value) for value in schema["enum"]])
-    if "const" in schema:
-        return _value(schema["const"])
-    match schema["type"]:
-        case "string":
-            return _string(schema)
-        case "integer":
-            return Regex(integers(schema["minimum"], schema["maximum"]))
-        case "number":
-            return Regex(decimals(schema["minimum"], schema["maximum"]))
-        case "boolean":
+    match schema:
+        case {"anyOf": options}:
+            return Alternatives([_term(option) for option in options])
+        case {"enum": values}:
+            return Alternatives([_value(value) for value in values])
+        case {"const": value}:
+            return _value(value)
+        case {"type": "string", "pattern": pattern}:
+            return Regex(f'"{pattern[1:-1]}"')
+        case {"type": "string"}:
+            text = _repeated(Regex(_CHARACTER), schema.get("minLength", 0), schema.get("maxLength"))
+            return Sequence([String('"'), text, String('"')])
+        case {"type": "integer", "minimum": low, "maximum": high}:
+            return Regex(integers(low, high))
+        case {"type": "number", "minimum": low, "maximum": high}:
+            return Regex(decimals(low, high))
+        case {"type": "boolean"}:
             return Regex("true|false")
-        case "null":
+        case {"type": "null"}:
             return String("null")
-        case "array":
-            return _array(schema)
-    return _object(schema)
+        case {"type": "array", "items": items}:
+            return _items("[", _term(items), "]", schema.get("minItems", 0), schema.get("maxItems"))
+        case {"additionalProperties": dict(values)}:
+            pair = Sequence([_term({"type": "string"}), String(BETWEEN_KEY_AND_VALUE), _term(values)])
+            return _items("{", pair, "}", 0, None)
+    return Sequence([String("{"), _members(schema["properties"], schema.get("required", ())), String("}")])
 
 
 def _value(value: Json) -> Term:
     if isinstance(value, str):
-        return Sequence([String('"'), *map(_spellings, value), String('"')])
+        return Sequence([String('"'), *map(_character, value), String('"')])
     return String(json.dumps(value))
 
 
-def _string(schema: JsonObject) -> Term:
-    if "pattern" in schema:
-        return Regex(f'"{schema["pattern"][1:-1]}"')
-    characters = _repeated(Regex(_CHARACTER), schema.get("minLength", 0), schema.get("maxLength"))
-    return Sequence([String('"'), characters, String('"')])
+def _character(character: str) -> Term:
+    """How JSON text may hold a character: one way, and for control characters by their number too."""
+    text = json.dumps(character, ensure_ascii=False)[1:-1]
+    if character >= " " and character != "\x7f":
+        return String(text)
+    digits = "".join(
+        f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{ord(character):04x}"
+    )
+    short = f"|{text[1]}" if len(text) == 2 else ""
+    return Regex(rf"\\(?:u{digits}{short})")
 
 
-def _array(schema: JsonObject) -> Term:
-    item = _term(schema["items"])
-    low, high = schema.get("minItems", 0), schema.get("maxItems")
+def _items(opening: str, item: Term, closing: str, low: int, high: int | None) -> Term:
     if high == 0:
-        return String("[]")
+        return String(opening + closing)
     following = Sequence([String(BETWEEN_ITEMS), item])
     items: Term = Sequence([item, _repeated(following, max(low - 1, 0), None if high is None else high - 1)])
-    return Sequence([String("["), items if low else Optional(items), String("]")])
+    return Sequence([String(opening), items if low else Optional(items), String(closing)])
 
 
-def _object(schema: JsonObject) -> Term:
-    values = schema.get("additionalProperties")
-    if isinstance(values, dict):
-        pair = Sequence([_string({}), String(BETWEEN_KEY_AND_VALUE), _term(values)])
-        following = _repeated(Sequence([String(BETWEEN_ITEMS), pair]), 0, None)
-        return Sequence([String("{"), Optional(Sequence([pair, following])), String("}")])
-    required = schema.get("required", ())
-    members = [
-        (
-            Sequence([String(json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE), _term(inner)]),
-            name in required,
-        )
-        for name, inner in schema["properties"].items()
-    ]
-    return Sequence([String("{"), _in_order(members), String("}")])
-
-
-def _in_order(members: Several[tuple[Term, bool]]) -> Term:
+def _members(properties: JsonObject, required: Several[str]) -> Term:
     """Members in their order, each required or not: one alternative for each that can come first."""
+    terms = [
+        Sequence([String(json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE), _term(inner)])
+        for name, inner in properties.items()
+    ]
+    later: list[Term] = [
+        term if name in required else Optional(term)
+        for name, member in zip(properties, terms, strict=True)
+        for term in [Sequence([String(BETWEEN_ITEMS), member])]
+    ]
     firsts: list[Term] = []
-    for number, (member, is_required) in enumerate(members):
-        following = [
-            (Sequence([String(BETWEEN_ITEMS), later]), needed) for later, needed in members[number + 1 :]
-        ]
-        firsts.append(Sequence([member, *(term if needed else Optional(term) for term, needed in following)]))
-        if is_required:
+    for number, name in enumerate(properties):
+        firsts.append(Sequence([terms[number], *later[number + 1 :]]))
+        if name in required:
             return Alternatives(firsts)
     return Optional(Alternatives(firsts)) if firsts else String("")
 
 
 def _repeated(term: Term, low: int, high: int | None) -> Term:
     return QuantifyMinimum(term, low) if high is None else QuantifyBetween(term, low, high)
-
-
-def _spellings(character: str) -> Term:
-    """How JSON text may hold a character: one way, and for control characters by their number too."""
-    if character in '"\\':
-        return String(f"\\{character}")
-    if character >= " " and character != "\x7f":
-        return String(character)
-    digits = "".join(
-        f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{ord(character):04x}"
-    )
-    short = f"|{_SHORT[character]}" if character in _SHORT else ""
-    return Regex(rf"\\(?:u{digits}{short})")
 
 
 def _build(regex: str, end: int, pieces: dict[bytes, list[int]]) -> bytes:

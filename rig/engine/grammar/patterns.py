@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 
 _YEAR = (
     "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"  # 0001 to 9999, as Python's datetime has them
@@ -35,41 +34,36 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+_MONTH = "|".join("".join(f"[{letter.upper()}{letter.lower()}]" for letter in month) for month in _MONTHS)
 
 
-def _in_any_case(word: str) -> str:
-    return "".join(f"[{letter.upper()}{letter.lower()}]" for letter in word)
+def _whole(**patterns: str) -> dict[str, str]:
+    return {name.replace("_", "-"): f"^(?:{pattern})$" for name, pattern in patterns.items()}
 
 
-def _whole(pattern: str) -> str:
-    return f"^(?:{pattern})$"
-
-
-NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "x-format": {
-            "date": _whole(_DATE),
-            "datetime": _whole(f"{_DATE} {_TIME}"),
-            "email": _whole(_EMAIL),
-            "month": _whole("|".join(map(_in_any_case, _MONTHS))),
-            "phone": _whole("[0-9]{3}-[0-9]{3}-[0-9]{4}"),
-            "time": _whole(_TIME),
-        },
-        "format": {
-            "date": _whole(_DATE),
-            "date-time": _whole(f"{_DATE}T{_TIME}{_OFFSET}"),
-            "email": _whole(_EMAIL),
-            "time": _whole(f"{_TIME}{_OFFSET}"),
-            "uuid": _whole(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"),
-        },
-    }
-)
+NAMED: Mapping[str, Mapping[str, str]] = {
+    "x-format": _whole(
+        date=_DATE,
+        datetime=f"{_DATE} {_TIME}",
+        email=_EMAIL,
+        month=_MONTH,
+        phone="[0-9]{3}-[0-9]{3}-[0-9]{4}",
+        time=_TIME,
+    ),
+    "format": _whole(
+        date=_DATE,
+        date_time=f"{_DATE}T{_TIME}{_OFFSET}",
+        email=_EMAIL,
+        time=f"{_TIME}{_OFFSET}",
+        uuid=f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}",
+    ),
+}
 """Patterns by keyword and name: the hints of rig's own tools, and JSON Schema's formats."""
 
 
 def version() -> str:
     """Changes with any of the patterns; part of the fingerprint of arms that they are enforced in."""
-    return hashlib.sha256(json.dumps({key: dict(NAMED[key]) for key in NAMED}).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(NAMED).encode()).hexdigest()[:16]
 
 
 MOST = 256
@@ -78,6 +72,7 @@ MOST = 256
 _ESCAPED = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, 0x7F), (0xD800, 0xDFFF))
 """Characters that JSON text does not hold as they are: controls, quote, backslash, DEL; and surrogates."""
 
+_ALL = ((0x00, 0x10FFFF),)
 _SHORTHANDS = {"d": ((48, 57),), "w": ((48, 57), (65, 90), (95, 95), (97, 122)), "s": ((32, 32),)}
 """ASCII alone, as in ECMAScript; of white space only the space is left, the rest would be escaped."""
 
@@ -132,7 +127,7 @@ def _parts(text: str) -> Iterator[str]:
             case "open":
                 yield "(?:"
             case "any":
-                yield _class(_without(((0, 0x10FFFF),), _ESCAPED))
+                yield _class(_without(_ALL, _ESCAPED))
             case "class":
                 yield _class(_members(part))
             case "escape" if part[1] in "dwsDWS":
@@ -144,27 +139,25 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _members(part: str) -> Ranges:
-    negated = part.startswith("[^")
+    is_negated = part.startswith("[^")
     ranges: list[tuple[int, int]] = []
-    for item in _ITEM.finditer(part[2:-1] if negated else part[1:-1]):
+    for item in _ITEM.finditer(part[2:-1] if is_negated else part[1:-1]):
         first, last = item[1], item[2]
         if first[0] == "\\" and first[-1] in "dwsDWS":
             if last is not None:
                 raise ValueError(f"{item[0]!r} is not a range")
             ranges += _shorthand(first[1])
             continue
-        low = ord(_plain(first, in_class=True))
-        high = low if last is None else ord(_plain(last, in_class=True))
+        low, high = (ord(_plain(end, in_class=True)) for end in (first, last or first))
         if high < low:
             raise ValueError(f"{item[0]!r} is not a range")
         ranges.append((low, high))
-    members = _without(((0, 0x10FFFF),), ranges) if negated else tuple(ranges)
-    return _without(members, _ESCAPED)
+    return _without(_without(_ALL, ranges) if is_negated else ranges, _ESCAPED)
 
 
 def _shorthand(letter: str) -> Ranges:
     characters = _SHORTHANDS[letter.lower()]
-    return _without(_without(((0, 0x10FFFF),), characters), _ESCAPED) if letter.isupper() else characters
+    return _without(_without(_ALL, characters), _ESCAPED) if letter.isupper() else characters
 
 
 def _plain(part: str, *, in_class: bool = False) -> str:
@@ -177,12 +170,14 @@ def _plain(part: str, *, in_class: bool = False) -> str:
     return character
 
 
-def _without(ranges: Iterable[tuple[int, int]], taken: Iterable[tuple[int, int]]) -> Ranges:
+def _without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Ranges:
     left = list(ranges)
-    for low, high in taken:
-        pieces = []
-        for start, end in left:
-            pieces += [(start, min(end, low - 1)), (max(start, high + 1), end)]
+    for low, high in others:
+        pieces = [
+            piece
+            for start, end in left
+            for piece in ((start, min(end, low - 1)), (max(start, high + 1), end))
+        ]
         left = [(start, end) for start, end in pieces if start <= end]
     return tuple(left)
 
@@ -190,11 +185,8 @@ def _without(ranges: Iterable[tuple[int, int]], taken: Iterable[tuple[int, int]]
 def _class(ranges: Ranges) -> str:
     if not ranges:
         raise ValueError("a class of characters is empty, or holds only such as JSON escapes")
-    return "[" + "".join(_range(low, high) for low, high in sorted(set(ranges))) + "]"
-
-
-def _range(low: int, high: int) -> str:
-    return _member(low) if low == high else f"{_member(low)}-{_member(high)}"
+    members = ("-".join(map(_member, dict.fromkeys(ends))) for ends in sorted(set(ranges)))
+    return f"[{''.join(members)}]"
 
 
 def _member(code: int) -> str:

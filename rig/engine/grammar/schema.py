@@ -7,9 +7,10 @@ useless.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from rig.calls import JsonObject
 from rig.engine.grammar.patterns import MOST, NAMED, canonical
@@ -22,27 +23,21 @@ LARGEST = 10**15
 """Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
 
 _DOCUMENTATION = frozenset(
-    {
-        "description",
-        "title",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "$comment",
-        "$schema",
-    }
+    (
+        *("description", "title", "default", "examples", "deprecated"),
+        *("readOnly", "writeOnly", "$comment", "$schema"),
+    )
 )
 _MOST_PLACES = 30
 """After the decimal point of a bound; each is a level of a regular expression."""
 _FORMATS = ("x-format", "format")
 _DEEPEST = 32
 
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 _KEYWORDS: Mapping[str, frozenset[str]] = {
     "string": frozenset({"pattern", "minLength", "maxLength"}),
-    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
-    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    "integer": _BOUNDS,
+    "number": _BOUNDS,
     "boolean": frozenset(),
     "null": frozenset(),
     "array": frozenset({"items", "minItems", "maxItems"}),
@@ -55,8 +50,6 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-
-
 _PLAIN = [{"type": kind} for kind in ("string", "number", "boolean", "null")]
 _ANYTHING: JsonObject = {
     "anyOf": [
@@ -68,34 +61,34 @@ _ANYTHING: JsonObject = {
 """The values in an object that declares nothing: one more level of lists and objects."""
 
 
+_Narrow: TypeAlias = Callable[[Any, str], JsonObject]
+"""Narrows a schema inside another one, with the name of its place."""
+
+
 class SchemaError(RigError):
     """A schema of a tool's parameters that rig cannot enforce; the line says where and why."""
 
 
-def narrow(schema: Any, where: str, *, formats: bool) -> JsonObject:
-    """The part of a schema that is enforced. `where` names its place in messages.
+def narrow(schema: Any, where: str, *, formats: bool, depth: int = 0) -> JsonObject:
+    """The part of a schema that is enforced. `where` names its place in messages, `depth` is in its whole.
 
     With `formats`, `format` and `x-format` become patterns; without, they are documentation, as JSON Schema
     has it. Keywords keep their order, and a schema that needs no narrowing its text. Raises SchemaError.
     """
-    return _narrow(schema, where, formats, 0)
-
-
-def _narrow(schema: Any, where: str, formats: bool, depth: int) -> JsonObject:
     if depth > _DEEPEST:
         raise SchemaError(f"{where}: nested deeper than {_DEEPEST} levels")
     if not isinstance(schema, dict):
         raise SchemaError(f"{where}: {_shown(schema)} is not an object")
+    inside: _Narrow = partial(narrow, formats=formats, depth=depth + 1)
     named = {key: schema[key] for key in _FORMATS if key in schema}
     node = {key: value for key, value in schema.items() if key not in _DOCUMENTATION and key not in named}
     if "anyOf" in node:
-        return _any_of(node, where, formats, depth)
+        return _any_of(node, where, inside)
     if "enum" in node or "const" in node:
         return _values(node, where)
     kind = node.get("type")
     if isinstance(kind, list):
-        several = [_only(schema, one) for one in kind]
-        return _any_of({"anyOf": several}, where, formats, depth)
+        return _any_of({"anyOf": [_only(schema, one) for one in kind]}, where, inside)
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         raise SchemaError(f"{where}: a type is needed, one of {', '.join(_KEYWORDS)}; got {_shown(kind)}")
     unknown = [key for key in node if key != "type" and key not in _KEYWORDS[kind]]
@@ -107,13 +100,16 @@ def _narrow(schema: Any, where: str, formats: bool, depth: int) -> JsonObject:
         case "integer" | "number":
             return _number(node, where, whole=kind == "integer")
         case "array":
-            return _array(node, where, formats, depth)
+            if "items" not in node:
+                raise SchemaError(f"{where}: a list of anything cannot be enforced; say what its items are")
+            node = _counts(node, "minItems", "maxItems", where)
+            return {**node, "items": inside(node["items"], f"{where}[]")}
         case "object":
-            return _object(node, where, formats, depth)
+            return _object(node, where, inside, is_outermost=not depth)
     return node
 
 
-def _any_of(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
+def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
     options = node["anyOf"]
     others = [key for key in node if key != "anyOf"]
     if others:
@@ -122,19 +118,13 @@ def _any_of(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
     # Two options that are equal would make a text that can be read in two ways, and no more texts.
     distinct = {
-        json.dumps(option, sort_keys=True): option
-        for option in (_narrow(option, where, formats, depth + 1) for option in options)
+        json.dumps(option, sort_keys=True): option for option in (inside(option, where) for option in options)
     }
-    return {"anyOf": _told_apart(list(distinct.values()))}
-
-
-def _told_apart(options: list[JsonObject]) -> list[JsonObject]:
-    """The options, without objects of any names beside other objects: a lexer cannot tell them apart."""
-    objects = [inner for option in options for inner in _objects(option)]
+    # A lexer cannot tell an object of any names from other objects: it is left out where there are others.
+    objects = [inner for option in distinct.values() for inner in _objects(option)]
     free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
     kept = free[:1] if len(free) == len(objects) else []
-    dropped = [inner for inner in free if inner not in kept]
-    return [left for option in options for left in _without(option, dropped)] if dropped else options
+    return {"anyOf": _without(distinct.values(), [inner for inner in free if inner not in kept])}
 
 
 def _objects(schema: JsonObject) -> list[JsonObject]:
@@ -143,21 +133,22 @@ def _objects(schema: JsonObject) -> list[JsonObject]:
     return [schema] if schema.get("type") == "object" else inner
 
 
-def _without(schema: JsonObject, dropped: list[JsonObject]) -> list[JsonObject]:
-    """A narrowed schema without some of the objects that it may be; nothing if nothing is left."""
-    if schema in dropped:
-        return []
-    if "anyOf" not in schema:
-        return [schema]
-    left = [part for option in schema["anyOf"] for part in _without(option, dropped)]
-    return [{"anyOf": left}] if left else []
+def _without(options: Iterable[JsonObject], dropped: list[JsonObject]) -> list[JsonObject]:
+    """Narrowed schemas without some of the objects that they may be, and none that may be no other."""
+    kept = []
+    for option in options:
+        if "anyOf" in option and dropped:
+            inner = _without(option["anyOf"], dropped)
+            kept += [{"anyOf": inner}] if inner else []
+        elif option not in dropped:
+            kept.append(option)
+    return kept
 
 
 def _only(schema: JsonObject, kind: Any) -> JsonObject:
     """A schema of several types as far as it concerns one of them."""
-    own = _KEYWORDS.get(kind, frozenset()) if isinstance(kind, str) else frozenset()
-    others = frozenset().union(*_KEYWORDS.values()) - own
-    alien = {*others, *(_FORMATS if kind != "string" else ())}
+    alien = frozenset().union(*_KEYWORDS.values(), _FORMATS if kind != "string" else ())
+    alien -= _KEYWORDS.get(kind, frozenset()) if isinstance(kind, str) else frozenset()
     return {**{key: value for key, value in schema.items() if key not in alien}, "type": kind}
 
 
@@ -173,11 +164,12 @@ def _values(node: JsonObject, where: str) -> JsonObject:
     kind = node.get("type", list(_PYTHON))
     kinds = kind if isinstance(kind, list) else [kind]
     for value in values:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not any(_is_a(value, one) for one in kinds):
             raise SchemaError(f"{where}: {_shown(value)} in enum is not of type {_shown(kind)}")
         if isinstance(value, str) and not _is_text(value):
             raise SchemaError(f"{where}: a value of enum is not Unicode text")
-        if not _is_plain(value):
+        if is_number and not (math.isfinite(value) and abs(value) <= LARGEST and "e" not in repr(value)):
             raise SchemaError(f"{where}: {value} in enum is not a number within ±10^15, or has an exponent")
     if any(isinstance(value, float) and value.is_integer() for value in values):
         return {"enum": [_whole(value) for value in values]}
@@ -216,16 +208,14 @@ def _string(node: JsonObject, named: JsonObject, where: str) -> JsonObject:
 
 
 def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
-    limits: dict[str, int | float] = {}
-    for key in node:
-        if key == "type":
-            continue
-        value = node[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_short(value):
+    limits = {key: value for key, value in node.items() if key != "type"}
+    for key, value in limits.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        # The places after the point; of a number with none the exponent is positive or zero.
+        if not is_number or int(Decimal(repr(value)).as_tuple().exponent) < -_MOST_PLACES:
             raise SchemaError(
                 f"{where}: {key} {_shown(value)} is not a number of at most {_MOST_PLACES} places"
             )
-        limits[key] = value
     low: int | float = _whole(max(limits.get("minimum", -LARGEST), -LARGEST))
     high: int | float = _whole(min(limits.get("maximum", LARGEST), LARGEST))
     if whole:
@@ -242,60 +232,54 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
     return {"type": node["type"], "minimum": low, "maximum": high}
 
 
-def _is_short(value: float) -> bool:
-    if not math.isfinite(value):
-        return False
-    exponent = Decimal(repr(value)).as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -_MOST_PLACES
-
-
 def _beyond(bound: float, direction: float) -> float:
     """A number just beyond a bound: the nearest there is, but at least a billionth away."""
     step = math.copysign(1e-9, direction)
     return bound + step if bound + step != bound else math.nextafter(bound, direction)
 
 
-def _array(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
-    if "items" not in node:
-        raise SchemaError(f"{where}: a list of anything cannot be enforced; say what its items are")
-    node = _counts(node, "minItems", "maxItems", where)
-    items = _narrow(node["items"], f"{where}[]", formats, depth + 1)
-    return {key: items if key == "items" else value for key, value in node.items()}
-
-
-def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
+def _object(node: JsonObject, where: str, inside: _Narrow, *, is_outermost: bool) -> JsonObject:
     others = node.get("additionalProperties", "properties" not in node)
+    properties, required = node.get("properties", {}), node.get("required", [])
     if not isinstance(others, bool | dict):
         raise SchemaError(f"{where}: additionalProperties has to be true, false or a schema")
-    if "properties" not in node and others is not False:
-        if not depth:
-            raise SchemaError(
-                f"{where}: an object that allows anything is not a list of parameters; name its properties"
-            )
-        if node.get("required"):
-            raise SchemaError(f"{where}: required has to be a list of names that properties has too")
-        schema = others if isinstance(others, dict) and others else _ANYTHING
-        inside = _narrow(schema, f"{where}.*", formats, depth + 1)
-        return {"type": "object", "properties": {}, "additionalProperties": inside}
-    properties = node.get("properties", {})
-    if not isinstance(properties, dict):
+    is_free = "properties" not in node and others is not False
+    if is_free and is_outermost:
+        raise SchemaError(
+            f"{where}: an object that allows anything is not a list of parameters; name its properties"
+        )
+    if not is_free and not isinstance(properties, dict):
         raise SchemaError(f"{where}: properties has to be an object")
-    required = node.get("required", [])
-    if not isinstance(required, list) or any(name not in properties for name in required):
+    if (required or not is_free) and not (
+        isinstance(required, list) and all(name in properties for name in required)
+    ):
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
+    if is_free:
+        schema = others if isinstance(others, dict) and others else _ANYTHING
+        return {
+            "type": "object",
+            "properties": {},
+            "additionalProperties": inside(schema, f"{where}.*"),
+        }
     strange = [name for name in properties if not isinstance(name, str) or not _is_text(name)]
     if strange:
         raise SchemaError(f"{where}: the name {strange[0]!a} is not Unicode text")
-    inner = {name: _narrow(part, f"{where}.{name}", formats, depth + 1) for name, part in properties.items()}
-    narrowed = {key: inner if key == "properties" else value for key, value in node.items()}
-    return {**narrowed, "properties": inner, "additionalProperties": False}
+    inner = {name: inside(part, f"{where}.{name}") for name, part in properties.items()}
+    return {**node, "properties": inner, "additionalProperties": False}
+
+
+def parts_of(schema: JsonObject) -> Iterator[JsonObject]:
+    """A narrowed schema, and all that are in it."""
+    yield schema
+    inner = (*schema.get("anyOf", ()), *schema.get("properties", {}).values())
+    for part in (*inner, schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(part, dict):
+            yield from parts_of(part)
 
 
 def holds_any_names(schema: JsonObject) -> bool:
     """Whether a narrowed schema has an object whose names are not declared. They may come twice in a text."""
-    inner = [*schema.get("anyOf", ()), *schema.get("properties", {}).values(), schema.get("items")]
-    free = schema.get("additionalProperties")
-    return isinstance(free, dict) or any(holds_any_names(part) for part in inner if part)
+    return any(isinstance(part.get("additionalProperties"), dict) for part in parts_of(schema))
 
 
 def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObject:
@@ -313,13 +297,6 @@ def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObje
 
 def _is_text(text: str) -> bool:
     return not any(0xD800 <= ord(character) <= 0xDFFF for character in text)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value, if it is a number, can be written out without an exponent."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return True
-    return math.isfinite(value) and abs(value) <= LARGEST and "e" not in repr(value)
 
 
 def _shown(value: Any) -> str:

@@ -6,14 +6,12 @@ then checked against other calls, rendered by the template, and rejected if it i
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
-from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.grammar.language import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
-from rig.engine.native.probe import FIRST, MARKER, SECOND, Probe
+from rig.engine.native.probe import FIRST, MARKER, SECOND, Probe, common_start, message
 from rig.engine.native.reader import CallReader, NotRead
 from rig.engine.native.shape import ID, INDEX, CallShape, Sorting
 
@@ -24,8 +22,8 @@ _ONE: JsonObject = {_KEYS[0]: _TEXTS[0]}
 _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 
 
-class NotDerived(Exception):
-    """The template does not show calls in a form that can be told; the message says how far it went.
+class Unsupported(Exception):
+    """The template shows no calls in a form that could be used; the message says in what respect.
 
     `shows_calls`: it does show them, only in what form is not known. `lossy`: the form does not tell them
     apart.
@@ -38,13 +36,13 @@ class NotDerived(Exception):
 
 
 def derive(probe: Probe) -> CallShape:
-    """The form of calls. Raises NotDerived."""
+    """The form of calls. Raises Unsupported."""
     text = probe.call(FIRST, _TWO)
     if text is None:
-        raise NotDerived(probe.fault or "does not show the calls of earlier messages", shows_calls=False)
+        raise Unsupported(probe.fault or "does not show the calls of earlier messages", shows_calls=False)
     shape = _json_shape(probe, text) or _tagged_shape(probe)
     if shape is None:
-        raise NotDerived("shows a call's arguments in no form that rig knows")
+        raise Unsupported("shows a call's arguments in no form that rig knows")
     return _checked(probe, _with_several(probe, shape))
 
 
@@ -58,7 +56,11 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
             continue
         if value == _TWO:
             written = text[brace:end]
-            spellings = (JSON, COMPACT, *_laid_out(written))
+            spellings = [JSON, COMPACT]
+            _, newline, last = written.rpartition("\n")
+            if newline:  # laid out over lines, as far in as its last line is
+                margin = len(last) - len(last.lstrip())
+                spellings += [Spelling(indent=indent, margin=margin) for indent in (2, 4)]
             spelling = next((candidate for candidate in spellings if candidate.write(value) == written), JSON)
             accented = probe.call(FIRST, {_KEYS[0]: "é"})
             spelling = replace(spelling, ascii=accented is not None and "é" not in accented)
@@ -73,115 +75,84 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
     return None
 
 
-def _laid_out(written: str) -> Iterator[Spelling]:
-    """JSON over lines, as far in as its last line is."""
-    _, newline, last = written.rpartition("\n")
-    if newline:
-        margin = len(last) - len(last.lstrip())
-        yield from (Spelling(indent=indent, margin=margin) for indent in (2, 4))
-
-
 def _tagged_shape(probe: Probe) -> CallShape | None:
     """Where every argument stands by itself."""
-    first = _between(probe, _TEXTS)
-    numbers = _between(probe, _NUMBERS)
-    one = probe.call(FIRST, _ONE)
-    if first is None or numbers is None or one is None:
+    first, numbers = _between(probe, _TEXTS), _between(probe, _NUMBERS)
+    if first is None or numbers is None or probe.call(FIRST, _ONE) is None:
         return None
-    _, before, middle, between, after = first
+    opening, before, middle, between, after = first
     _, _, number_middle, number_between, _ = numbers
-    text_close = _common_start(between, after)
+    text_close = common_start(between, after)
     if (tag := text_close.rfind("<")) >= 0 and ">" not in text_close[tag:]:
         text_close = text_close[:tag]  # it ends within no tag
     rest = between[len(text_close) :]
-    before_key = _common_end(before, rest)
+    before_key = common_start(before[::-1], rest[::-1])[::-1]
     # It begins within no tag either, and with the end of none.
     if before_key.startswith(">") or (before_key == before and ">" in before_key.split("<")[0]):
         before_key = before_key[max(before_key.find("<"), 0) :]
-    join = rest[: len(rest) - len(before_key)]
-    tail = join + before_key
-    if tail and not number_between.endswith(tail):
+    join = rest.removesuffix(before_key)
+    if not number_between.endswith(rest):
         return None
-    other_close = number_between[: len(number_between) - len(tail)]
+    other_close = number_between.removesuffix(rest)
     quoted = middle.endswith('"') and text_close.startswith('"') and not number_middle.endswith('"')
+    after = after[len(text_close) :]
     if quoted:
         middle, text_close = middle[:-1], text_close[1:]
     tags = Tags(before_key, middle, text_close, number_middle, other_close, join=join, quoted=quoted)
-    name_end = len(before) - len(before_key)
-    drop = text_close if not quoted else '"' + text_close
     shape = CallShape(
-        open=first.open.lstrip(),
-        after_name=before[:name_end],
+        open=opening.lstrip(),
+        after_name=before.removesuffix(before_key),
         arguments=tags,
-        close=_closing(probe, after[len(drop) :]),
+        close=_closing(probe, after),
         trigger="",
     )
     return _with_values(probe, shape, tags)
 
 
-class _Cut(NamedTuple):
+def _between(probe: Probe, values: Sequence[Json]) -> list[str] | None:
     """The text before the name, to the first key, to its value, to the second key, and after its value."""
-
-    open: str
-    before: str
-    middle: str
-    between: str
-    after: str
-
-
-def _between(probe: Probe, values: Sequence[Json]) -> _Cut | None:
-    rendered = probe.call(FIRST, dict(zip(_KEYS, values, strict=True)))
-    if rendered is None:
-        return None
-    text, pieces = rendered, []
+    text = probe.call(FIRST, dict(zip(_KEYS, values, strict=True))) or ""
+    pieces = []
     for needle in (FIRST, _KEYS[0], str(values[0]), _KEYS[1], str(values[1])):
-        before, needle_there, text = text.partition(needle)
-        if not needle_there:
+        before, there, text = text.partition(needle)
+        if not there:
             return None
         pieces.append(before)
-    name, key, middle, between, _ = pieces
-    return _Cut(name, key, middle, between, text)
+    return [*pieces[:4], text]
 
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
     """The shape with how other values than texts and numbers are spelled."""
-    words = tuple(_value_of(probe, shape, tags, value) for value in (True, False, None))
-    kept = tuple(word or like for word, like in zip(words, JSON.words, strict=True))
-    assert len(kept) == 3
-    tags = replace(tags, words=kept)
+    true, false, null = (
+        _value_of(probe, shape, tags, value) or word
+        for value, word in zip((True, False, None), JSON.words, strict=True)
+    )
     nested: JsonObject = {"also": [_TEXTS[1], 7], "inner": _TEXTS[0], "last": True}
     written = _value_of(probe, shape, tags, nested)
-    spellings = (JSON, COMPACT, *_delimited(written, tags.words), PYTHON)
+    spellings = [JSON, COMPACT]
+    if quote := re.search(
+        rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or ""
+    ):  # bare keys, and quotes of its own
+        own = Spelling(quote[1], bare_keys=True, words=(true, false, null))
+        spellings.append(replace(own, between_items=",", between_key_and_value=":"))
+    spellings.append(PYTHON)
+    unsafe = probe.call(FIRST, {_KEYS[0]: UNSAFE})
     tags = replace(
         tags,
+        words=(true, false, null),
         spelling=next((candidate for candidate in spellings if candidate.write(nested) == written), JSON),
+        wrapped=unsafe is not None and UNSAFE.join(CDATA) in unsafe,
     )
-    unsafe = probe.call(FIRST, {_KEYS[0]: UNSAFE})
-    tags = replace(tags, wrapped=unsafe is not None and UNSAFE.join(CDATA) in unsafe)
-    empty = probe.call(FIRST, {})
-    bare = shape.after_name
-    if empty is not None:
-        rest = empty.partition(FIRST)[2]
-        if rest.startswith(bare) and shape.close in rest[len(bare) :]:
-            tags = replace(tags, empty=rest[len(bare) :].partition(shape.close)[0])
+    rest = (probe.call(FIRST, {}) or "").partition(FIRST)[2]
+    if rest.startswith(shape.after_name) and shape.close in rest[len(shape.after_name) :]:
+        tags = replace(tags, empty=rest[len(shape.after_name) :].partition(shape.close)[0])
     return replace(shape, arguments=tags, sorts=_sorts(probe))
-
-
-def _delimited(written: str | None, words: tuple[str, str, str]) -> list[Spelling]:
-    """The spelling of a value that is not JSON: bare keys, and strings between two quotes."""
-    quoted = re.search(rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or "")
-    if not quoted:
-        return []
-    return [Spelling(quoted[1], bare_keys=True, words=words, between_items=",", between_key_and_value=":")]
 
 
 def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | None:
     """How the template writes a value that is not a text, as an argument of its own."""
-    rendered = probe.call(FIRST, {_KEYS[0]: value})
-    if rendered is None:
-        return None
     before = f"{FIRST}{shape.after_name}{tags.before_key}{_KEYS[0]}{tags.other_open}"
-    _, separator, rest = rendered.partition(before)
+    _, separator, rest = (probe.call(FIRST, {_KEYS[0]: value}) or "").partition(before)
     end = rest.rfind(tags.other_close + shape.close)
     return rest[:end] if separator and end >= 0 else None
 
@@ -189,8 +160,7 @@ def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | 
 def _sorts(probe: Probe) -> Sorting:
     """By which order a template sorts arguments, if it does."""
     names = ("zeta", "Zulu", "Alpha", "beta")
-    rendered = probe.call(FIRST, dict.fromkeys(names, 1))
-    text = "" if rendered is None else rendered.partition(FIRST)[2]
+    text = (probe.call(FIRST, dict.fromkeys(names, 1)) or "").partition(FIRST)[2]
     order = sorted(names, key=text.find)
     if order == sorted(names):
         return "capitals first"
@@ -199,20 +169,18 @@ def _sorts(probe: Probe) -> Sorting:
 
 def _with_several(probe: Probe, shape: CallShape) -> CallShape:
     """The shape with what stands between two calls, and with holes for what differs from call to call."""
-    rendered = probe.calls((FIRST, _ONE), (SECOND, _ONE))
+    rendered = probe.call(FIRST, _ONE, (SECOND, _ONE)) or ""
     open_, after_name, close = shape.open, shape.after_name, shape.close
     between = ""
-    if rendered is not None and rendered.count(SECOND) == 1:
-        written = shape.arguments.write(_ONE)
-        start = rendered.find(written)
-        second = rendered.find(SECOND)
-        if 0 <= start < second:
-            between = rendered[start + len(written) : second]
-            after = rendered[second + len(SECOND) :]
-            second_name = after[: after.find(written)] if written in after else after_name
-            after_name = _with_holes(after_name, second_name)
-            open_, between = _align(open_, between, backwards=True)
-            close, between = _align(close, between)
+    written = shape.arguments.write(_ONE)
+    start, second = rendered.find(written), rendered.find(SECOND)
+    if rendered.count(SECOND) == 1 and 0 <= start < second:
+        between = rendered[start + len(written) : second]
+        after = rendered[second + len(SECOND) :]
+        second_name = after[: after.find(written)] if written in after else after_name
+        after_name = _with_holes(after_name, second_name)
+        open_, between = _align(open_, between, backwards=True)
+        close, between = _align(close, between)
     also_after = _before_results(probe, shape)
     shape = replace(
         shape, open=open_, after_name=after_name, close=close, between=between, also_after=also_after
@@ -221,16 +189,16 @@ def _with_several(probe: Probe, shape: CallShape) -> CallShape:
         return replace(shape, trigger=_trigger(shape.open))
     lead = probe.words[0]
     if not (lead.strip() and between):
-        raise NotDerived("shows calls in a form that nothing tells from words")
+        raise Unsupported("shows calls in a form that nothing tells from words")
     return replace(shape, trigger=between, lead=lead)
 
 
 def _before_results(probe: Probe, shape: CallShape) -> str:
     """What stands after the arguments, an id mostly, only where the call's result follows."""
-    result = {"role": "tool", "name": FIRST, "tool_call_id": probe.id_of(FIRST, 0), "content": "found"}
-    rendered = probe.calls((FIRST, _ONE), following=[result])
-    if rendered is None or not shape.close:
+    result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, 0))
+    if not shape.close:
         return ""
+    rendered = probe.call(FIRST, _ONE, following=[result]) or ""
     after = rendered.partition(shape.arguments.write(_ONE))[2]
     extra = after.partition(shape.close)[0] if shape.close in after else ""
     return extra if len(extra) < 40 else ""
@@ -254,30 +222,19 @@ def _closing(probe: Probe, text: str) -> str:
     return text[: min(ends)].rstrip() if ends else text.rstrip()
 
 
-def _common_start(one: str, other: str) -> str:
-    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _common_end(one: str, other: str) -> str:
-    return _common_start(one[::-1], other[::-1])[::-1]
-
-
 def _with_holes(one: str, other: str) -> str:
     """A text with holes for its numbers where another differs from it in them alone."""
-    if one == other:
-        return one
     first, second = (re.split(r"(\d+)", text) for text in (one, other))
     if len(first) != len(second) or first[::2] != second[::2]:
         return one
-    pairs = zip(first, second, strict=True)
-    return "".join(a if a == b else INDEX for a, b in pairs)
+    return "".join(a if a == b else INDEX for a, b in zip(first, second, strict=True))
 
 
 def _align(text: str, other: str, *, backwards: bool = False) -> tuple[str, str]:
     """Two texts that begin alike but for a number, or end alike, with holes for that number."""
     step = -1 if backwards else 1
-    texts = (text[::step], other[::step])
-    shared = len(_common_start(*texts))
+    texts = text[::step], other[::step]
+    shared = len(common_start(*texts))
     numbers = [re.match(r"\d+", part[shared:]) for part in texts]
     if not shared or not all(numbers):
         return text, other
@@ -303,38 +260,36 @@ _TRIALS: tuple[JsonObject, ...] = (
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
     """The shape, if calls that it writes are those that the template shows, and read as such.
 
-    Raises NotDerived.
+    Raises Unsupported.
     """
     if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
-        raise NotDerived("shows calls in a form that nothing tells from words")
-    fixed = (shape.open, shape.after_name, shape.close, shape.between)
-    other = probe.call(SECOND, _ONE)
-    if any(FIRST in part or SECOND in part for part in fixed):
-        raise NotDerived("shows a call's name more than once")
-    if other is None or not _is_in(shape.write((Call(SECOND, _ONE),)), other):
-        raise NotDerived("shows calls of some tools in another form than those of others")
+        raise Unsupported("shows calls in a form that nothing tells from words")
+    fixed = "\n".join((shape.open, shape.after_name, shape.close, shape.between))
+    if FIRST in fixed or SECOND in fixed:
+        raise Unsupported("shows a call's name more than once")
+    if not _is_shown(probe, shape, (SECOND, _ONE)):
+        raise Unsupported("shows calls of some tools in another form than those of others")
     for arguments in _TRIALS:
-        rendered = probe.call(FIRST, arguments)
-        written = shape.write((Call(FIRST, arguments),))
-        if rendered is None or not _is_in(written, rendered):
-            raise NotDerived(f"shows {_short(arguments)} in a form of its own")
-        if not _is_read(shape, written, arguments):
-            raise NotDerived(f"shows {_short(arguments)} in a form that loses where values end", lossy=True)
-    return shape if shape.lead or _shows_several(probe, shape) else replace(shape, between="")
+        example = json.dumps(arguments, ensure_ascii=False)[:60]
+        if not _is_shown(probe, shape, (FIRST, arguments)):
+            raise Unsupported(f"shows {example} in a form of its own")
+        if not _is_read(shape, arguments):
+            raise Unsupported(f"shows {example} in a form that loses where values end", lossy=True)
+    pairs = zip(_TRIALS, reversed(_TRIALS), strict=True)
+    several = shape.lead or all(_is_shown(probe, shape, (FIRST, one), (SECOND, two)) for one, two in pairs)
+    return shape if several else replace(shape, between="")
 
 
-def _shows_several(probe: Probe, shape: CallShape) -> bool:
-    """Whether the template shows two calls as the shape has them, with any arguments."""
-    for pair in zip(_TRIALS, reversed(_TRIALS), strict=True):
-        calls = tuple(map(Call, (FIRST, SECOND), pair))
-        rendered = probe.calls(*((call.name, call.arguments) for call in calls))
-        if rendered is None or not _is_in(shape.write(calls), rendered):
-            return False
-    return True
+def _is_shown(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) -> bool:
+    """Whether the template shows calls of one message as the shape has them."""
+    rendered = probe.call(*calls[0], *calls[1:])
+    written = shape.write([Call(*call) for call in calls])
+    return rendered is not None and written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in rendered
 
 
-def _is_read(shape: CallShape, written: str, arguments: JsonObject) -> bool:
-    """Whether a call is read as it was written."""
+def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
+    """Whether a call is read as it is written."""
+    written = shape.write((Call(FIRST, arguments),))
     types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
     schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
     try:
@@ -342,12 +297,4 @@ def _is_read(shape: CallShape, written: str, arguments: JsonObject) -> bool:
         calls, end = reader.read(written, 0, "" if shape.lead else shape.open)
     except NotRead:
         return False
-    return (calls, end) == ([(FIRST, arguments)], len(written))
-
-
-def _is_in(written: str, prompt: str) -> bool:
-    return written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in prompt
-
-
-def _short(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)[:60]
+    return (calls, end) == ([Call(FIRST, arguments)], len(written))

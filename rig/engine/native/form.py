@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -16,14 +17,14 @@ from rig.engine.formats.base import (
     Span,
     check_unicode,
     json_text,
+    read_as,
 )
-from rig.engine.formats.rig import declarations_in_words
-from rig.engine.formats.salvage import Unreadable
-from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Tags, Thoughts
+from rig.engine.formats.rig import declarations_in_words, described
+from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Tags
 from rig.engine.grammar.schema import SchemaError
 from rig.engine.native.detection import Native
 from rig.engine.native.probe import MARKER, Probe
-from rig.engine.native.reader import CallReader, NotRead, RawCall
+from rig.engine.native.reader import CallReader, NotRead
 from rig.engine.native.shape import HOLES, ID, INDEX
 from rig.engine.native.thinking import thoughts_of
 from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate, ToolCall
@@ -61,36 +62,31 @@ class NativeFormat(AnswerFormat):
         self.variables = variables(native, thinking)
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
         self._off_word = native.thinking.off_word if thinking == "off" else ""
-        self._thoughts = prompted_thoughts(native, template, thinking)
+        prompt = Probe(template).after_question([], generation=True, variables=self.variables)
+        self._thoughts = thoughts_of(native.thinking, prompt or "", may_begin=thinking != "off")
         self._language = self._made_language()
 
-    def _arranged(self, schema: JsonObject) -> JsonObject:
+    def _arranged(self, part: Json) -> Json:
         """A schema with its properties in the order in which the form writes them."""
-        if not self._shape.sorts:
-            return schema
-        arranged = {key: self._arranged_part(value) for key, value in schema.items()}
-        if isinstance(arranged.get("properties"), dict):
-            arranged["properties"] = {
-                name: arranged["properties"][name] for name in self._shape.names(arranged["properties"])
-            }
+        if isinstance(part, list):
+            return [self._arranged(item) for item in part]
+        if not isinstance(part, Mapping):
+            return part
+        arranged = {key: self._arranged(value) for key, value in part.items()}
+        if isinstance(properties := arranged.get("properties"), dict):
+            arranged["properties"] = {name: properties[name] for name in self._shape.names(properties)}
         return arranged
-
-    def _arranged_part(self, part: Json) -> Json:
-        if isinstance(part, Mapping):
-            return self._arranged(dict(part))
-        return [self._arranged_part(item) for item in part] if isinstance(part, list) else part
 
     def _check_names(self) -> None:
         """Raise SchemaError for names that cannot be told from what stands around them."""
         for tool, schema in self._schemas.items():
             if not _NAME.fullmatch(tool):
                 raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
-            tagged = isinstance(self._shape.arguments, Tags)
-            for name in schema.get("properties", {}) if tagged else ():
-                if not _ARGUMENT.fullmatch(name):
-                    raise SchemaError(
-                        f"{tool}: the parameter {name!r} cannot be written in the model's own form"
-                    )
+            names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
+            if strange := [name for name in names if not _ARGUMENT.fullmatch(name)]:
+                raise SchemaError(
+                    f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
+                )
 
     def offer(self) -> Offer:
         switch = self._off_word
@@ -105,9 +101,7 @@ class NativeFormat(AnswerFormat):
 
     def _made_language(self) -> Language:
         shape = self._shape
-        before, trigger, behind = shape.open.partition(shape.trigger)
-        if shape.lead:
-            before, trigger, behind = "", shape.trigger, ""
+        before, trigger, behind = shape.opening
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
         calls = tuple(
             (name, *_filled(after), Arguments(schema, shape.arguments), *also)
@@ -142,38 +136,27 @@ class NativeFormat(AnswerFormat):
             if not joins:
                 chat += results
                 results = []
-            match message:
-                case UserMessage(text):
-                    chat.append(ChatMessage("user", (text,)))
-                case ReplyMessage(text, reasoning):
-                    chat.append(ChatMessage("assistant", (text,), thoughts=self._shown(reasoning)))
-                case CallMessage(call, outcome):
-                    tool_call = self._made(number, call)
-                    number += 1
-                    if joins:
-                        chat[-1] = chat[-1].with_call(tool_call)
-                    else:
-                        write = None if self._native.shows_calls else self._write_calls
-                        thoughts = self._shown(message.reasoning)
-                        chat.append(
-                            ChatMessage(
-                                "assistant", (message.content,), (tool_call,), "", "", thoughts, write
-                            )
-                        )
-                    results.append(self._result(tool_call, outcome))
+            if isinstance(message, UserMessage):
+                chat.append(ChatMessage("user", (message.text,)))
+                continue
+            thoughts = (self._native.thinking.key if message.reasoning else "", message.reasoning)
+            if isinstance(message, ReplyMessage):
+                chat.append(ChatMessage("assistant", (message.text,), thoughts=thoughts))
+                continue
+            call = self._tool_call(number, message.call)
+            number += 1
+            if joins:
+                chat[-1] = replace(chat[-1], calls=(*chat[-1].calls, call))
+            else:
+                write = None if self._native.shows_calls else self._shape.write
+                chat.append(ChatMessage("assistant", (message.content,), (call,), "", "", thoughts, write))
+            results.append(self._result(call, message.outcome))
         return [*chat, *results]
 
-    def _made(self, number: int, call: Call) -> ToolCall:
+    def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
-
-    def _write_calls(self, calls: Sequence[ToolCall]) -> str:
-        """Calls as the model writes them, for a template that does not show them."""
-        return self._shape.write(tuple(Call(call.name, call.arguments) for call in calls))
-
-    def _shown(self, reasoning: str) -> tuple[str, str]:
-        return (self._native.thinking.key, reasoning) if reasoning else ("", "")
 
     def _result(self, tool_call: ToolCall, outcome: Outcome) -> ChatMessage:
         failed = outcome.exception is not None
@@ -198,24 +181,20 @@ class NativeFormat(AnswerFormat):
         return tuple(span for span in (*spans, Span(shape.fill(shape.close, 0), "parameter")) if span.text)
 
     def read(self, text: str) -> Reading:
-        loose = self.grammar == "none"
         reasoning, answer = self._apart(text)
         try:
-            raw_calls, content, notes = self._calls(answer, loose=loose)
+            raw_calls, content, notes = self._calls(answer)
         except NotRead as error:
-            if not loose:
+            if self.grammar != "none":
                 raise AnswerError(str(error)) from error
             return self._salvaged(answer, reasoning, str(error))
-        how = ", ".join(dict.fromkeys(notes))
-        if not raw_calls and loose:
+        if not raw_calls and self.grammar == "none":
             return self._salvaged(answer, reasoning, "")
-        raw_calls = [raw_call for raw_call in raw_calls if raw_call != (self._reply_tool, {})]
-        try:
-            for raw_call in raw_calls:
-                check_unicode(answer, raw_call.arguments)
-            calls = tuple(self._checker.call(*raw_call) for raw_call in raw_calls)
-        except AnswerError as error:
-            raise AnswerError(str(error), how) from error
+        how = ", ".join(dict.fromkeys(notes))
+        raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
+        with read_as(how):
+            check_unicode([call.arguments for call in raw_calls])
+            calls = tuple(self._checker.call(call.name, call.arguments) for call in raw_calls)
         return Reading(calls, content, reasoning, how)
 
     def reasoning(self, text: str) -> str:
@@ -236,60 +215,53 @@ class NativeFormat(AnswerFormat):
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
-    def _calls(self, answer: str, *, loose: bool) -> tuple[list[RawCall], str, list[str]]:
+    def _calls(self, answer: str) -> tuple[list[Call], str, list[str]]:
         """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
-        shape = self._shape
+        shape, loose = self._shape, self.grammar == "none"
         reader = CallReader(shape, self._checker.schemas, loose=loose)
+        before, *opened = shape.opening
+        opening = "".join(opened)
+        words = answer.partition(shape.trigger)[0]
         if shape.lead and not answer.startswith(shape.lead) and (not loose or _NAME.match(answer)):
-            raw_calls, end = reader.read(answer, 0, "")
-            return self._ended(raw_calls, "", answer[end:], reader, loose=loose)
-        words, trigger, _ = answer.partition(shape.trigger)
-        if not trigger:
+            words = before = opening = ""
+        elif shape.trigger not in answer:
             return [], self._words(answer), []
-        before = "" if shape.lead else shape.open.partition(shape.trigger)[0]
-        opening = shape.trigger if shape.lead else shape.open[len(before) :]
-        if loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
+        elif loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
             place = reader.first(answer, opening)
             if place is None:
                 return [], self._words(answer), []
             words = answer[:place]
-        raw_calls, end = reader.read(answer, len(words), opening)
-        return self._ended(raw_calls, words.removesuffix(before), answer[end:], reader, loose=loose)
-
-    def _ended(
-        self, raw_calls: list[RawCall], words: str, rest: str, reader: CallReader, *, loose: bool
-    ) -> tuple[list[RawCall], str, list[str]]:
+        calls, end = reader.read(answer, len(words), opening)
         notes = [*reader.notes]
-        if rest.strip():
+        if rest := answer[end:].strip():
             if not loose:
-                raise NotRead(f"after the calls there is {rest.strip()[:30]!r}")
+                raise NotRead(f"after the calls there is {rest[:30]!r}")
             notes.append("words after the calls")
-        return raw_calls, self._words(words), notes
+        return calls, self._words(words.removesuffix(before)), notes
 
     def _words(self, text: str) -> str:
         opened, closed = self._native.words
         words = text.strip().removeprefix(_PYTHON_TAG)
         for mark in (self._shape.lead, opened):
-            words = words.removeprefix(mark) if mark else words
-        return (words.removesuffix(closed) if closed else words).strip()
+            words = words.removeprefix(mark)
+        return words.removesuffix(closed).strip()
 
     def _salvaged(self, text: str, reasoning: str, fault: str) -> Reading:
         """An answer that is not in the form: another form that is known, or words."""
         if not text.strip() and fault:
             raise AnswerError(fault)
+        own = "own form" if fault else ""
         try:
             answers, how = salvage.salvage_all(text)
-        except Unreadable as error:
-            raise AnswerError(fault or str(error), error.how or ("own form" if fault else "")) from error
+        except AnswerError as error:
+            raise AnswerError(fault or str(error), error.salvage or own) from error
         if "reply" in answers[0]:
             if fault:
-                raise AnswerError(fault, "own form")
+                raise AnswerError(fault, own)
             return Reading((), self._words(text), reasoning, "")
         how = ", ".join(filter(None, ("another form", how)))
-        try:
-            calls = tuple(self._salvaged_call(answer) for answer in answers)
-        except AnswerError as error:
-            raise AnswerError(str(error), how) from error
+        with read_as(how):
+            calls = tuple(map(self._salvaged_call, answers))
         return Reading(calls, "", reasoning, how)
 
     def _salvaged_call(self, answer: JsonObject) -> Call:
@@ -309,16 +281,17 @@ _RULES = (
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
     """Tools in OpenAI's shape, as chat templates take them."""
-    return tuple({"type": "function", "function": _declared(tool)} for tool in tools)
-
-
-def _declared(tool: ToolDoc) -> JsonObject:
-    sentences = [tool.description, f"Returns {tool.returns}." if tool.returns else ""]
-    return {
-        "name": tool.name,
-        "description": " ".join(filter(None, sentences)),
-        "parameters": _plain(tool.parameters),
-    }
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": described(tool),
+                "parameters": _plain(tool.parameters),
+            },
+        }
+        for tool in tools
+    )
 
 
 def _plain(schema: Any) -> Any:
@@ -334,13 +307,6 @@ def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
     if thinking == "auto":
         return {}
     return (switch.on or {}) if thinking == "on" else (switch.off or QUIET)
-
-
-def prompted_thoughts(native: Native, template: ChatTemplate, thinking: ThinkingArm) -> Thoughts | None:
-    """What thoughts there may be in answers to this template's prompts."""
-    probe = Probe(template)
-    prompt = probe.after_question([], generation=True, variables=variables(native, thinking)) or ""
-    return thoughts_of(native.thinking, prompt, wanted=thinking != "off")
 
 
 def _filled(text: str) -> Pattern:

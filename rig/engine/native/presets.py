@@ -14,18 +14,7 @@ from rig.engine.native.thinking import Thinking
 
 _QUOTED = Tags("", "=", "", "=", "", join=", ", quoted=True, words=PYTHON.words)
 """Python's keyword arguments."""
-
 _JSON = '", "arguments": '
-
-_HERMES = CallShape(
-    open='<tool_call>\n{"name": "',
-    after_name=_JSON,
-    arguments=JSON,
-    close="}\n</tool_call>",
-    between='}\n</tool_call>\n<tool_call>\n{"name": "',
-    trigger="<tool_call>",
-)
-_LLAMA = CallShape(open='{"name": "', after_name='", "parameters": ', arguments=JSON, close="}", trigger='{"')
 _R1 = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>"
 
 
@@ -45,37 +34,25 @@ class Preset(NamedTuple):
 
 def _listed(begin: str, end: str) -> CallShape:
     """Calls as one JSON list between two marks."""
-    return CallShape(
-        open=f'{begin}[{{"name": "',
-        after_name=_JSON,
-        arguments=JSON,
-        close=f"}}]{end}",
-        between='}, {"name": "',
-        trigger=begin,
-    )
+    return CallShape(f'{begin}[{{"name": "', _JSON, JSON, f"}}]{end}", trigger=begin, between='}, {"name": "')
 
 
 def _as_python(begin: str, end: str) -> CallShape:
     """Calls as a list of Python's between two marks."""
-    return CallShape(
-        open=f"{begin}[",
-        after_name="(",
-        arguments=_QUOTED,
-        close=f")]{end}",
-        between="), ",
-        trigger=begin,
-    )
+    return CallShape(f"{begin}[", "(", _QUOTED, f")]{end}", trigger=begin, between="), ")
 
+
+_LLAMA = CallShape('{"name": "', '", "parameters": ', JSON, "}", trigger='{"')
 
 GPT_OSS = Preset(
     "gpt-oss",
     CallShape(
-        open="<|channel|>commentary to=functions.",
-        after_name=" <|constrain|>json<|message|>",
-        also_after_name=("<|channel|>commentary json<|message|>", "<|message|>", " json<|message|>"),
-        arguments=JSON,
-        close="",
+        "<|channel|>commentary to=functions.",
+        " <|constrain|>json<|message|>",
+        JSON,
+        "",
         trigger=" to=functions.",
+        also_after_name=("<|channel|>commentary json<|message|>", "<|message|>", " json<|message|>"),
     ),
     (("<|channel|>", "<|message|>", "to=functions."), ("<|channel|>", "functions.", "<|call|>")),
     always=True,
@@ -88,16 +65,23 @@ GPT_OSS = Preset(
     ),
     words=("<|channel|>final<|message|>", ""),
 )
-HERMES = Preset("hermes", _HERMES, (("SmolLM", "/no_think"), ("<tool_call>", "</tool_call>")))
+HERMES = Preset(
+    "hermes",
+    CallShape(
+        '<tool_call>\n{"name": "',
+        _JSON,
+        JSON,
+        "}\n</tool_call>",
+        trigger="<tool_call>",
+        between='}\n</tool_call>\n<tool_call>\n{"name": "',
+    ),
+    (("SmolLM", "/no_think"), ("<tool_call>", "</tool_call>")),
+)
 SMOLLM2 = Preset("smollm2", _listed("<tool_call>", "</tool_call>"), (("named SmolLM, trained",),))
 LLAMA3 = Preset("llama3", _LLAMA, (("<|start_header_id|>ipython<|end_header_id|>",),))
 GRANITE3 = Preset("granite3", _listed("<|tool_call|>", ""), (("available_tools", "<|start_of_role|>"),))
 PHI4 = Preset("phi4", _listed("<|tool_call|>", "<|/tool_call|>"), (("<|tool|>", "<|/tool|>"),))
-FUNCTOOLS = Preset(
-    "functools",
-    replace(_listed("functools", ""), open='functools[{"name": "', trigger="functools["),
-    (("functools[",),),
-)
+FUNCTOOLS = Preset("functools", replace(_listed("functools", ""), trigger="functools["), (("functools[",),))
 LFM2 = Preset(
     "lfm2",
     _as_python("<|tool_call_start|>", "<|tool_call_end|>"),
@@ -107,25 +91,18 @@ LLAMA4 = Preset("llama4", _as_python("<|python_start|>", "<|python_end|>"), (("<
 DEEPSEEK_R1 = Preset(
     "deepseek-r1",
     CallShape(
-        open=f"<｜tool▁calls▁begin｜>{_R1}",
-        after_name="\n```json\n",
-        arguments=JSON,
-        close="\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-        between=f"\n```<｜tool▁call▁end｜>\n{_R1}",
+        f"<｜tool▁calls▁begin｜>{_R1}",
+        "\n```json\n",
+        JSON,
+        "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         trigger="<｜tool▁calls▁begin｜>",
+        between=f"\n```<｜tool▁call▁end｜>\n{_R1}",
     ),
     (("<｜tool▁calls▁begin｜>",),),
 )
 MISTRAL = Preset(
     "mistral",
-    CallShape(
-        open="[TOOL_CALLS]",
-        after_name="[ARGS]",
-        arguments=JSON,
-        close="",
-        between="[TOOL_CALLS]",
-        trigger="[TOOL_CALLS]",
-    ),
+    CallShape("[TOOL_CALLS]", "[ARGS]", JSON, "", trigger="[TOOL_CALLS]", between="[TOOL_CALLS]"),
 )
 GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
 from rig.engine.grammar.language import JSON
@@ -23,8 +24,7 @@ _ENDS = (
 """Ends of messages that differ from those of words in some families."""
 
 
-def declaration(name: str) -> JsonObject:
-    """A tool as templates are shown it, in OpenAI's shape."""
+def _declaration(name: str) -> JsonObject:
     properties: JsonObject = {
         "kappa": {"type": "string", "description": "The first."},
         "omega": {"type": "integer", "description": "The second."},
@@ -34,7 +34,12 @@ def declaration(name: str) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-TOOLS = (declaration(FIRST), declaration(SECOND))
+TOOLS = (_declaration(FIRST), _declaration(SECOND))
+
+
+def message(role: str, content: str, **more: Json) -> JsonObject:
+    """A message as templates take it."""
+    return {"role": role, "content": content, **more}
 
 
 class Probe:
@@ -50,78 +55,80 @@ class Probe:
         self.fault = ""
         self.thoughts_close = ""
         self.prompt = self.after_question([], generation=True) or ""
-        self.words = self._words()
-        last = self.after_question([_words()]) or ""
-        self.ends = [
-            template.eos,
-            *_ENDS,
-            *(MARKER.findall(self.words[1])),
-            last.partition(ANSWER)[2].strip(),
-        ]
+        question, reply, user = (
+            message("user", QUESTION),
+            message("assistant", ANSWER),
+            message("user", SYSTEM),
+        )
+        before, _, after = self.text([question, reply, user]).partition(ANSWER)
+        self.words = self.without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
+        """What stands before an answer in words, where a call's message begins too, and after it."""
+        last = (self.after_question([reply]) or "").partition(ANSWER)[2].strip()
+        self.ends = [template.eos, *_ENDS, *MARKER.findall(self.words[1]), last]
 
-    def after_question(
+    def text(
         self,
         messages: Sequence[JsonObject],
         *,
         generation: bool = False,
         tools: Sequence[JsonObject] = TOOLS,
         variables: Mapping[str, Json] | None = None,
+    ) -> str:
+        """What the template makes of these messages; nothing if it refuses."""
+        try:
+            return self.template.expand(messages, tools, generation=generation, variables=variables or {})
+        except TemplateError as error:
+            self._refusal = str(error)
+            return ""
+
+    def after_question(
+        self,
+        messages: Sequence[JsonObject],
+        *,
+        generation: bool = False,
+        variables: Mapping[str, Json] | None = None,
     ) -> str | None:
         """What the template makes of these messages after a question; None if it refuses or hides it."""
-        question = {"role": "user", "content": QUESTION}
-        try:
-            text = self.template.expand(
-                [question, *messages], tools, generation=generation, variables=variables or {}
-            )
-        except TemplateError as error:
-            self.fault = str(error)
-            return None
-        _, question_there, rest = text.rpartition(QUESTION)
-        return rest if question_there else None
+        self._refusal = ""
+        text = self.text([message("user", QUESTION), *messages], generation=generation, variables=variables)
+        self.fault = self._refusal or self.fault
+        _, question, rest = text.rpartition(QUESTION)
+        return rest if question else None
 
-    def call(self, name: str, arguments: JsonObject) -> str | None:
-        """One call; None if the template refuses it, or shows no call of that name."""
-        return self.calls((name, arguments))
-
-    def calls(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> str | None:
-        """Calls of one message, and what else follows on it."""
+    def call(
+        self,
+        name: str,
+        arguments: JsonObject,
+        *others: tuple[str, JsonObject],
+        following: Sequence[JsonObject] = (),
+    ) -> str | None:
+        """The call of a message, others of it, and what follows; None if the template refuses or hides it."""
+        calls = ((name, arguments), *others)
         text = self.after_question([self.message(*calls), *following])
-        if text is None or calls[0][0] not in text:
+        if text is None or name not in text:
             return None
-        text = without_thoughts(self._without_header(text), self.thoughts_close)
-        for number, (name, _) in enumerate(calls):
-            text = text.replace(self.id_of(name, number), ID) if self.ids == "nine" else text
+        text = without_thoughts(self.without_header(text), self.thoughts_close)
+        for id_ in _IDS[: len(calls)] if self.ids == "nine" else ():
+            text = text.replace(id_, ID)
         return text
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
         """An assistant's message with these calls."""
-        return {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [self._made(*numbered) for numbered in enumerate(calls)],
-        }
-
-    def _made(self, number: int, call: tuple[str, JsonObject]) -> JsonObject:
-        name, arguments = call
-        function = {"name": name, "arguments": JSON.write(arguments) if self.as_text else arguments}
-        return {"id": self.id_of(name, number), "type": "function", "function": function}
+        tool_calls = [
+            {
+                "id": self.id_of(name, number),
+                "type": "function",
+                "function": {"name": name, "arguments": JSON.write(arguments) if self.as_text else arguments},
+            }
+            for number, (name, arguments) in enumerate(calls)
+        ]
+        return message("assistant", "", tool_calls=tool_calls)
 
     def id_of(self, name: str, number: int) -> str:
         """The id of a call."""
         return _IDS[number] if self.ids == "nine" else f"functions.{name}:{number}"
 
-    def _words(self) -> tuple[str, str]:
-        """What stands before an answer in words, where a call's message begins too, and after it."""
-        user = {"role": "user", "content": SYSTEM}
-        question = {"role": "user", "content": QUESTION}
-        try:
-            text = self.template.expand([question, _words(), user], TOOLS, variables={})
-        except TemplateError:
-            return "", ""
-        before, _, after = text.partition(ANSWER)
-        return self._without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
-
-    def _without_header(self, text: str) -> str:
+    def without_header(self, text: str) -> str:
         """What follows on the prompt for an answer, as far as a call's message begins like it."""
         return text[max(common_length(text, self.prompt), self.header(text)) :]
 
@@ -132,16 +139,16 @@ class Probe:
         return length if MARKER.search(text[:length]) else 0
 
 
+def common_start(one: str, other: str) -> str:
+    """What two texts begin with alike."""
+    return commonprefix([one, other])  # noqa: RUF071 - they are no paths
+
+
 def common_length(one: str, other: str) -> int:
     """How many characters two texts begin alike, so that the first is cut within no tag."""
-    pairs = zip(one, other, strict=False)
-    length = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    length = len(common_start(one, other))
     opened = one.rfind("<", 0, length)
     return opened if opened >= 0 and ">" not in one[opened:length] else length
-
-
-def _words() -> JsonObject:
-    return {"role": "assistant", "content": ANSWER}
 
 
 _THOUGHTS = ("</think>", "[/THINK]", "<|END_THINKING|>", "</seed:think>", "<channel|>", "</think:opensource>")

@@ -1,13 +1,14 @@
 """The form of a call as data: the texts around its name and its arguments, as a model writes them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.assessment import Kind
 from rig.engine.grammar.language import Spelling, Tags
+from rig.engine.templates.template import ToolCall
 
 ID, INDEX = "\ue0f2", "\ue0f3"
 """Stand in a text for what differs from call to call: an id of letters and digits, or a number."""
@@ -38,55 +39,35 @@ class CallShape:
     also_after: str = ""
 
     @property
+    def opening(self) -> tuple[str, str, str]:
+        """What comes before the trigger, the trigger, and what comes after it, of what calls begin with."""
+        return ("", self.trigger, "") if self.lead else self.open.partition(self.trigger)
+
+    @property
     def parallel(self) -> bool:
         """Whether one message can hold several calls."""
         return bool(self.between)
 
-    def write(self, calls: tuple[Call, ...]) -> str:
+    def write(self, calls: Sequence[Call | ToolCall]) -> str:
         """The calls as a model writes them."""
-        text = "".join(
-            f"{self.fill(self.between if number else self.open, number)}{call.name}"
-            f"{self.fill(self.after_name, number)}{self._arguments(call.arguments)}"
-            for number, call in enumerate(calls)
-        )
+        text = ""
+        for number, call in enumerate(calls):
+            text += self.fill(self.between if number else self.open, number) + call.name
+            text += self.fill(self.after_name, number)
+            text += "".join(part for part, _ in self.parts(call.arguments))
         return text + self.fill(self.close, max(len(calls) - 1, 0))
 
     def parts(self, arguments: JsonObject) -> Iterator[tuple[str, Kind]]:
         """The arguments piece by piece, each with what it decides."""
-        style = self.arguments
-        ordered = self.ordered(arguments)
-        if isinstance(style, Spelling) and style.indent:
-            yield style.write(ordered), "value"
-            return
-        if not ordered:
-            yield style.write({}), "parameter"
-        for number, (name, value) in enumerate(ordered.items()):
-            if isinstance(style, Tags):
-                whole = style.argument(name, value)
-                before, after = style.around(name, value)
-                yield (style.join if number else "") + before, "parameter"
-                yield whole[len(before) : len(whole) - len(after)], "value"
-                yield after, "parameter"
-            else:
-                key = style.write({name: 0})[1:-2]
-                yield (style.between_items if number else "{") + key, "parameter"
-                yield style.write(value), "value"
-        if ordered and isinstance(style, Spelling):
-            yield "}", "parameter"
+        return self.arguments.parts(self.ordered(arguments))
 
-    def _arguments(self, arguments: JsonObject) -> str:
-        return self.arguments.write(self.ordered(arguments))
-
-    def ordered(self, arguments: JsonObject) -> JsonObject:
-        """Arguments in the order in which they are written."""
-        return self._sorted(arguments) if self.sorts else arguments
-
-    def _sorted(self, value: Json) -> Json:
+    def ordered(self, value: Json) -> Json:
+        """A value with all names in the order in which they are written."""
         if isinstance(value, list):
-            return [self._sorted(item) for item in value]
+            return [self.ordered(item) for item in value]
         if not isinstance(value, dict):
             return value
-        return {name: self._sorted(value[name]) for name in self.names(value)}
+        return {name: self.ordered(value[name]) for name in self.names(value)}
 
     def names(self, names: Iterable[str]) -> list[str]:
         """Names of arguments in their order."""

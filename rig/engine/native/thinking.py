@@ -1,7 +1,7 @@
 """How a template has its model think: the marks around thoughts, the switch, and which thoughts are kept."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,11 +14,10 @@ from rig.engine.native.probe import (
     QUESTION,
     SYSTEM,
     THOUGHT,
-    TOOLS,
     Probe,
     common_length,
+    message,
 )
-from rig.engine.templates.template import TemplateError
 
 Kept = Literal["never", "within a turn", "always"]
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
@@ -61,11 +60,6 @@ class Thinking:
         """Whether there are thoughts at all."""
         return bool(self.close)
 
-    @property
-    def switchable(self) -> bool:
-        """Whether they can be switched off."""
-        return self.off is not None or bool(self.off_word)
-
 
 NONE = Thinking()
 """No thoughts at all."""
@@ -73,83 +67,68 @@ NONE = Thinking()
 
 def find_thinking(probe: Probe) -> Thinking:
     """What the template knows of thoughts."""
+    source = probe.template.source
     key, marks = _shown_marks(probe)
     if not marks:
-        marks = next((pair for pair in _MARKS if pair[1] in probe.template.source), ("", ""))
+        marks = next((pair for pair in _MARKS if pair[1] in source), ("", ""))
     if not marks[1]:
-        return Thinking()
-    on, off = next((pair for pair in _SWITCHES if _differ(probe, *pair)), (None, None))
-    if on is None:
-        on, off = _effort(probe, *marks)
-    word = _SOFT_OFF if off is None and _SOFT_OFF in probe.template.source else ""
+        return NONE
+    on, off = _switch(probe, *marks)
+    word = _SOFT_OFF if off is None and _SOFT_OFF in source else ""
     return Thinking(*marks, key, _kept(probe, key), on, off, word)
 
 
-def thoughts_of(thinking: Thinking, prompt: str, *, wanted: bool) -> Thoughts | None:
+def thoughts_of(thinking: Thinking, prompt: str, *, may_begin: bool) -> Thoughts | None:
     """The thoughts that are possible in an answer to a prompt that ends like this."""
     if not thinking.known:
         return None
     opened, closed = prompt.rfind(thinking.open), prompt.rfind(thinking.close)
     if opened >= 0 and opened > closed:
         return Thoughts(thinking.open, thinking.close, is_open=True)
-    if not wanted or (closed >= 0 and not prompt[closed + len(thinking.close) :].strip()):
+    if not may_begin or (closed >= 0 and not prompt[closed + len(thinking.close) :].strip()):
         return None
     return Thoughts(thinking.open, thinking.close)
 
 
-def _effort(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, JsonObject | None]:
-    """The efforts with thoughts and without them, where a template closes them at the lower ones."""
-    on: JsonObject = {"reasoning_effort": "high"}
+def _switch(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, JsonObject | None]:
+    """The variables with which a template has its model think, and those with which it does not."""
+
+    def prompt(variables: JsonObject) -> str:
+        messages = [message("system", SYSTEM), message("user", QUESTION)]
+        whole = probe.text(messages, generation=True, variables=variables)
+        return whole or probe.text(messages[1:], generation=True, variables=variables)
+
+    for on, off in _SWITCHES:
+        texts = {prompt(on), prompt(off)}
+        if len(texts) == 2 and "" not in texts:
+            return on, off
+    # Some close thoughts at the lower efforts alone.
+    on = {"reasoning_effort": "high"}
     empty = re.compile(rf"{re.escape(opened)}\s*{re.escape(closed)}\s*\Z")
     for effort in _LESS_EFFORT:
-        off: JsonObject = {"reasoning_effort": effort}
-        texts = [_whole(probe, variables) or "" for variables in (on, off)]
-        if [bool(empty.search(text)) for text in texts] == [False, True]:
+        off = {"reasoning_effort": effort}
+        if empty.search(prompt(off)) and not empty.search(prompt(on)):
             return on, off
     return None, None
 
 
-def _differ(probe: Probe, on: JsonObject, off: JsonObject) -> bool:
-    texts = [_whole(probe, variables) for variables in (on, off)]
-    return None not in texts and texts[0] != texts[1]
-
-
-def _whole(probe: Probe, variables: JsonObject) -> str | None:
-    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-    for conversation in (messages, messages[1:]):
-        try:
-            return probe.template.expand(conversation, TOOLS, generation=True, variables=variables)
-        except TemplateError:
-            continue
-    return None
-
-
 def _shown_marks(probe: Probe) -> tuple[str, tuple[str, str] | None]:
-    """The key under which thoughts are shown, and the marks around them."""
-    for key in _KEYS:
-        message = {"role": "assistant", "content": ANSWER, key: THOUGHT}
-        for messages in ([message], [message, {"role": "user", "content": SYSTEM}]):
-            text = probe.after_question(messages, variables=_THINKING)
-            if text is None or THOUGHT not in text or ANSWER not in text.partition(THOUGHT)[2]:
-                continue
-            before, _, rest = text.partition(THOUGHT)
+    """The key under which thoughts are shown, if only beside calls, and the marks around them."""
+    reply, called = message("assistant", ANSWER), probe.message((FIRST, {"kappa": "x"}))
+    user = message("user", SYSTEM)
+    trials: list[tuple[str, JsonObject, Sequence[JsonObject]]]
+    trials = [(key, reply, following) for key in _KEYS for following in ((), (user,))]
+    trials += [(key, called, ()) for key in _KEYS]
+    for key, thoughtful, following in trials:
+        text = probe.after_question([{**thoughtful, key: THOUGHT}, *following], variables=_THINKING)
+        before, thought, rest = (text or "").partition(THOUGHT)
+        if thought and (thoughtful is called or ANSWER in rest):
             return key, (_opening(probe, before), _closing(probe, rest.partition(ANSWER)[0]))
-    return _shown_beside_calls(probe)
-
-
-def _shown_beside_calls(probe: Probe) -> tuple[str, tuple[str, str] | None]:
-    """The same, where thoughts are shown beside calls alone."""
-    for key in _KEYS:
-        message = {**probe.message((FIRST, {"kappa": "x"})), key: THOUGHT}
-        text = probe.after_question([message], variables=_THINKING)
-        if text is not None and THOUGHT in text:
-            before, _, rest = text.partition(THOUGHT)
-            return key, (_opening(probe, before), _closing(probe, rest))
     return "", None
 
 
 def _opening(probe: Probe, before: str) -> str:
-    plain = (probe.after_question([{"role": "assistant", "content": ANSWER}]) or "").partition(ANSWER)[0]
+    plain = (probe.after_question([message("assistant", ANSWER)]) or "").partition(ANSWER)[0]
     own = before[common_length(before, plain) :].strip()
     prompted = probe.prompt[len(before) :].strip() if probe.prompt.startswith(before) else ""
     if (own or prompted)[:1].isalnum():
@@ -162,19 +141,18 @@ def _closing(probe: Probe, after: str) -> str:
     """The mark behind thoughts; where they are a message of their own, with how the answer's begins."""
     mark = MARKER.search(after)
     if not mark:
-        return after.partition(ANSWER)[0].strip()
+        return after.strip()
     return mark[0] + after[mark.end() :][: probe.header(after[mark.end() :])]
 
 
 def _kept(probe: Probe, key: str) -> Kept:
     if not key:
         return "never"
-    reply = {"role": "assistant", "content": ANSWER, key: THOUGHT}
+    reply = message("assistant", ANSWER, **{key: THOUGHT})
     called = {**probe.message((FIRST, {"kappa": "x"})), key: THOUGHT}
-    result = {"role": "tool", "name": FIRST, "tool_call_id": "k7Jq2Lx9A", "content": "found"}
-    user = {"role": "user", "content": SYSTEM}
-    later = probe.after_question([reply, user], generation=True, variables=_THINKING)
-    loop = probe.after_question([called, result], generation=True, variables=_THINKING)
-    if later is not None and THOUGHT in later:
-        return "always"
-    return "within a turn" if loop is not None and THOUGHT in loop else "never"
+    result = message("tool", "found", name=FIRST, tool_call_id="k7Jq2Lx9A")
+    later, loop = (
+        probe.after_question(messages, generation=True, variables=_THINKING) or ""
+        for messages in ([reply, message("user", SYSTEM)], [called, result])
+    )
+    return "always" if THOUGHT in later else "within a turn" if THOUGHT in loop else "never"

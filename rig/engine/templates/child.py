@@ -1,16 +1,32 @@
-"""The process in which chat templates run, from inside: one question per line, one answer per line."""
+"""The process in which chat templates run, from inside: one question per line, one answer per line.
+
+What templates can use is Jinja2's immutable sandbox, and what transformers adds to it
+(`transformers.utils.chat_template_utils`), byte for byte; but there is no real clock.
+"""
 
 import json
 import resource
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from rig.engine.templates.environment import Compiled
+import jinja2
+import jinja2.ext
+import jinja2.meta
+import jinja2.nodes
+import jinja2.parser
+import jinja2.runtime
+import jinja2.sandbox
+import jinja2.utils
 
-_compiled = lru_cache(maxsize=64)(Compiled)
+from rig.calls import Json, JsonObject
+
+_MOST_ITEMS = 10_000
+"""Of a list that a template makes for itself."""
 
 
 def serve(seconds: int, memory: int, characters: int) -> None:
@@ -38,13 +54,11 @@ def limit_time(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
 
 
-def _answer(asked: dict[str, Any], characters: int) -> dict[str, str]:
+def _answer(question: JsonObject, characters: int) -> dict[str, str]:
     """The text that a template makes, or what it is at fault in; a template can raise anything."""
     try:
-        compiled = _compiled(asked["source"])
-        if "messages" not in asked:
-            return {}
-        text = compiled.render(asked["messages"], asked["tools"], asked["given"])
+        compiled = _Compiled(question["source"])
+        text = compiled.render(question) if "messages" in question else ""
     except MemoryError:
         return {"fault": "it wants too much memory"}
     except Exception as error:
@@ -52,3 +66,130 @@ def _answer(asked: dict[str, Any], characters: int) -> dict[str, str]:
     if len(text) > characters:
         return {"fault": f"it makes a text of over {characters:,} characters"}
     return {"text": text}
+
+
+@lru_cache(maxsize=64)
+class _Compiled:
+    """A template that compiles, and what it is to be given. Raises what Jinja2 raises."""
+
+    def __init__(self, source: str) -> None:
+        environment = _Sandbox(
+            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals.update(
+            raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
+        )
+        self._template = environment.from_string(source)
+        undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
+        self._dated = {"datetime": _no_clock("%b %d %Y")} if "datetime" in undeclared else {}
+        # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
+        self._has_functions = "functions" in undeclared and "functions is defined" not in source
+
+    def render(self, question: JsonObject) -> str:
+        """What it makes of messages and declarations. A template can raise anything."""
+        tools = question["tools"]
+        values = {**self._dated, **question["given"]}
+        if tools:
+            values["tools"] = _as_data(tools)
+        if self._has_functions:
+            values["functions"] = _to_json(tools, indent=4)
+        return self._template.render(**values, messages=_as_data(question["messages"]))
+
+
+class _Data(list[Any]):
+    """A list that a template is given, which it cannot change."""
+
+
+def _as_data(value: Json) -> Json:
+    """A copy of a JSON value, whose lists cannot be changed."""
+    if isinstance(value, Mapping):
+        return {key: _as_data(inner) for key, inner in value.items()}
+    return _Data(map(_as_data, value)) if isinstance(value, list) else value
+
+
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """The sandbox, in which a template may yet lengthen and shorten lists of its own, as Kimi K2's do."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if type(obj) is list and attr in ("append", "pop"):
+            return len(obj) < _MOST_ITEMS
+        return super().is_safe_attribute(obj, attr, value)
+
+
+class _GenerationTag(jinja2.ext.Extension):
+    """`{% generation %}` marks what an assistant wrote, for training; it changes nothing of the text."""
+
+    tags = {"generation"}  # noqa: RUF012 - so jinja2 has it
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_pass_on"), [], [], body).set_lineno(line)
+
+    def _pass_on(self, caller: jinja2.runtime.Macro) -> str:
+        return caller()
+
+
+class _Dictionary:
+    """`dict`, with nothing but what makes one."""
+
+    def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
+        return dict(*arguments, **names)
+
+    def fromkeys(self, *arguments: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*arguments)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """`namespace`, in which nothing can be called as Python calls its own."""
+
+    def __init__(*arguments: Any, **names: Any) -> None:
+        self, *rest = arguments
+        fields = dict(*rest, **names)
+        for name in fields:
+            _refuse_hidden(name)
+        jinja2.utils.Namespace.__init__(self, fields)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_hidden(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_hidden(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace takes no name that begins with _: {name!r}")
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+        default=_drawn,
+    )
+
+
+def _drawn(value: Any) -> Json:
+    """What a filter such as `map` gives one by one, as llama.cpp has it: a list."""
+    if isinstance(value, Iterator):
+        return list(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _raise(message: str) -> Any:
+    raise jinja2.TemplateError(message)
+
+
+def _no_clock(form: str) -> str:
+    """Templates may print today's date; a fixed one keeps prompts, and so answers, the same every day."""
+    return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant

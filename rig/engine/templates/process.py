@@ -45,6 +45,13 @@ def render(
     return _answer(source, {"messages": list(messages), "tools": list(tools), "given": dict(variables)})
 
 
+def _answer(source: str, question: JsonObject) -> str:
+    text, fault = _answered(source, json.dumps({"source": source, **question}))
+    if fault:
+        raise TemplateError(fault)
+    return text
+
+
 class _Process:
     """A process under way. It ends with the process that began it, whose end closes its input."""
 
@@ -87,16 +94,15 @@ _lock = threading.Lock()
 _processes: list[_Process] = []
 _deaths: Counter[str] = Counter()
 _kept = [0]
+_BEYOND = f"it was stopped: it wants more than {SECONDS} s of computing or {MEMORY_BYTES >> 20} MiB of memory"
 
 
+@atexit.register
 def end() -> None:
     """Let go of the process, if there is one; the next question begins another."""
     with _lock:
         while _processes:
             _processes.pop().end()
-
-
-atexit.register(end)
 
 
 @lru_cache(maxsize=512)
@@ -107,15 +113,14 @@ def _answered(source: str, question: str) -> tuple[str, str]:
             return "", _BEYOND
         if not _processes:
             _processes.append(_Process())
-        done = False
+        line = ""
         try:
             line = _processes[0].ask(question)
-            done = line.endswith("\n")
         finally:
             # Whoever is interrupted while waiting leaves a process behind that is about to answer.
-            if not done:
+            if not line.endswith("\n"):
                 _processes.pop().end()
-        if not done:
+        if not line.endswith("\n"):
             _deaths[source] += 1
             return "", _BEYOND
         _kept[0] += len(line) + len(question)
@@ -124,13 +129,3 @@ def _answered(source: str, question: str) -> tuple[str, str]:
             _kept[0] = 0
     answer = json.loads(line)
     return answer.get("text", ""), answer.get("fault", "")
-
-
-def _answer(source: str, asked: JsonObject) -> str:
-    text, fault = _answered(source, json.dumps({"source": source, **asked}))
-    if fault:
-        raise TemplateError(fault)
-    return text
-
-
-_BEYOND = f"it was stopped: it wants more than {SECONDS} s of computing or {MEMORY_BYTES >> 20} MiB of memory"

@@ -55,10 +55,6 @@ class ChatMessage:
     thoughts: tuple[str, str] = ("", "")
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None
 
-    def with_call(self, call: ToolCall) -> "ChatMessage":
-        """The message with one more call."""
-        return replace(self, calls=(*self.calls, call))
-
     def with_written_calls(self) -> "ChatMessage":
         """The message with its calls as a text, where a template shows none."""
         if self.write_calls is None:
@@ -66,11 +62,6 @@ class ChatMessage:
         return replace(
             self, calls=(), write_calls=None, parts=(*self.parts, Markup(self.write_calls(self.calls)))
         )
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether there are calls and nothing was said beside them."""
-        return bool(self.calls) and not any(self.parts)
 
     def shown(self, content: str) -> JsonObject:
         """The message as templates want it, with this for its content."""
@@ -88,21 +79,11 @@ class ChatMessage:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateText:
-    """Text written by the template."""
+class Fragment(NamedTuple):
+    """A piece of a prompt: the template's own text, or a part of a message's content."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContentText:
-    """A part of a message's content."""
-
-    text: str
-
-
-Fragment: TypeAlias = TemplateText | ContentText
+    is_content: bool = False
 
 
 class ChatTemplate:
@@ -177,17 +158,15 @@ class ChatTemplate:
     def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         adapted: list[ChatMessage] = []
         for message in messages:
-            role = message.role
-            takes_tool = self.results if message.call_id else self.tool
-            if (role == "tool" and not takes_tool) or (role == "system" and not self.system):
-                role = "user"
+            takes = {"tool": self.results if message.call_id else self.tool, "system": self.system}
+            message = message if takes.get(message.role, True) else replace(message, role="user")
             last = adapted[-1] if adapted else None
-            joins_system = last is not None and messages[0].role == "system" and len(adapted) == 1
-            joins = last and last.role == role and (not self.repeats or (joins_system and not self.system))
+            joins_system = messages[0].role == "system" and len(adapted) == 1 and not self.system
+            joins = last and last.role == message.role and (not self.repeats or joins_system)
             if last and joins and not (last.calls or message.calls):
                 adapted[-1] = replace(last, parts=(*last.parts, "\n\n", *message.parts))
             else:
-                adapted.append(replace(message, role=role))
+                adapted.append(message)
         return adapted
 
     def _takes(self, messages: Sequence[ChatMessage]) -> bool:
@@ -207,8 +186,9 @@ class ChatTemplate:
         # there are no calls and no declarations contents stay as they are: so prompts have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
         markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
+        # Of a message with calls templates may test whether anything was said beside them.
         views = [
-            message.shown("" if message.is_bare else marker)
+            message.shown(marker if any(message.parts) or not message.calls else "")
             for message, marker in zip(messages, markers, strict=True)
         ]
         rest = self.expand(views, tools, generation=True, variables=variables)
@@ -222,12 +202,8 @@ class ChatTemplate:
                     continue  # many templates leave out what was said beside calls
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
             rest = after
-            fragments.append(TemplateText(before))
+            fragments.append(Fragment(before))
             for part in message.parts:
-                text = _escaped(part) if is_escaped else part
-                fragments.append(TemplateText(text) if isinstance(part, Markup) else ContentText(text))
-        return [*fragments, TemplateText(rest)]
-
-
-def _escaped(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+                text = json.dumps(part, ensure_ascii=False)[1:-1] if is_escaped else part
+                fragments.append(Fragment(text, is_content=not isinstance(part, Markup)))
+        return [*fragments, Fragment(rest)]

@@ -15,7 +15,7 @@ from random_schemas import mutated
 from rig.calls import Call
 from rig.engine.forcing.teacher import NotInGrammar, follow
 from rig.engine.formats.base import AnswerError
-from rig.engine.grammar import ConstraintError, Grammar
+from rig.engine.grammar.constraint import ConstraintError, Grammar
 from rig.engine.grammar.language import Language
 from rig.engine.native.detection import Unsupported, native_of
 from rig.engine.native.shape import CallShape

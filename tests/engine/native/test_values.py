@@ -129,11 +129,8 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
     if native.shape.parallel:
         both = native.shape.write((Call("directly-answer", {}), Call("log_out", {})))
         assert native_form.read(both).calls == (Call("log_out", {}),)
-    assert "directly-answer" in lark_of(native_form.language(), {}, SEPARATORS, free_order=False)
+    assert "directly-answer" in lark_of(native_form.language(), {}, free_order=False)
     with pytest.raises(AnswerError, match="no tool is called 'directly-answer'"):
         form("told again before each answer", "json")[1].read(call)
     assert "reply_tool" in native.as_json()
     assert "reply_tool" not in known("told again before each answer").native.as_json()
-
-
-SEPARATORS = {"item_separator": ", ", "key_separator": ": "}
