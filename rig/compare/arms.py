@@ -312,7 +312,7 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
     declared = [arm.run.declaration for arm in chosen]
     # The name, the numerator and the denominator make a metric.
     others = [{(metric[0], *metric[2:4]) for metric in declaration.metrics} for declaration in declared]
-    kept = (metric for metric in first.metrics if all((metric[0], *metric[2:4]) in made for made in others))
+    kept = (metric for metric in first.metrics if all((metric[0], *metric[2:4]) in names for names in others))
     cautions = dict.fromkeys(declaration.caution for declaration in declared if declaration.caution)
     caution = Remark("; ".join(cautions), all(declaration.decides for declaration in declared))
     return first._replace(metrics=tuple(kept)).cautioned(caution)

@@ -29,7 +29,7 @@ VOTES = {PASS: 3, WIN: 1}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JudgingRequest:
     """What a person wants judged, and how.
 
     `places` are runs of the store or folders of answers. With `against`, the name of a model or arm, all
@@ -51,19 +51,19 @@ class Wanted:
     rules: Mapping[str, Any] = field(default_factory=dict)
 
 
-def plan_judging(wanted: Wanted, store: Path, name: str | None = None) -> Plan:
+def plan_judging(request: JudgingRequest, store: Path, name: str | None = None) -> Plan:
     """The plan of a judging run. Raises RigError for anything that would stop it; writes nothing."""
-    method = PASS if wanted.against is None else WIN
-    evaluator = find(wanted.evaluator)
-    votes = wanted.votes or (VOTES[method] if evaluator.kind != "rule" else 1)
-    tasks = gather(wanted, store, votes)
-    if wanted.passes is not None:
-        tasks = _with_passes(tasks, store, wanted.passes)
-    return plan_votes(wanted, method, evaluator, tasks, votes, store, name)
+    method = PASS if request.against is None else WIN
+    evaluator = find(request.evaluator)
+    votes = request.votes or (VOTES[method] if evaluator.kind != "rule" else 1)
+    tasks = gather(request, store, votes)
+    if request.passes is not None:
+        tasks = _with_passes(tasks, store, request.passes)
+    return plan_votes(request, method, evaluator, tasks, votes, store, name)
 
 
 def plan_votes(
-    wanted: Wanted,
+    request: JudgingRequest,
     method: str,
     evaluator: Evaluator,
     tasks: Sequence[Judgement],
@@ -73,33 +73,33 @@ def plan_votes(
 ) -> Plan:
     """The plan of a run of these judgements."""
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
-    if wanted.against is not None and wanted.against not in models:
+    if request.against is not None and request.against not in models:
         there_are = ", ".join(models)
         raise RigError(
-            f"--against {wanted.against}: no arm of that name has answers; choose from: {there_are}"
+            f"--against {request.against}: no arm of that name has answers; choose from: {there_are}"
         )
-    judged = [model for model in models if model != wanted.against] or models
-    options = _options(wanted, method, evaluator, judged)
+    judged = [model for model in models if model != request.against] or models
+    options = _options(request, method, evaluator, judged)
     _check_votes(evaluator, method, votes, options)
     plan = plan_tasks(options, methods.get(method), tasks, store, name)
-    is_asked = evaluator.kind != "rule" and wanted.places != (SUITE,)
+    is_asked = evaluator.kind != "rule" and request.places != (SUITE,)
     return replace(plan, caution=remark_on(store, plan.recipe, method)) if is_asked else plan
 
 
-def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
+def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
     """What will be judged, from all places together."""
     answers: list[Answers] = []
     tasks: list[Judgement] = []
-    for text in wanted.places:
+    for text in request.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
-            answers += paper.toolbench().answers(Path(text), wanted.shape, wanted.seed)
+            answers += paper.toolbench().answers(Path(text), request.shape, request.seed)
         else:
             tasks = merged(tasks, judgements_of_run(store, text, votes)[1])
     if answers:
-        ids = paper.toolbench().query_ids(wanted.test_ids) if wanted.test_ids else None
+        ids = paper.toolbench().query_ids(request.test_ids) if request.test_ids else None
         tasks = merged(tasks, judgements_of(answers, votes, ids))
-    require_unique(tasks, " ".join(wanted.places))
-    if wanted.answered_only:
+    require_unique(tasks, " ".join(request.places))
+    if request.answered_only:
         tasks = [task for task in tasks if all(task.answers.values())]
     if not tasks:
         raise RigError("there is nothing to judge: no answers to any query")
@@ -152,23 +152,23 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     return tasks
 
 
-def _options(wanted: Wanted, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:
-    if wanted.judge is None and evaluator.kind != "rule":
+def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:
+    if request.judge is None and evaluator.kind != "rule":
         raise RigError(f"who judges? Give --judge MODEL; --evaluator {evaluator.name} asks one")
-    values: dict[str, Any] = {"evaluator": wanted.evaluator, **wanted.rules}
-    if Path(wanted.evaluator).is_dir():
-        values["evaluator"] = str(Path(wanted.evaluator).absolute())
-    if wanted.against is not None:
-        values["reference"] = wanted.against
+    values: dict[str, Any] = {"evaluator": request.evaluator, **request.rules}
+    if Path(request.evaluator).is_dir():
+        values["evaluator"] = str(Path(request.evaluator).absolute())
+    if request.against is not None:
+        values["reference"] = request.against
     several = [f"answers_of={model}" for model in judged]
     defaults = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
     return Options(
-        models=(wanted.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
-        suite=" ".join(wanted.places),
+        models=(request.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
+        suite=" ".join(request.places),
         method=method,
         set=(*several, *(f"{name}={value}" for name, value in values.items())),
         format=("object",),
-        **{**defaults, **wanted.options},
+        **{**defaults, **request.options},
     )
 
 

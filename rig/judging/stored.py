@@ -35,9 +35,10 @@ def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, li
         name for name in run.conversations if any(name in answer for answer in answers.values())
     )
     suites = {row.name: row.suite for row in rows}
-    known = truths if run.declaration.success else {}
+    if not run.declaration.success:
+        truths = {}
     return run, [
-        task for name in answered for task in joined(answers, votes, suites[name], known, ids=[name])
+        task for name in answered for task in joined(answers, votes, suites[name], truths, ids=[name])
     ]
 
 

@@ -167,7 +167,7 @@ def vote_on_pair(
     if evaluator.kind == "rule":
         winner = _higher([_standing(evaluator, *side) for side in zip(both, truths, strict=True)])
         return PreferenceVote(winner, "score", reason=RULES[evaluator.name])
-    comparison = _Comparison(evaluator, both, statuses, orders)
+    comparison = _Contest(evaluator, both, statuses, orders)
     if evaluator.kind == "status":
         return (yield from comparison.by_status())
     return (yield from comparison.by_steps() if evaluator.kind == "normalized" else comparison.in_chat())
@@ -184,7 +184,7 @@ def _higher(scores: Sequence[float]) -> Side | None:
     return None if scores[0] == scores[1] else cast(Side, scores.index(max(scores)))
 
 
-class _Comparison(NamedTuple):
+class _Contest(NamedTuple):
     """Two answers that somebody has to compare, in each of the orders; `statuses` if they are known."""
 
     evaluator: Evaluator

@@ -78,7 +78,7 @@ class TurnSpeed(NamedTuple):
     walls: Sequence[float]
 
 
-class Standing(NamedTuple):
+class ShownGrader(NamedTuple):
     """Whose scores of an arm are shown, and whether they are those that the run made itself."""
 
     grader: GraderInfo
@@ -91,7 +91,7 @@ class ScoreReader:
     def __init__(self, database: Database, path: Path, graded_by: str = "") -> None:
         self._database = database
         self._graded_by = graded_by
-        self._standings: dict[int, Standing] = {}
+        self._standings: dict[int, ShownGrader] = {}
         self.path = path
 
     def scores(self, run: StoredRun) -> list[StoredScore]:
@@ -181,7 +181,7 @@ class ScoreReader:
             (position, name, GraderInfo(*grader), ids) for (position, name, *grader), ids in groups.items()
         ]
 
-    def _standing(self, arm: int) -> Standing | None:
+    def _standing(self, arm: int) -> ShownGrader | None:
         """Whose scores of an arm are shown; None if there are none.
 
         Those that the run made, unless all of it was scored again later with people's answers, by the same
@@ -212,7 +212,7 @@ class ScoreReader:
                 is_whole = row[2] >= finished and row[0].has_answers
                 if is_whole and row[3] > chosen[3] and _of_any_version(row[0]) == _of_any_version(own[0]):
                     chosen = row
-        self._standings[arm] = Standing(chosen[0], chosen[0] == own[0])
+        self._standings[arm] = ShownGrader(chosen[0], chosen[0] == own[0])
         return self._standings[arm]
 
     def _shown(self, arm: int, cell: tuple[int, int] | None = None) -> dict[tuple[int, int], int]:

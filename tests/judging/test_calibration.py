@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.judging import calibration
 from rig.judging.evaluators import find
 from rig.judging.labels import OURS, load_labels
-from rig.judging.planning import PASS, WIN, Wanted, plan_votes
+from rig.judging.planning import PASS, WIN, JudgingRequest, plan_votes
 from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage
 from rig.papers.toolbench.answers import write
@@ -29,7 +29,7 @@ def calibrated(store: Path, judge: Stub, method: str, votes: int = 1) -> StoredR
     labels = load_labels(OURS, votes, votes)
     tasks = labels.answers if method == PASS else labels.pairs
     against = "0" if method == WIN else None
-    wanted = Wanted((calibration.SUITE,), NOBODY, "default", against=against)
+    wanted = JudgingRequest((calibration.SUITE,), NOBODY, "default", against=against)
     return judged(plan_votes(wanted, method, find("default"), tasks, votes, store), judge)
 
 

@@ -14,7 +14,7 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Event, Notice, TurnFinished
 from rig.judging.files import read_votes, write_results
 from rig.judging.method import NOBODY
-from rig.judging.planning import Wanted, plan_judging
+from rig.judging.planning import JudgingRequest, plan_judging
 from rig.methods.scripted import Scripted, called, failed
 from rig.models import Prediction, Request, UserMessage
 from rig.papers.toolbench.answers import write
@@ -79,7 +79,7 @@ def stored(plan: Plan) -> StoredRun:
 
 
 def planned(folder: Path, store: Path, **more: Any) -> Plan:
-    wanted = Wanted(**{"places": (str(folder),), "judge": NOBODY, "evaluator": "default", **more})
+    wanted = JudgingRequest(**{"places": (str(folder),), "judge": NOBODY, "evaluator": "default", **more})
     return plan_judging(wanted, store)
 
 

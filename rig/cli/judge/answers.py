@@ -24,7 +24,7 @@ from rig.errors import RigError
 from rig.files import json_text
 from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
-from rig.judging.planning import Wanted, plan_judging
+from rig.judging.planning import JudgingRequest, plan_judging
 from rig.judging.questions import ReasonPlace
 from rig.judging.voting import Orders
 from rig.running.planning import plan_resume
@@ -68,7 +68,7 @@ class Judging:
     invalid: Shape = option("What stands for a raw answer that never finished.", default="seeded")
     walk_seed: int = option("The seed that picks a path of such an answer.", "N", default=SEED)
 
-    def of(self, places: tuple[str, ...], options: dict[str, Any]) -> Wanted:
+    def of(self, places: tuple[str, ...], options: dict[str, Any]) -> JudgingRequest:
         """The votes that are wanted on these answers. Raises RigError for what does not go together."""
         if not places:
             raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
@@ -79,7 +79,7 @@ class Judging:
                 raise RigError(f"--{name} {'has no effect with' if is_win else 'needs'} --against")
         of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
         rules = {name: getattr(self, name) for name in of_method}
-        return Wanted(
+        return JudgingRequest(
             places=places,
             judge=self.judge,
             evaluator=self.evaluator,

@@ -16,7 +16,7 @@ from rig.judging import calibration
 from rig.judging.calibration import Measured
 from rig.judging.evaluators import DEFAULT, find
 from rig.judging.labels import OURS, load_labels
-from rig.judging.planning import PASS, VOTES, WIN, Wanted, can_judge, plan_votes
+from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_votes
 from rig.words import counted
 
 _VOTES = click.IntRange(1, 120)
@@ -50,7 +50,7 @@ def command(
     """
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
-    judging = Wanted((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
+    judging = JudgingRequest((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
     measured: dict[str, Measured] = {}
     for method, tasks in ((PASS, labelled.answers), (WIN, labelled.pairs)):
         if not tasks or not can_judge(how, method):
