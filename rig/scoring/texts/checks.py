@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rig.reading.clauses import Atom, Sort, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
-from rig.reading.lexicon import contrasting, opposites, stem, vocabulary
+from rig.reading.lexicon import contrasting, in_order, opposites, stem, vocabulary
 from rig.scoring.texts.residue import PASSIVE, Residue
 
 
@@ -66,18 +66,18 @@ MUTUAL = frozenset(map(stem, ("meet", "marry", "kiss", "hug", "match")))
 OWN = vocabulary("my our your we i")
 DUTIES = vocabulary("i must should to try want let")
 """In a task these say nothing: a task is what one has to do."""
-GENERIC = vocabulary(
+INTENSIFIERS = vocabulary(
+    "quick quickly good great nice brief short little bit bite friendly kind kindly please dear"
+)
+_EMPTY_NOUNS = in_order(
     "class meet session appointment call visit place event reminder lesson time company request note trip"
 )
+GENERIC = INTENSIFIERS.union(map(stem, _EMPTY_NOUNS))
 """What a title may leave out: the dentist appointment, the dentist."""
-GENERIC_KEYS = frozenset(map(stem, GENERIC))
 DENYING = vocabulary("not never nobody nothing none nowhere neither hardly without except unless if only")
 """Of a clause that is the same otherwise, one of these turns or limits what it says."""
 CARRYING = frozenset(("negation", "modal"))
 HELPERS = frozenset(("helper", "copula"))
-INTENSIFIERS = vocabulary(
-    "quick quickly good great nice brief short little bit bite friendly kind kindly please dear"
-)
 
 
 Check = Callable[[Residue], Iterator[Finding]]
@@ -415,7 +415,7 @@ def _opens(found: Residue, number: int) -> bool:
 def omitted(found: Residue) -> Iterator[Finding]:
     """Content that only one of the clauses has."""
     for own, other in (found.content, found.content[::-1]):
-        idle = INTENSIFIERS if found.kind.like == "body" else INTENSIFIERS | GENERIC_KEYS
+        idle = INTENSIFIERS if found.kind.like == "body" else GENERIC
         words = [atom for atom in own if atom.sort is Sort.WORD and atom.key not in idle]
         if words and not other:
             shown = " ".join(atom.shown for atom in words)
