@@ -67,6 +67,8 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Mod
 
 def keeping(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, keep the weights of a file that are open, for an arm that loads the same."""
+    if path is None:
+        return nullcontext()
     from rig.engine.memory.weights import keeping_weights
 
     return keeping_weights(path)
@@ -81,9 +83,11 @@ def has_room(path: Path | None) -> bool:
 
 def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, read the file that will be loaded next, if there is memory for it."""
+    if path is None:
+        return nullcontext()
     from rig.engine.memory.weights import reading_ahead
 
-    return reading_ahead(path) if path else nullcontext()
+    return reading_ahead(path)
 
 
 def apply_adapter(adapter: "Adapter | None", model: Model) -> None:

@@ -45,9 +45,9 @@ def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
 
 
 @contextmanager
-def keeping_weights(path: Path | None) -> Iterator[None]:
+def keeping_weights(path: Path) -> Iterator[None]:
     """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
-    model = find_weights(path) if path and path.is_file() else None
+    model = find_weights(path) if path.is_file() else None
     kept = model.share() if model is not None else None
     try:
         yield
