@@ -11,6 +11,7 @@ from rig import methods, plugins
 from rig.cli.options import RUN, STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import option, verb
+from rig.displays.numbers import out_of
 from rig.errors import RigError
 from rig.judging.stored import finished
 from rig.methods import paper
@@ -53,6 +54,11 @@ def command(
       rig export latest --format parquet --rows calls --output calls.parquet
       rig export latest --format tooltalk --output predictions
     """  # noqa: D301 - for click
+    with Runs.open(runs) as store:
+        stored = store.get(run, sums=False)
+    if stored.state != "finished":
+        turns = out_of(stored.turns_done, stored.turns, " of ")
+        click.echo(f"rig: run {stored.id} is not finished: {turns} turns are made", err=True)
     if format_ in get_args(FlatFormat):
         form = cast(FlatFormat, format_)
         view = rows or "steps"

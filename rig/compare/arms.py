@@ -326,6 +326,8 @@ def metric_named(declaration: Declaration, name: str | None) -> Metric:
     for metric in metrics:
         if metric.name == name:
             return metric
+    if not metrics:
+        raise RigError("the arms have no metric in common, so there is nothing to compare")
     names = [metric.name for metric in metrics]
     raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; choose from: {', '.join(names)}")
 

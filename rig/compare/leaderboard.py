@@ -43,6 +43,8 @@ class RankedArm(NamedTuple):
     rates: Mapping[str, Estimate]
     suites: Mapping[str, Mapping[TaskKey, Sequence[Counts]]]
     differs: tuple[str, ...] = ()
+    planned: int = 0
+    """How many tasks of the suite its run has."""
 
     @property
     def name(self) -> str:
@@ -55,6 +57,7 @@ class RankedArm(NamedTuple):
             "run": self.run.id,
             "arm": self.arm.name,
             "tasks": len(self.tasks),
+            "planned": self.planned,
             "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
             "settings": list(self.differs),
             "grader": self.arm.grader.as_json() if self.arm.grader else None,
@@ -170,7 +173,7 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
             by_task = by_arm.setdefault(cell.arm, {})
             by_task.setdefault(keys[cell.conversation], []).append(cell.counts)
     return [
-        RankedArm(run, run.arms[arm], frozenset(by_task), {}, {name: by_task})
+        RankedArm(run, run.arms[arm], frozenset(by_task), {}, {name: by_task}, planned=len(keys))
         for arm, by_task in by_arm.items()
     ]
 

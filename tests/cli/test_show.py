@@ -17,7 +17,7 @@ from rig.cli import cli
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.events import TurnFinished
+from rig.events import ConversationFinished, TurnFinished
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
@@ -57,6 +57,24 @@ def test_a_run_that_stopped_shows_how_far_it_came(rig: Rig, store: Path) -> None
     assert re.search(r"^alarms +1/3 turns$", out, re.MULTILINE)
     assert re.search(r"^login +-$", out, re.MULTILINE)
     assert "rig run --resume begun" in out
+
+
+def test_the_rates_of_a_part_say_of_how_many_conversations_they_are(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, control = tmp_path / "part.sqlite", Control()
+
+    def stop(event: object) -> None:
+        if isinstance(event, ConversationFinished):
+            control.stop()
+
+    run(small_talks.plan(path, small_talks.oracle()), stop, control)
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    assert re.search(r"^conversations +1 of 3$", rig("show", "latest").out, re.MULTILINE)
+    assert re.search(r"^abcde/\S+ +1 of 3 ", rig("leaderboard").out, re.MULTILINE)
+    exported = rig("export", "latest", "--format", "jsonl", "--rows", "rates")
+    assert re.search("rig: run abcde is not finished: [1-9] of [1-9] turns are made\n", exported.err)
+    assert exported.code == 0
 
 
 def test_run_as_json(rig: Rig, store: Path) -> None:

@@ -11,6 +11,7 @@ from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_cautions
 from rig.cli.verbs import argument, option, verb
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
+from rig.displays.numbers import out_of
 from rig.methods import paper
 from rig.metrics import Metric
 from rig.rates import Estimate
@@ -51,7 +52,9 @@ def _print(ranking: Leaderboard) -> None:
     rows = []
     for place in ranking.places:
         cells = [_estimate(metric, place.rates[metric.name]) for metric in ranking.metrics]
-        count = f"{len(place.tasks)}{'' if place.tasks == ranking.tasks else ' *'}"
+        played = len(place.tasks)
+        count = str(played) if played == place.planned else out_of(played, place.planned, " of ")
+        count += f"{'' if place.tasks == ranking.tasks else ' *'}"
         settings = ", ".join(place.differs) or "-"
         rows.append((place.name, count, *cells, settings))
     titles = [metric.title for metric in ranking.metrics]

@@ -5,7 +5,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rig.displays import contention
-from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
+from rig.displays.numbers import (
+    UNKNOWN,
+    clock_time,
+    kilojoules,
+    measured,
+    mebibytes,
+    out_of,
+    percent,
+    rate,
+    seconds,
+)
 from rig.displays.table import Row, by_kind, columns
 from rig.metrics import TASKS, UNCLEAR, Declaration
 from rig.paths import runs_file
@@ -40,7 +50,10 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells follow below.
     """
-    rows = [Row("", [arm.name for arm in run.arms]), count_row("conversations", run.arms, TASKS)]
+    planned = len(run.conversations) * run.repeats
+    played = [int(arm.counts.get(TASKS, 0)) for arm in run.arms]
+    finished = [str(number) if number == planned else out_of(number, planned, " of ") for number in played]
+    rows = [Row("", [arm.name for arm in run.arms]), Row("conversations", finished)]
     rows += [
         Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
