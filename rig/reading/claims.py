@@ -47,22 +47,61 @@ def yes_or_no(text: str) -> bool | None:
     return first in YES
 
 
-def states(text: str, wanted: str) -> bool | None:
+def states(text: str, wanted: str, example: str = "") -> bool | None:
     """Whether a text states a fact or a thing, given in words: True if a clause says it, False if none does
     or one denies it. None where that is not clear: it is said among alternatives, as a guess, in a question
-    or a request, or in a clause that denies something else.
+    or a request, in a clause that denies something else, or of what `example`, a text that states it, says
+    something else of: the high and the low exchanged.
     """
     if (sign := _sign(wanted)) is not None:
         text, wanted = sign.sub(f" {PLACEHOLDER} ", text), PLACEHOLDER
+        example = sign.sub(f" {PLACEHOLDER} ", example)
     read, target = read_text(text), read_text(wanted)
-    verdicts = set()
+    own, foreign = _beside(read_text(example), target, wanted)
+    verdicts, is_elsewhere = set(), False
     for at, clause in enumerate(read.clauses):
-        if _holds(clause.atoms, target, wanted):
-            choice = any(near.link == "or" for near in read.clauses[at : at + 2])
-            verdicts.add(None if choice else _stated(clause, target))
+        if not _holds(clause.atoms, target, wanted):
+            continue
+        about = _about(read.clauses, at)
+        if (target.facts or sign) and _stated_facts(clause) < 2 and about & foreign and not about & own:
+            is_elsewhere = True
+            continue
+        choice = any(near.link == "or" for near in read.clauses[at : at + 2])
+        verdicts.add(None if choice else _stated(clause, target))
     if verdicts:
         return verdicts.pop() if len(verdicts) == 1 else None
+    if is_elsewhere:
+        return None
     return None if len(target.atoms) > 1 and _holds(read.atoms, target, wanted) else False
+
+
+def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str], set[str]]:
+    """The words that an example has beside what is wanted alone, and those beside all else alone."""
+    own: set[str] = set()
+    foreign: set[str] = set()
+    before: set[str] = set()
+    for at, clause in enumerate(example.clauses):
+        if not at or example.clauses[at - 1].sentence != clause.sentence:
+            foreign |= before
+            before = set()
+        before |= _about(example.clauses, at)
+        if _holds(clause.atoms, target, wanted):
+            own, before = own | before, set()
+        elif _stated_facts(clause):
+            foreign, before = foreign | before, set()
+    return own - foreign, (foreign | before) - own
+
+
+def _about(clauses: Sequence[Clause], at: int) -> set[str]:
+    """The words of a clause that are no facts; where it has none, those before it: High: 32."""
+    words = {atom.key for atom in clauses[at].content if atom.fact is None} - {PLACEHOLDER.casefold()}
+    if words or not at or _stated_facts(clauses[at - 1]):
+        return words
+    return {atom.key for atom in clauses[at - 1].content}
+
+
+def _stated_facts(clause: Clause) -> int:
+    return len({atom.fact.said for atom in clause.atoms if atom.fact is not None})
 
 
 def _sign(wanted: str) -> re.Pattern[str] | None:
@@ -81,9 +120,18 @@ def _stated(clause: Clause, target: ReadText) -> bool | None:
     asks = clause.asks or "please" in keys or (clause.content and clause.content[0].key in REQUESTING)
     if asks and clause.atoms[0].family != "person":
         return None
-    if keys & HEDGES or clause.link in ("if", "unless", "whether"):
+    if _hedges(clause) or clause.link in ("if", "unless", "whether"):
         return None
     return not _denies(clause) or any(atom.key in DENIALS for atom in target.atoms)
+
+
+def _hedges(clause: Clause) -> bool:
+    """Whether a clause guesses. Where something would have been is no guess."""
+    words = [atom.key for atom in clause.atoms]
+    return any(
+        word in HEDGES and not (word == "would" and words[at + 1 : at + 2] in (["have"], ["like"], ["need"]))
+        for at, word in enumerate(words)
+    )
 
 
 def _holds(atoms: Sequence[Atom], target: ReadText, wanted: str) -> bool:

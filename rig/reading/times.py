@@ -304,7 +304,10 @@ def _half_past(scan: Scan, at: int) -> _Clock | None:
         return None
     # "from 10 to 12" is not a time before twelve, but "at ten to twelve" is.
     spoken = text in ("half", "quarter") or scan.text(link) == "past" or link == at + 2
-    spoken = spoken or (not text.isdecimal() and scan.text(at - 1) in POINTS and scan.text(link) == "to")
+    # Nothing counts down from twenty to eight but "from" says so.
+    falls = minutes > hour and scan.text(at - 1) != "from"
+    is_point = falls or scan.text(at - 1) in POINTS
+    spoken = spoken or (not text.isdecimal() and is_point and scan.text(link) == "to")
     if not spoken or scan.text(link) not in TO | PAST:
         return None
     if scan.text(link) in TO:

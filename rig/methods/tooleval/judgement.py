@@ -20,7 +20,7 @@ from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 from rig.verdicts import CallPlace, Doubt
 
-VERSION = "3"
+VERSION = "4"
 """Of the scores; to be raised with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -66,7 +66,7 @@ class Judgement:
         words = final_words(path[-1]) if is_answered else ""
         changes = self.changes(query, list(calls_of(path)))
         due = self.due(query)
-        verdicts = [names(words, ways) for ways in query.named]
+        verdicts = [names(words, ways, query.answer) for ways in query.named]
         named, open_ = verdicts.count(True), verdicts.count(None)
         is_right = changes == due
         executed = [step.executed for step in steps if step.executed is not None]

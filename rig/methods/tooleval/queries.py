@@ -15,7 +15,7 @@ from rig.calls import SESSION_TOKEN, Call, Json, JsonObject
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.paths import real
-from rig.reading import states
+from rig.reading import Sort, facts, states
 from rig.tasks import ExpectedTurn, Task
 
 TOKEN = "4f1c9b27-a3e6-58d0"
@@ -146,10 +146,21 @@ def _ways(data: Json) -> tuple[str, ...]:
     return ways
 
 
-def names(answer: str, ways: Sequence[str]) -> bool | None:
-    """Whether an answer states a fact in any of these ways; None where that is not clear."""
-    verdicts = {states(answer, way) for way in ways}
+def names(answer: str, ways: Sequence[str], example: str = "") -> bool | None:
+    """Whether an answer states a fact in any of these ways; None where that is not clear.
+
+    `example` is a right answer. Where a way says which half of the day is meant, 3:40 is not in the other.
+    """
+    verdicts = {states(answer, way, example) for way in _precise(ways)}
     return True if True in verdicts else None if None in verdicts else False
+
+
+def _precise(ways: Sequence[str]) -> Sequence[str]:
+    """The ways but for times and numbers that leave the half of the day open, where another way tells it."""
+    hours = {way: [len(fact.values) for fact in facts(way) if fact.sort is Sort.CLOCK] for way in ways}
+    if [1] not in hours.values():
+        return ways
+    return [way for way in ways if 2 not in hours[way] and not way.isdecimal()]
 
 
 _BETWEEN = re.compile(r"[^\w.:%@/+-]+")

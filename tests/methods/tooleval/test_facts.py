@@ -1,10 +1,12 @@
 """Facts that answers name: at least 100 answers for each kind, by forms that people and models write."""
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
-from rig.methods.tooleval.queries import names
+from rig.methods.tooleval.queries import load, names
+from rig.paths import CONVERSATIONS
 
 SAYS = (
     "It is {}.",
@@ -95,3 +97,40 @@ def test_what_misled_the_comparison_of_words(
     answer: str, ways: tuple[str, ...], expected: bool | None
 ) -> None:
     assert names(answer, ways) is expected
+
+
+def test_answers_to_the_queries_are_judged_as_a_person_would() -> None:
+    queries = {query.name: query for query in load(CONVERSATIONS / "queries")}
+    lines = Path(__file__).parents[2].joinpath("support/fact_answers.txt").read_text("utf-8").splitlines()
+    rows = [line.split(" | ", 2) for line in lines if not line.startswith("#")]
+    assert len(rows) >= 160
+    wrong, unclear = [], 0
+    for name, expected, answer in rows:
+        query = queries[name]
+        verdicts = {names(answer.replace("\\n", "\n"), ways, query.answer) for ways in query.named}
+        if False not in verdicts and None in verdicts:
+            unclear += 1
+        elif (False not in verdicts) != (expected == "y"):
+            wrong.append(answer)
+    assert len(wrong) <= 0.03 * len(rows), wrong
+    assert unclear <= 0.1 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("answer", "ways", "expected"),
+    [
+        ("The alarm rings at 3:40 AM.", ("15:40", "3:40"), False),
+        ("The alarm rings at 3:40.", ("15:40", "3:40"), True),
+        ("They begin at two.", ("14:00", "2"), True),
+        ("They begin at 2 am.", ("14:00", "2"), False),
+    ],
+)
+def test_half_of_the_day(answer: str, ways: tuple[str, ...], expected: bool) -> None:
+    assert names(answer, ways) is expected
+
+
+def test_facts_that_are_exchanged_are_unclear() -> None:
+    example = "A high of 32 and a low of 17."
+    assert names("A low of 32 and a high of 17.", ("32",), example) is None
+    assert names("The low is 17, the high is 32.", ("32",), example) is True
+    assert names("It has 17 to 32 degrees.", ("32",), example) is True
