@@ -7,8 +7,9 @@ from rig.methods.autode.players.slots import Slot
 from rig.methods.autode.players.words import stems_of, table
 from rig.reading.lexicon import stem
 
-CLEAR, STRONG = 2.0, 3.6
-"""From which degree on a question is about a slot, and from which the words of its name need not be asked."""
+LIKELY, CLEAR, STRONG = 1.6, 2.0, 3.6
+"""From which degree on a question is about a slot if nothing else is, from which it is in any case, and from
+which the words of its name need not be asked."""
 
 _CANNOT = -1.0
 """The degree of a slot that cannot be what a question word asks for."""
@@ -17,6 +18,7 @@ _TIMES, _PLACES, _FROM, _TO, _ENDS = map(stems_of, ("times", "places", "from", "
 _LASTING, _COUNTED, _NAMED = map(stems_of, ("lasting", "counted", "named"))
 _ADJECTIVES, _NOUNS = table("adjectives"), table("nouns")
 
+_LASTS = re.compile(r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years)\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
     "why": (stems_of("reasons"), 2.4),
@@ -62,13 +64,20 @@ def kind_degree(slot: Slot, clause: Clause) -> float:
             about, of_kind = _OF_KIND[clause.asks]
             return of_kind if stems & about else _CANNOT
         case ["when"] | ["what" | "which", "time" | "day" | "date"]:
-            return 2.0 + _nearness(slot, clause) if is_time or slot.named & _TIMES else _CANNOT
+            is_other = slot.is_known and bool(families) and not slot.is_time
+            return (
+                2.0 + _nearness(slot, clause)
+                if is_time or (slot.named & _TIMES and not is_other)
+                else _CANNOT
+            )
         case ["how", "long"]:
             if "duration" in families or stems & _LASTING:
                 return 2.6 if "duration" in families else 2.2
             return 0.2 if is_time else _CANNOT
         case ["how", "often" | "soon"]:
             return 2.0 if is_time else _CANNOT
+        case ["how", "many"] if _LASTS.search(clause.text):
+            return 2.6 if "duration" in families else _CANNOT
         case ["how", "many"]:
             is_number = "number" in families
             return 1.6 + 0.8 * is_number if is_number or stems & _COUNTED else _CANNOT

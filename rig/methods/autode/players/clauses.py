@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,11 +14,14 @@ from rig.reading.lexicon import stem
 from rig.reading.times import clocks, dates, in_part
 from rig.reading.words import words_said
 
-Kind: TypeAlias = Literal["wh", "tell", "closed", "fragment", "statement", "chat"]
+Kind: TypeAlias = Literal["wh", "tell", "closed", "claim", "fragment", "statement", "chat"]
 
 
 class Clause(NamedTuple):
-    """A clause. `asks` is what its question word asks for ("when", "how heavy"), empty if it has none."""
+    """A clause. `asks` is what its question word asks for ("when", "how heavy"), empty if it has none.
+
+    A claim is said to be confirmed: You are leaving on Monday, right?
+    """
 
     text: str
     kind: Kind
@@ -60,7 +64,8 @@ _TELL = re.compile(
     rf"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){{0,2}}?{_SAY}|let|have|get|ask|know)"
     rf"|please (?:\w+ )?{_SAY}|let)|(?:tell|give) me|let me know"
     r"|i(?:'ll| will|'d| would)? (?:\w+ ){0,2}?need (?:to know )?(?:your|the|an?|to|more|some|further)"
-    r"|do you (?:know|have|happen to know|remember)|(?:is|are) (?:required|missing|needed))\b",
+    r"|do you (?:know|have(?! (?:\d|one|two|three|four|five|six|ten|half)\b)|happen to know|remember)"
+    r"|(?:is|are) (?:required|missing|needed))\b",
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^[ ,:]*(?:(?:me|us|know|exactly|please) )*")
@@ -72,6 +77,7 @@ _CHECK = re.compile(
     r"|then)\W*$",
     re.IGNORECASE,
 )
+_CLAIMS = re.compile(r"(?:and |okay,? |ok,? )?(?:so\b|you(?:['’]\w+)?\b|it(?:['’]s| is)\b)", re.IGNORECASE)
 _CHAT = re.compile(
     r"(?:anything|something|what) else|(?<!how )can i (?:help|assist)|how are you|further (?:help|assistance)"
     r"|anything more",
@@ -91,14 +97,34 @@ _INDIRECT = re.compile(
     r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", re.IGNORECASE
 )
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
+_TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
+_SEVERAL = re.compile(
+    r"\b(?P<word>what|which) (?P<one>\w+) and (?P<other>\w+)"
+    r"(?=\s*[,?]|\s+(?:would|do|should|shall|is|are|works?|suits?|can|will|for)\b)",
+    re.IGNORECASE,
+)
+"""As in: what day and time would you like?"""
+_LISTED = re.compile(r"\bwhat(?:['’]s| is| are| was)\b(?!.*\bbetween\b)", re.IGNORECASE)
+_AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", re.IGNORECASE)
+"""As in: what is the day, and your name?"""
 
 
 def clauses(text: str) -> Iterator[Clause]:
     """The clauses of an assistant's words, in order."""
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", text)):
         is_question = sentence.rstrip(' "*)').endswith("?")
-        parts = (part.strip(" ,;-–—") for part in _JOINT.split(sentence.strip()))
-        yield from (_clause(part.replace("․", "."), is_question) for part in parts if part)
+        text = _SEVERAL.sub(r"\g<word> \g<one>, and \g<word> \g<other>", sentence.strip())
+        if is_question and (start := _LISTED.search(text)):
+            text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
+        parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]
+        sequence: list[Clause] = []
+        for part in filter(None, parts):
+            goes_on = any(clause.kind in ("tell", "wh") for clause in sequence) and _WH.match(part)
+            sequence.append(_clause(part, is_question or bool(goes_on)))
+        is_checked = len(sequence) > 1 and _CHECK.match(sequence[-1].text) is not None
+        for clause in sequence:
+            is_claim = clause.kind == "fragment" and (is_checked or _CLAIMS.match(clause.text))
+            yield clause._replace(kind="claim") if is_claim else clause
 
 
 def _clause(text: str, is_question: bool) -> Clause:
@@ -136,7 +162,8 @@ def tokens(text: str) -> tuple[Token, ...]:
     for match in re.finditer(r"\w+(?:['’]\w+)?", text):
         before = text[: match.start()].rstrip(" \"'(")
         plain = re.sub(r"['’]s$", "", match[0].casefold()).replace("’", "'")
-        is_name = match[0][0].isupper() and bool(before) and before[-1] not in ".?!:"
+        is_inside = bool(before) and (before[-1] not in ".?!:" or _TITLED.search(before) is not None)
+        is_name = match[0][0].isupper() and is_inside
         sequence.append(Token(plain, stem(plain), is_name))
     return tuple(sequence)
 
@@ -156,7 +183,13 @@ def stems(text: str) -> frozenset[str]:
 def facts(text: str) -> tuple[Fact, ...]:
     """The days, times and amounts that a text states."""
     scan = Scan(words_said(text))
-    return tuple(in_part(chain(dates(scan), clocks(scan), quantities(scan))))
+    return tuple(map(_as_year, in_part(chain(dates(scan), clocks(scan), quantities(scan)))))
+
+
+def _as_year(fact: Fact) -> Fact:
+    """A plain number as a year, if it is likely one."""
+    is_year = fact.sort is Sort.NUMBER and re.fullmatch(r"(?:19|20)\d\d", fact.said.shown)
+    return replace(fact, sort=Sort.YEAR) if is_year else fact
 
 
 _FAMILIES: dict[Sort, str] = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rig.methods.autode.players import asking, questions
-from rig.methods.autode.players.clauses import Clause, clauses, content, facts, family, tokens
+from rig.methods.autode.players.clauses import Clause, clauses, content, facts, family, stems, tokens
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.slots import Knowledge, Slot
 from rig.methods.autode.players.words import stems_of, words
@@ -54,6 +54,8 @@ _FLAGS = tuple(
     )
 )
 """Words for what is true or false of a slot, and for the opposite."""
+_ABOUT = _pattern(r"^(?:and )?(?:is|was) (?:it|this|that) (?:about|for)\b")
+_TIMES = stems_of("times")
 _FLAG_STOPS, _IDENTIFIERS, _PLAIN_NOUNS = stems_of("flag_stops"), words("identifiers"), words("plain")
 _NEGATED = _pattern(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b")
 _QUESTION_TAG = _pattern(r",? \w+n['’]t (?:you|it|we)\W*$")
@@ -124,7 +126,7 @@ class _Reader:
                 self._tell([slot])
             elif clause.kind in ("wh", "tell"):
                 self._read_question(clause)
-            elif clause.kind in ("closed", "fragment"):
+            elif clause.kind in ("closed", "claim", "fragment"):
                 self._read_closed(clause)
             elif clause.kind == "statement" and is_told and not is_choice:
                 self._compare(clause)
@@ -149,32 +151,36 @@ class _Reader:
         elif clause.kind != "tell" and (slot := self._offered(clause.text)):
             self._tell([slot])
         elif clause.asks == "when" and re.search(r"\bto when\b", clause.text, re.IGNORECASE):
-            self._tell(slot for slot in self._slots if slot.is_time)
+            self._tell(slot for slot in self._slots if slot.is_time and slot.named & _TIMES)
         elif self._is_elsewhere(clause):
             self.result.is_open = True
         elif slots := self._asked(clause):
             self._tell(slots)
         elif _OPEN.search(clause.text):
             self.result.is_purpose = True
-        elif _MAIN.search(clause.text) and (slot := self._main()):
+        elif self._is_main(clause) and (slot := self._main()):
             self._tell([slot])
         elif slots := self._named(clause) or self._named(clause, self._alike):
             self._tell(slots)
         elif questions.read(_as_question(clause), self._knowledge.api).is_general:
             self.result.is_general = True
+        elif (likely := self._best(clause))[0] is not None and likely[1] >= asking.LIKELY:
+            self._tell([likely[0]])
         elif not questions.BACK.search(clause.text):
             self.result.is_open = True
 
     def _asked(self, clause: Clause) -> list[Slot]:
         """The slots that a question names, or the one that it is clearly about."""
+        chosen = [slot for slot in self._slots if self._head(clause) in stems(" ".join(slot.parameter.enum))]
         best, degree = self._best(clause)
+        if len(chosen) == 1 and degree < asking.CLEAR:
+            return chosen
         is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
         is_by_name = not is_typed and (degree < asking.STRONG or clause.kind == "tell")
         slots = self._named(clause) if is_by_name else []
         if best is None or not slots:
             return [best] if best is not None and degree >= asking.CLEAR else slots
-        head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
-        noun = stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
+        noun = self._head(clause)
         is_other = noun in best.stems and not any(noun in slot.stems for slot in slots)
         return [best] if is_other else slots
 
@@ -202,16 +208,29 @@ class _Reader:
             nouns -= {"name", "number"}
         if "name" in nouns and any(asking.is_named(slot, clause) for slot in self._slots):
             return False
-        stems = frozenset().union(*(slot.stems for slot in self._slots))
-        return any(asking.synonyms(noun).isdisjoint(stems) for noun in nouns) and not self._named(clause)
+        every = frozenset().union(*(slot.stems for slot in self._slots))
+        named = self._named(clause)
+        if nouns & {"number", "digits", "code"} and named and not any(map(str.isdigit, named[0].text)):
+            return True
+        return any(asking.synonyms(noun).isdisjoint(every) for noun in nouns) and not named
 
-    def _main(self) -> Slot | None:
-        """What the call is about: the first required text that is no fact and no choice, and was not said."""
-        for slot in self._slots:
-            is_thing = bool(slot.text) and not slot.families and not slot.parameter.enum
-            if is_thing and slot.parameter.mark == "required" and not slot.is_said(self._own):
-                return slot
-        return None
+    def _is_main(self, clause: Clause) -> bool:
+        """Whether a question is about what the call is about: what would you like, which result."""
+        noun = self._head(clause)
+        return _MAIN.search(clause.text) is not None or noun in self._knowledge.topics
+
+    def _head(self, clause: Clause) -> str:
+        """The stem of the noun behind "which" or "what"."""
+        head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
+        return stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
+
+    def _main(self, also_said: bool = False) -> Slot | None:
+        """What the call is about: the first text that is no fact and no choice, and was not said, required
+        ones before others.
+        """
+        things = [slot for slot in self._slots if slot.text and not (slot.families or slot.parameter.enum)]
+        things = [slot for slot in things if also_said or not slot.is_said(self._own)]
+        return min(things, key=lambda slot: slot.parameter.mark != "required", default=None)
 
     def _tell(self, slots: Iterable[Slot]) -> None:
         for slot in slots:
@@ -234,8 +253,10 @@ class _Reader:
         if slot is not None and degree >= (1.0 if exists else asking.CLEAR):
             # What it says of the slot is not the value.
             says_more = not exists and any(len(asking.synonyms(word)) == 1 for word in strange)
-            is_other = clause.kind == "closed" and slot.text and says_more
+            is_other = clause.kind in ("closed", "claim") and slot.text and says_more
             self.result.false.append(slot.name) if is_other else self._tell([slot])
+        elif strange and (slot := self._contradicted(clause, slot if degree >= 1.0 else None)):
+            self.result.false.append(slot.name)
         elif clause.kind == "fragment":
             self._read_question(clause)
         elif strange or _FACTUAL.match(clause.text):
@@ -244,6 +265,14 @@ class _Reader:
             self.result.is_open |= not is_wish
         else:
             self.result.is_closed = True
+
+    def _contradicted(self, clause: Clause, likely: Slot | None) -> Slot | None:
+        """The slot of which a clause claims what the user never said, or offers something else."""
+        if clause.kind == "claim" or _ABOUT.match(clause.text):
+            return likely or self._main(also_said=True)
+        is_offer = _PERMISSION.search(clause.text) or _WISH.search(clause.text)
+        does = stems(clause.text) & self._knowledge.actions
+        return self._main(also_said=True) if is_offer and does else None
 
     def _answer_flag(self, clause: Clause) -> bool:
         """Answer a question about a truth value; False if it is about none."""
@@ -266,10 +295,13 @@ class _Reader:
     def _offered(self, text: str) -> Slot | None:
         """The slot of which a text offers several values to choose from."""
         beside = re.findall(r"(\w+),? or (?:an? |the )?(\w+)", text)
-        stems = {stem(word.casefold()) for pair in beside for word in pair}
-        for slot in self._slots if beside else ():
+        offered = {stem(word.casefold()) for pair in beside for word in pair}
+        likeliest = sorted(self._slots, key=lambda slot: not any(slot.states(fact) for fact in facts(text)))
+        for slot in likeliest if beside else ():
             several = [fact for fact in facts(text) if family(fact) in slot.families]
-            is_named = bool(stems.intersection(slot.words)) and not slot.families and not slot.parameter.enum
+            is_named = (
+                bool(offered.intersection(slot.words)) and not slot.families and not slot.parameter.enum
+            )
             if len(slot.chosen(text)) > 1 or (len(several) > 1 and len(slot.families) == 1) or is_named:
                 return slot
         return None
@@ -285,7 +317,8 @@ class _Reader:
                 verdict = slot.compared(text, self._knowledge)
                 true |= {slot.name} if verdict else set()
                 false |= {slot.name} if verdict is False else set()
-        replaced = [self._replaced_name(text, true | false)]
+        is_explained = any(not slot.families for slot in self._slots if slot.name in false)
+        replaced = [None if is_explained else self._replaced_name(text, true | false)]
         if true and not (false or any(replaced)) and clause.kind != "closed":
             replaced.append(self._replaced_thing(text, true))
         false |= {slot.name for slot in replaced if slot is not None}

@@ -13,6 +13,7 @@ from rig.methods.autode.players.clauses import FUNCTION_WORDS, Token, content, f
 from rig.methods.autode.players.words import WORDS, words
 from rig.reading.facts import Fact
 from rig.reading.lexicon import stem
+from rig.reading.times import WHICH
 
 _COLOURS = words("colours")
 _COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
@@ -41,6 +42,19 @@ class Knowledge:
         for parameter in self.api.parameters:
             texts += [questions.spoken(parameter.name), parameter.description, *parameter.enum]
         return frozenset().union(*map(stems, texts))
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The stems of what the document is about, such as the result of a test."""
+        names = frozenset().union(*(slot.named for slot in self.slots))
+        return frozenset(content(self.api.description)) - names
+
+    @cached_property
+    def actions(self) -> frozenset[str]:
+        """The stem of what the document does: clean, order."""
+        return frozenset(map(stem, questions.spoken(self.api.name).split()[:1])) | frozenset(
+            content(self.api.description)[:1]
+        )
 
     def is_strange(self, token: Token) -> bool:
         """Whether a word tells things apart, and is none that the user would use."""
@@ -100,6 +114,10 @@ class Slot:
         """Which families of facts its value states."""
         return frozenset(map(family, self.facts))
 
+    def states(self, fact: Fact) -> bool:
+        """Whether a fact is one that its value states."""
+        return any(fact.agrees(own) for own in self.facts)
+
     @property
     def is_time(self) -> bool:
         """Whether its value states a day or a time of day."""
@@ -128,7 +146,9 @@ class Slot:
         """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
         after = re.search(rf"{re.escape(number.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
         noun = tokens(after[1])[0] if after else None
-        if noun is None or not noun.is_content:
+        if noun is None or not noun.is_content or facts(noun.text) or noun.text in WHICH:
+            return True
+        if stem("quantity") in self.named:
             return True
         return noun.stem in self.stems.union(self.words) or (not self.is_code and noun.stem in _COUNTED)
 
@@ -143,7 +163,9 @@ class Slot:
             codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code)]
             if codes:
                 return any(code.casefold() in self.text.casefold() for code in codes)
-        if self.words and stems(text).issuperset(self.words):
+        # In "back lawn" the word that tells it from the front lawn is one of many others' too.
+        is_told_apart = len(self.words) < len(_plain(self.text)) and self._is_other_kind(text, knowledge)
+        if self.words and stems(text).issuperset(self.words) and not is_told_apart:
             return True
         colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
         if colours:

@@ -24,5 +24,6 @@ def table(name: str) -> Mapping[str, tuple[str, ...]]:
     stems: dict[str, tuple[str, ...]] = {}
     for several, others in WORDS[name].items():
         for word in several.split():
-            stems[word] = (*stems.get(word, ()), *map(stem, others.split()))
+            for form in dict.fromkeys((word, stem(word))):
+                stems[form] = (*stems.get(form, ()), *map(stem, others.split()))
     return stems
