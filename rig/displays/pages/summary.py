@@ -50,10 +50,8 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells follow below.
     """
-    planned = len(run.conversations) * run.repeats
-    played = [int(arm.counts.get(TASKS, 0)) for arm in run.arms]
-    finished = [str(number) if number == planned else out_of(number, planned, " of ") for number in played]
-    rows = [Row("", [arm.name for arm in run.arms]), Row("conversations", finished)]
+    rows = [Row("", [arm.name for arm in run.arms])]
+    rows.append(Row("conversations", [_finished(run, arm) for arm in run.arms]))
     rows += [
         Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
@@ -77,6 +75,13 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)
+
+
+def _finished(run: StoredRun, arm: StoredArm) -> str:
+    """How many conversations; of how many where more were to come. Recorded arms may have fewer trials."""
+    finished, planned = int(arm.counts.get(TASKS, 0)), len(run.conversations) * run.repeats
+    stopped = run.state != "finished" or arm.decided or arm.failure
+    return out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:

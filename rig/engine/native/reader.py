@@ -23,6 +23,7 @@ _SPACES = r"\s{0,20}"
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _WORD = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?")
+_ZERO_LED = re.compile(r"-?0\d")
 _BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DOUBLE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -219,7 +220,8 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
         return raw
     if schema is None or not fits(raw, schema):
         return value
-    is_bare = (skip(raw, 0), end) == (0, len(raw))  # no other value has white space around it
+    # No other value has white space around it, and no number a zero before it: 0171 is somebody's phone.
+    is_bare = (skip(raw, 0), end) == (0, len(raw)) and not _ZERO_LED.match(raw)
     return value if is_bare and fits(value, schema) else raw
 
 

@@ -35,7 +35,7 @@ TOOLS = (ToolDoc("look", "", PARAMETERS), ToolDoc("log_out", "", {"type": "objec
 PLAIN: list[dict[str, Any]] = [
     {},
     *({"text": text} for text in ("", " ", "\n", "\t", " a ", "\na\n", "a\n\n", "12", "null", 'a <b> & "c"')),
-    *({"either": value} for value in (12, "a", " 12", "12 ", "[1]", '"a"')),
+    *({"either": value} for value in (12, 0, "a", " 12", "12 ", "007", "-01.5", "[1]", '"a"')),
     *({"maybe": value} for value in (None, "a", " null")),
     *({"choice": value} for value in (1, True, None)),
     *({"items": value} for value in ([], ["1", 1, " "])),
