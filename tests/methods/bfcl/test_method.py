@@ -219,6 +219,10 @@ def test_texts_in_java_and_javascript_keep_their_values_as_texts(
         "f(a=* 2)",
         "f(a=1; b)",
         "f(a=[1, 2] [3] x)",
+        "f(a=10:30)",
+        "f(a=x ? y)",
+        "f(a=[k: 1])",
+        "f(a=g(x ? 1))",
         "(" * 9999,
         "f" * 300_000,
     ],
@@ -227,6 +231,16 @@ def test_texts_in_java_and_javascript_keep_their_values_as_texts(
 def test_what_is_no_call_of_java_or_javascript(text: str, language: str) -> None:
     with pytest.raises(Undecodable):
         decode(text, language)
+
+
+@pytest.mark.parametrize("value", ["[1, 2]", "[]", "{1, 2}", "g([1])", "{k: 1}"])
+def test_what_stands_for_a_list_in_javascript_alone(value: str) -> None:
+    with pytest.raises(Undecodable):
+        decode(f"f(a={value})", "java")
+    assert decode("f(a=[1,,2], b=[,], c=0o17)", "javascript") == [
+        {"f": {"a": "[1,,2]", "b": "[,]", "c": "0o17"}}
+    ]
+    assert decode("f(a=new int[][]{{1}, {2}})", "java") == [{"f": {"a": "new int[][]{{1}, {2}}"}}]
 
 
 def test_a_result_written_in_java_is_graded(rig: Callable[..., Any], checkout: Path, tmp_path: Path) -> None:
