@@ -19,7 +19,7 @@ from rig.errors import RigError
 from rig.methods.paper import Standing
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
-from rig.store import Runs, StoredArm, StoredRun
+from rig.store import GraderInfo, Runs, StoredArm, StoredRun
 
 ALPHA = 0.05
 
@@ -96,9 +96,9 @@ class Leaderboard(NamedTuple):
         return int(sum(counts.get(UNCLEAR, 0) for counts in sums)) if is_open else 0
 
     @property
-    def graders(self) -> Sequence[str]:
-        """Whose scores the rates are made of, the best arm's first. Those of several cannot be compared."""
-        return list(dict.fromkeys(str(place.arm.grader) for place in self.places))
+    def graders(self) -> Sequence[GraderInfo]:
+        """Whose scores the rates are made of, the best arm's first. Only those by the same rules compare."""
+        return list(dict.fromkeys(place.arm.grader for place in self.places if place.arm.grader))
 
     def as_json(self) -> JsonObject:
         """All of it by name."""

@@ -221,6 +221,10 @@ def test_one_unrelated_answer_makes_nothing_incomparable(rig: Rig, store: Path, 
     done = rig("compare", "abcde/arm0", "fghij/arm0", "--across-settings")
     assert done.code == 0, done.err
     assert "`rig score abcde` and `rig score fghij`" in done.out
+    then = "rig adjudicate abcde and rig adjudicate fghij, then rig score abcde and rig score fghij"
+    assert f"to decide them: {then}" in done.out
+    assert "the graders differ" not in (ranked := rig("leaderboard").out)
+    assert "decided by different answers; to use all: `rig score" in ranked
     for run in ("abcde", "fghij"):
         rig("score", run)
     assert "different answers" not in rig("compare", "abcde/arm0", "fghij/arm0", "--across-settings").out

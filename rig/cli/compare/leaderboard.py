@@ -69,10 +69,13 @@ def _print(ranking: Leaderboard) -> None:
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
         click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
-    if len(ranking.graders) > 1:
+    if len({grader.rules for grader in ranking.graders}) > 1:
         click.echo(
             "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
         )
+    elif len(ranking.graders) > 1:
+        runs = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
+        say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")
     for line in ranking.left_out:
         say(line)
     print_cautions({place.run.id: place.run for place in ranking.places}.values())

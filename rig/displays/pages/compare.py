@@ -61,7 +61,10 @@ def _hint(comparison: Comparison) -> list[str]:
     open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
     if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
         runs = dict.fromkeys(arm.run for arm in comparison.arms if arm.counts.get(UNCLEAR))
-        return [f"to decide them: {' and '.join(f'rig adjudicate {run}' for run in runs)}, then rig score"]
+        asked, scored = (
+            " and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score")
+        )
+        return [f"to decide them: {asked}, then {scored}"]
     declaration = comparison.declaration
     finer = declaration.progress
     if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
