@@ -26,7 +26,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from rig.cli.demo import recording
-from rig.displays.steps import Judged
+from rig.displays.steps import CallVerdict
 from rig.events import Event, TurnStarted
 from rig.replay import Player
 from rig.running.control import Control
@@ -34,7 +34,7 @@ from rig.running.options import Options
 from rig.running.planning import plan
 from rig.running.runner import run
 from tui.app import RigApp
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.live_run import LiveRun
 from tui.live.replay import Replay
 from tui.live.state import RunState
@@ -56,7 +56,9 @@ def entries_of(state: RunState) -> list[Entry]:
 
 def judged(state: RunState) -> bool:
     """Whether the current conversation shows a verdict that has something to tell."""
-    return any(isinstance(each, Judged) and (each.match or each.differences) for each in entries_of(state))
+    return any(
+        isinstance(each, CallVerdict) and (each.match or each.differences) for each in entries_of(state)
+    )
 
 
 def writes(state: RunState) -> bool:
@@ -73,7 +75,7 @@ def over(state: RunState, arm: int) -> int:
 @asynccontextmanager
 async def live(options: Options) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
     """A run under the view; it is stopped when this ends."""
-    feed, control = Feed(), Control()
+    feed, control = EventQueue(), Control()
     with tempfile.TemporaryDirectory() as directory:
         planned = plan(options, Path(directory) / "runs.sqlite")
 
@@ -152,7 +154,7 @@ async def pictures_of_several(store: Path, run: str, after: int) -> None:
     """A stored run of two arms as it was when it was made, and a turn in both."""
     events = cut(store, run, after)
     seconds = 0.0
-    watching = LiveRun(Feed(), Control(), clock=lambda: seconds)
+    watching = LiveRun(EventQueue(), Control(), clock=lambda: seconds)
     screen = RunScreen(watching)
     async with RigApp(screen).run_test(size=SIZE) as pilot:
         first = next(number for number, event in enumerate(events) if isinstance(event, TurnStarted))

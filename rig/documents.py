@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A value of a file, and where it stands: by the keys and positions that lead to it."""
 
     value: Json
@@ -59,23 +59,23 @@ class Part:
         """The path in words: `turns.2.calls.1`, positions from 1."""
         return ".".join(str(step + 1) if isinstance(step, int) else step for step in self.path)
 
-    def inside(self, step: str | int) -> "Part":
+    def inside(self, step: str | int) -> "DocumentPart":
         """The value at a key or position that is there."""
-        return Part(self.value[step], self.file, (*self.path, step), self.lines)
+        return DocumentPart(self.value[step], self.file, (*self.path, step), self.lines)
 
-    def items(self) -> Iterator["Part"]:
+    def items(self) -> Iterator["DocumentPart"]:
         """The values of a list. Raises RigError for anything else."""
         if not isinstance(self.value, list):
             raise self.fault(f"needs a list, not {_kind(self.value)}")
         return (self.inside(number) for number in range(len(self.value)))
 
-    def fields(self) -> dict[str, "Part"]:
+    def fields(self) -> dict[str, "DocumentPart"]:
         """The values of an object by name. Raises RigError for anything else."""
         if not isinstance(self.value, dict):
             raise self.fault(f"needs names with values, not {_kind(self.value)}")
         return {name: self.inside(name) for name in self.value}
 
-    def known_fields(self, names: Sequence[str]) -> dict[str, "Part"]:
+    def known_fields(self, names: Sequence[str]) -> dict[str, "DocumentPart"]:
         """The values of an object that has no names but these."""
         parts = self.fields()
         for name, part in parts.items():
@@ -103,11 +103,11 @@ class Part:
         return [self.text()] if isinstance(self.value, str) else [part.text() for part in self.items()]
 
 
-def read(file: Path) -> list[Part]:
+def read(file: Path) -> list[DocumentPart]:
     """The documents of a file: of JSON one, of YAML any number. Raises RigError, with the place."""
     is_yaml = file.suffix.lower() in YAML_ENDINGS
     text = read_text(file, LARGEST_YAML if is_yaml else LARGEST_JSON).removeprefix("\ufeff")
-    return list(_yaml(text, file)) if is_yaml else [Part(from_json(text, str(file)), file)]
+    return list(_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
 
 
 def from_json(text: str, where: str, *, lines: bool = True) -> Json:
@@ -164,11 +164,11 @@ _LINE_ENDS = frozenset("\x85\u2028\u2029")
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-def _yaml(text: str, file: Path) -> Iterator[Part]:
+def _yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
-            reader = _Reader(file)
-            yield Part(reader.value(node, ()), file, (), reader.lines)
+            reader = _NodeReader(file)
+            yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
@@ -184,7 +184,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
-class _Reader:
+class _NodeReader:
     """Makes values of nodes, noting in which line each begins."""
 
     def __init__(self, file: Path) -> None:

@@ -10,7 +10,7 @@ INSTANT = "%Y-%m-%d %H:%M:%S"
 DATE = "%Y-%m-%d"
 
 
-class Form(NamedTuple):
+class DateTimeFormat(NamedTuple):
     """How a date or time is written: for strptime, for people, and one of them."""
 
     pattern: str
@@ -18,10 +18,10 @@ class Form(NamedTuple):
     example: str
 
 
-FORMS: Mapping[str, Form] = {
-    "time": Form(TIME, "HH:MM:SS", "18:30:00"),
-    "datetime": Form(INSTANT, "YYYY-MM-DD HH:MM:SS", "2024-03-05 18:30:00"),
-    "date": Form(DATE, "YYYY-MM-DD", "2024-03-05"),
+FORMS: Mapping[str, DateTimeFormat] = {
+    "time": DateTimeFormat(TIME, "HH:MM:SS", "18:30:00"),
+    "datetime": DateTimeFormat(INSTANT, "YYYY-MM-DD HH:MM:SS", "2024-03-05 18:30:00"),
+    "date": DateTimeFormat(DATE, "YYYY-MM-DD", "2024-03-05"),
 }
 """By the name that a schema gives them in `x-format`."""
 

@@ -12,7 +12,7 @@ from counted import measured
 from rig.methods.paper import Row, Table
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.metrics import total
 from rig.papers.tooltalk.tables import (
     PAPER_ERRORS,
@@ -35,7 +35,9 @@ def _conversations(*suites: str) -> tuple[Conversation, ...]:
 
 def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), name: str = "poor") -> None:
     model = Scripted(small_talks.erratic)
-    arms = [Arm(f"{name} docs={each}", lambda _: model, Settings(docs=each, max_calls=3)) for each in docs]
+    arms = [
+        Arm(f"{name} docs={each}", lambda _: model, ToolTalkSettings(docs=each, max_calls=3)) for each in docs
+    ]
     small_talks.play(small_talks.plan(path, arms=tuple(arms), conversations=_conversations(*suites)))
 
 

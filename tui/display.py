@@ -17,7 +17,7 @@ from rig.running.control import Control
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.conversation_cache import turn_events
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.live_run import LiveRun
 from tui.live.state import StoredBefore
 from tui.screens.run import RunScreen
@@ -44,7 +44,7 @@ class TuiDisplay:
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
-        worker = _Job(job)
+        worker = _ThreadJob(job)
         if has_terminal():
             control.takes_answers = True
             with guarded(partial(_stop, control)):
@@ -68,11 +68,11 @@ def on_terminal(stream: TextIO) -> TuiDisplay:
     return TuiDisplay()
 
 
-class _Job(Generic[T]):
+class _ThreadJob(Generic[T]):
     """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
 
     def __init__(self, job: Callable[[Emit], T]) -> None:
-        self.feed = Feed()
+        self.feed = EventQueue()
         self._job = job
         self._milestones: list[Event] = []
         self._results: list[T] = []
@@ -146,7 +146,7 @@ def _stop(control: Control) -> bool:
     return asked
 
 
-def _watch(feed: Feed, control: Control) -> BaseException | None:
+def _watch(feed: EventQueue, control: Control) -> BaseException | None:
     """Show the run until the view ends; the fault that ended it, if one did."""
     try:
         app = RigApp(RunScreen(LiveRun(feed, control)))

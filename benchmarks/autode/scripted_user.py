@@ -88,7 +88,9 @@ def main() -> None:
             print(f"| {name} | {half} | {tally.row()} |")
 
 
-def answers(record: recorded.Record, scenario: Scenario, alike: Alike) -> Iterator[tuple[set[str], set[str]]]:
+def answers(
+    record: recorded.DialogueRecord, scenario: Scenario, alike: Alike
+) -> Iterator[tuple[set[str], set[str]]]:
     """For each of the assistant's messages that was answered: what was told for the first time, by either."""
     said = [Utterance(USER, scenario.query), *record.said] if record.is_cut else list(record.said)
     own: list[str] = []

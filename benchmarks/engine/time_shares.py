@@ -27,7 +27,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
     from rig.engine.templates.template import ChatTemplate
-    from rig.methods.tooltalk.episode import Dialogue
+    from rig.methods.tooltalk.episode import ToolTalkEpisode
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter
     from rig.toolbox.simulator import Simulator
@@ -65,7 +65,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
         "scoring": [
             *all_of(Grader, "start"),
             *all_of(Matching, "add", "judged", "verdicts"),
-            *all_of(Dialogue, "score"),
+            *all_of(ToolTalkEpisode, "score"),
         ],
         "store": all_of(RunWriter, "commit_turn", "finish"),
     }

@@ -9,7 +9,7 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
-from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
+from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import CONVERSATIONS
 from rig.tasks import select
@@ -48,9 +48,11 @@ class Work:
         return cls(**{**data, "only": tuple(data["only"])})
 
 
-def prefixes(conversation: Conversation, settings: Settings | None = None) -> Iterator[tuple[str, Request]]:
+def prefixes(
+    conversation: Conversation, settings: ToolTalkSettings | None = None
+) -> Iterator[tuple[str, Request]]:
     """Every point at which the true assistant acts, with its id: before each call, and before each reply."""
-    tools = offered_tools(conversation, settings or Settings())
+    tools = offered_tools(conversation, settings or ToolTalkSettings())
     facts = context(conversation.metadata)
     messages: list[Message] = []
     for index, turn in enumerate(conversation.turns):

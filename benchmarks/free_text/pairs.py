@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Band, Judgement, Residue, features, judge
+from rig.scoring.texts import Band, Residue, TextJudgement, features, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import KINDS
 
@@ -39,7 +39,7 @@ class Measured:
 
     labelled: Labelled
     features: tuple[dict[str, float], ...]
-    at_best: Judgement
+    at_best: TextJudgement
 
 
 def labelled(folders: Iterable[str] = ("pairs", "fresh", "attacks", "reworded")) -> Iterator[Labelled]:

@@ -18,13 +18,13 @@ from rig.engine.gguf.info import inspect
 from rig.engine.prompt import PromptBuilder
 from rig.engine.templates.template import ChatTemplate
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings, call_message, opening
+from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage
 
 HELD_OUT_SEED = 1_000_003
 """Conversations of this seed are never trained on; the loss on them is the held-out loss."""
 
-SETTINGS = Settings()
+SETTINGS = ToolTalkSettings()
 """The prompt of a run with no options."""
 
 REPLY_WEIGHT = 0.1
@@ -46,7 +46,7 @@ class Renderer:
     A model's own form will do where rig declares the tools, not where the chat template does.
     """
 
-    def __init__(self, base: Path, settings: Settings = SETTINGS, form: str = RigFormat.name) -> None:
+    def __init__(self, base: Path, settings: ToolTalkSettings = SETTINGS, form: str = RigFormat.name) -> None:
         source = inspect(base).chat_template
         if source is None:
             raise ValueError(f"{base}: has no chat template")

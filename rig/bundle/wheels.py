@@ -50,7 +50,7 @@ class Wheel:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _WheelFile:
     name: str
     source: Path
     sha256: str | None = None
@@ -143,7 +143,7 @@ def _tag(name: str, installed: Distribution) -> str:
     return suitable
 
 
-def _of_checkout(checkout: Path) -> Iterator[_File]:
+def _of_checkout(checkout: Path) -> Iterator[_WheelFile]:
     """Rig's own files, as pyproject.toml says what goes where in a wheel."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -152,10 +152,10 @@ def _of_checkout(checkout: Path) -> Iterator[_File]:
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             inside = path.relative_to(place).parts
             if path.is_file() and not any(p.startswith(".") or p == "__pycache__" for p in inside):
-                yield _File("/".join((target, *inside)), path)
+                yield _WheelFile("/".join((target, *inside)), path)
 
 
-def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_File]:
+def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_WheelFile]:
     """What was in the wheel of an installed distribution, and not what installing it has added."""
     if installed.files is None:
         raise RigError(f"{name} has no RECORD here of what was installed; install it with pip")
@@ -168,7 +168,9 @@ def _of_record(name: str, installed: Distribution, *, only_metadata: bool = Fals
         source = Path(os.path.normpath(str(installed.locate_file(file))))
         target = _place(installed, file, source)
         if target is not None:
-            yield _File(target, source, file.hash.value if file.hash and file.hash.mode == "sha256" else None)
+            yield _WheelFile(
+                target, source, file.hash.value if file.hash and file.hash.mode == "sha256" else None
+            )
 
 
 def _place(installed: Distribution, file: PackagePath, source: Path) -> str | None:
@@ -184,7 +186,7 @@ def _place(installed: Distribution, file: PackagePath, source: Path) -> str | No
     raise RigError(f"{source}: installed by {installed.metadata['Name']}, and not in this environment")
 
 
-def _write(path: Path, name: str, members: Sequence[_File], info: str) -> None:
+def _write(path: Path, name: str, members: Sequence[_WheelFile], info: str) -> None:
     """The archive: the same bytes for the same files, nothing compressed, as the whole bundle will be."""
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")

@@ -37,7 +37,7 @@ _WORLD_TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Symptom:
     """One thing that was looked at. `fail` would stop a run; `advice` says what to do about it."""
 
     name: str
@@ -62,9 +62,9 @@ def command(*, runs: Path = runs_option("The run store to check."), as_json: boo
             _print(finding)
     healthy = all(finding.state != "fail" for finding in findings)
     if healthy:
-        network = Finding("network", "ok", "not needed: everything a run uses is on this machine")
+        network = Symptom("network", "ok", "not needed: everything a run uses is on this machine")
     else:
-        network = Finding("network", "warn", "may be needed once, for what is missing above; never for a run")
+        network = Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
     if as_json:
         print_json({"ok": healthy, "findings": [asdict(finding) for finding in (*findings, network)]})
     else:
@@ -72,7 +72,7 @@ def command(*, runs: Path = runs_option("The run store to check."), as_json: boo
     return not healthy
 
 
-def _print(finding: Finding) -> None:
+def _print(finding: Symptom) -> None:
     colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
     click.echo(f"{click.style(finding.state.ljust(4), fg=colour)}  ", nl=False)
     say(f"{finding.name.ljust(13)} {finding.detail}")
@@ -80,19 +80,19 @@ def _print(finding: Finding) -> None:
         say(f"{'':20}{finding.advice}")
 
 
-def _python() -> Iterator[Finding]:
-    yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
+def _python() -> Iterator[Symptom]:
+    yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
     memory = psutil.virtual_memory().total
-    yield Finding("machine", "ok", f"{cores}, {file_size(memory)} of memory")
+    yield Symptom("machine", "ok", f"{cores}, {file_size(memory)} of memory")
 
 
-def _libraries() -> Iterator[Finding]:
+def _libraries() -> Iterator[Symptom]:
     """The declared requirements of the installed rig, checked against what is installed."""
     try:
         requirements = [Requirement(line) for line in requires(DISTRIBUTION) or []]
     except PackageNotFoundError:
-        yield Finding("libraries", "warn", "rig itself is not installed", "install it: pip install -e .")
+        yield Symptom("libraries", "warn", "rig itself is not installed", "install it: pip install -e .")
         return
     versions = [f"rig {__version__}"]
     for requirement in requirements:
@@ -101,30 +101,30 @@ def _libraries() -> Iterator[Finding]:
         try:
             installed = version(requirement.name)
         except PackageNotFoundError:
-            yield Finding("libraries", "fail", f"{requirement.name} is missing", "run `make setup` again")
+            yield Symptom("libraries", "fail", f"{requirement.name} is missing", "run `make setup` again")
             continue
         versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
             fault = (
                 f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})"
             )
-            yield Finding("libraries", "warn", fault, "run `make setup` in a new environment")
-    yield Finding("libraries", "ok", ", ".join(versions))
+            yield Symptom("libraries", "warn", fault, "run `make setup` in a new environment")
+    yield Symptom("libraries", "ok", ", ".join(versions))
 
 
-def _llama_cpp() -> Iterator[Finding]:
+def _llama_cpp() -> Iterator[Symptom]:
     try:
         build = built_for()
     except RigError as error:
         rebuild = "rebuild it: make setup GPU=cpu (or cuda, metal, vulkan)"
-        yield Finding("llama.cpp", "fail", f"does not start ({error})", rebuild)
+        yield Symptom("llama.cpp", "fail", f"does not start ({error})", rebuild)
         return
-    yield Finding("llama.cpp", "ok", build.system.strip())
+    yield Symptom("llama.cpp", "ok", build.system.strip())
     on_cpu = "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
-    yield Finding("gpu offload", "ok", "yes" if build.offloads else on_cpu)
+    yield Symptom("gpu offload", "ok", "yes" if build.offloads else on_cpu)
 
 
-def _models() -> Iterator[Finding]:
+def _models() -> Iterator[Symptom]:
     registry = load_registry()
     usable = 0
     for name in known_names():
@@ -137,18 +137,18 @@ def _models() -> Iterator[Finding]:
             path = entry.path if entry else resolve(name).path
             inspect(path)
         except RigError as error:
-            yield Finding("model", "fail" if entry else "warn", str(error))
+            yield Symptom("model", "fail" if entry else "warn", str(error))
             continue
         usable += 1
         state = "verified" if entry else "complete"
-        yield Finding("model", "ok", f"{name}: {state}, {path}")
+        yield Symptom("model", "ok", f"{name}: {state}, {path}")
         yield from _template(name, path)
     if not usable:
         advice = f"rig models pull {next(iter(registry), 'NAME')}, or copy a GGUF file there"
-        yield Finding("model", "fail", f"there is none in {models_directory()}", advice)
+        yield Symptom("model", "fail", f"there is none in {models_directory()}", advice)
 
 
-def _template(name: str, path: Path) -> Iterator[Finding]:
+def _template(name: str, path: Path) -> Iterator[Symptom]:
     """What is wrong with a chat template that knows of tools, and what rig does instead."""
     # Kept from the other checks: forms of answers take a moment to load.
     from rig.engine.native.detection import Unsupported, native_of
@@ -161,62 +161,62 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
             return
         native = native_of(ChatTemplate(source))
     except RigError as error:
-        yield Finding("template", "warn", f"{name}: {error}", advice)
+        yield Symptom("template", "warn", f"{name}: {error}", advice)
         return
     except Unsupported as error:
         if error.shows_calls:
             fault = f"{name}: the template {error}; it answers in rig's form"
-            yield Finding("template", "warn", fault, advice)
+            yield Symptom("template", "warn", fault, advice)
         return
     for fault in native.faults if native.is_supported else ():
-        yield Finding("template", "warn", f"{name}: {fault}", advice)
+        yield Symptom("template", "warn", f"{name}: {fault}", advice)
 
 
-def _store(path: Path) -> Iterator[Finding]:
+def _store(path: Path) -> Iterator[Symptom]:
     try:
         check_writable(path)
     except RigError as error:
-        yield Finding("run store", "fail", str(error))
+        yield Symptom("run store", "fail", str(error))
         return
-    yield Finding("run store", "ok", f"{path} {'can be added to' if path.exists() else 'can be made'}")
+    yield Symptom("run store", "ok", f"{path} {'can be added to' if path.exists() else 'can be made'}")
 
 
-def _conversations() -> Iterator[Finding]:
+def _conversations() -> Iterator[Symptom]:
     suites = methods.suites()
     if not suites:
-        yield Finding("conversations", "fail", "none came with this installation", "install rig again")
+        yield Symptom("conversations", "fail", "none came with this installation", "install rig again")
     for suite, (method, place) in suites.items():
         try:
             loaded = method.load(place)
         except RigError as error:
-            yield Finding("conversations", "fail", str(error), f"rig check {place}")
+            yield Symptom("conversations", "fail", str(error), f"rig check {place}")
             continue
         turns = sum(len(task.known_turns) for task in loaded)
         calls = sum(task.ground_truth_count for task in loaded)
         to_predict = f"{counted(turns, 'turn')} to predict, " if turns else ""
         counts = f"{counted(len(loaded), 'conversation')}, {to_predict}{calls} ground-truth calls"
-        yield Finding("conversations", "ok", f"{suite}: {counts}")
+        yield Symptom("conversations", "ok", f"{suite}: {counts}")
 
 
-def _world() -> Iterator[Finding]:
+def _world() -> Iterator[Symptom]:
     try:
         world = World.open()
     except RigError as error:
-        yield Finding("world", "fail", str(error))
+        yield Symptom("world", "fail", str(error))
         return
     faults = check_world(world)
     if faults:
         first = f"{counted(len(faults), 'fault')}; the first: {faults[0]}"
-        yield Finding("world", "fail", first, "rig world build")
+        yield Symptom("world", "fail", first, "rig world build")
         return
     counts = (f"{world.database[name].count} {name.replace('_', ' ')}" for name in _WORLD_TABLES)
-    yield Finding("world", "ok", ", ".join(counts))
+    yield Symptom("world", "ok", ", ".join(counts))
 
 
-def _similarity() -> Iterator[Finding]:
+def _similarity() -> Iterator[Symptom]:
     try:
         similarity.load("minilm")
     except RigError as error:
-        yield Finding("similarity", "fail", str(error), "run `make setup` again")
+        yield Symptom("similarity", "fail", str(error), "run `make setup` again")
         return
-    yield Finding("similarity", "ok", "all-MiniLM-L6-v2 is here")
+    yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")

@@ -37,7 +37,7 @@ from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.running.planning import elsewhere, plan, plan_resume
 from rig.running.runner import run as run_plan
-from rig.scoring import Named
+from rig.scoring import NamedMeasure
 from rig.store import Runs, StoredRun
 
 _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
@@ -171,7 +171,7 @@ def options_of(context: click.Context) -> dict[str, Any]:
     if (rounds := context.params["max_rounds"]) is not None:
         options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")
     if (threshold := context.params["threshold"]) is not None:
-        options["similarity"] = str(Named.parse(context.params["similarity"]).at(threshold))
+        options["similarity"] = str(NamedMeasure.parse(context.params["similarity"]).at(threshold))
     return options
 
 

@@ -9,7 +9,7 @@ from rig.cli import completion
 from rig.cli.options import AS_JSON, STORE, of_table
 from rig.cli.output import say
 from rig.cli.runs import print_scores
-from rig.cli.scored import Group, print_spooled
+from rig.cli.scored import ScoredGroup, print_spooled
 from rig.cli.verbs import argument, option, verb
 from rig.errors import RigError
 from rig.methods.base import Method, Setup
@@ -78,15 +78,15 @@ def command(
 
 def _score_files(
     place: Path, setups: list[tuple[Method, Setup]], reexecute: bool, as_json: bool
-) -> list[Group]:
-    every: list[tuple[Setup, list[Group]]] = []
+) -> list[ScoredGroup]:
+    every: list[tuple[Setup, list[ScoredGroup]]] = []
     for method, setup in setups:
         acting = require_world(setup) if reexecute else None
         by_folder = score_files(place, method, setup)
         declaration = method.declaration_of(
             [scored.conversation for several in by_folder.values() for scored in several]
         )
-        groups = [Group(name, declaration, acting, as_json=as_json) for name in by_folder]
+        groups = [ScoredGroup(name, declaration, acting, as_json=as_json) for name in by_folder]
         for group in groups:
             for scored in by_folder[group.arm]:
                 group.add(scored)
@@ -100,13 +100,13 @@ def _score_files(
     return [group for _, groups in every for group in groups]
 
 
-def _json(groups: list[Group]) -> dict[str, Any]:
+def _json(groups: list[ScoredGroup]) -> dict[str, Any]:
     if len(groups) == 1:
         return groups[0].as_json()
     return {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
 
 
-def _print(groups: list[Group]) -> None:
+def _print(groups: list[ScoredGroup]) -> None:
     for group in groups:
         if group.arm:
             say(group.arm)
@@ -117,12 +117,12 @@ def _print(groups: list[Group]) -> None:
 
 def _score_run(
     text: str, store: Path, options: dict[str, Any], reexecute: bool, as_json: bool
-) -> list[Group]:
+) -> list[ScoredGroup]:
     with Runs.open(store) as runs:
         run = runs.get(text)
     setup = setup_of(run, **options)
     acting = require_world(setup) if reexecute else None
-    groups = [Group(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
+    groups = [ScoredGroup(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
     score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]

@@ -70,7 +70,7 @@ def print_spooled(value: JsonObject) -> None:
     click.echo()
 
 
-class Group:
+class ScoredGroup:
     """Scored conversations, and their calls executed again where that is wanted; `arm` is "" for files.
 
     They are counted as they come. Of each, what is printed is kept: as text with `as_json`, else as a row.

@@ -16,7 +16,7 @@ from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
-from rig.toolbox.own.listing import UNSAID, Declaration, Listing, read_listing, write_listing
+from rig.toolbox.own.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Tool
 from rig.words import counted
@@ -138,7 +138,7 @@ def import_(
         say(f"written to {target}")
 
 
-def _kind(tool: Tool | Declaration) -> str:
+def _kind(tool: Tool | ToolDeclaration) -> str:
     return "action" if tool.action else "lookup"
 
 

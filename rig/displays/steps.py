@@ -132,7 +132,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CallVerdict:
     """The match status of the call above. `ground_truth` is the call it matches."""
 
     turn: int
@@ -241,7 +241,7 @@ class StepView:
     step: int
     made: Made
     returned: Returned | None
-    judged: Judged | None
+    judged: CallVerdict | None
     salvage: str
     raw: Clip
     thought: Thought | None = None
@@ -369,7 +369,7 @@ def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Return
     return Returned(turn, step, clip(outcome.exception, lengths.text), failed=True)
 
 
-def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
+def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> CallVerdict:
     """How a call was judged."""
     unexplained = not verdict.match and not verdict.differences
     differences = (
@@ -383,7 +383,7 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
         )
         for difference in verdict.differences[: lengths.differences]
     )
-    return Judged(
+    return CallVerdict(
         turn,
         step,
         verdict.match,
@@ -394,5 +394,7 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
     )
 
 
-Piece: TypeAlias = TurnHeading | Said | Back | Thought | Called | Returned | Judged | Replied | Failed | Ended
+Piece: TypeAlias = (
+    TurnHeading | Said | Back | Thought | Called | Returned | CallVerdict | Replied | Failed | Ended
+)
 """Something to read in a conversation."""

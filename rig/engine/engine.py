@@ -19,7 +19,7 @@ from rig.engine.drafting.drafter import Drafter
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.grammar import make_grammar
 from rig.engine.grammar.constraint import ConstraintError
-from rig.engine.memory.fit import Loaded
+from rig.engine.memory.fit import LoadedModel
 from rig.engine.parallel import choose, describe, measure
 from rig.engine.prediction import Form, Lane
 from rig.engine.prompt import PromptBuilder
@@ -64,7 +64,7 @@ class LlamaCppModel(Model):
         self,
         name: str,
         fingerprint: Mapping[str, Json],
-        loaded: Loaded,
+        loaded: LoadedModel,
         *,
         tokenizer: Tokenizer,
         template: ChatTemplate,

@@ -18,7 +18,7 @@ from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve, template_source
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.fit import Loaded, load_here
+from rig.engine.memory.fit import LoadedModel, load_here
 from rig.engine.templates.template import ChatTemplate
 from rig.errors import RigError
 from rig.models import Notify
@@ -123,7 +123,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
 def _fingerprint(
     info: GgufInfo,
     settings: EngineSettings,
-    loaded: Loaded,
+    loaded: LoadedModel,
     template_source: str,
     template: ChatTemplate,
     chosen: FormatChoice,

@@ -25,7 +25,7 @@ SUITE = "labels"
 
 
 @dataclass(frozen=True)
-class Measured(ByName):
+class LabelAgreement(ByName):
     """How a judge's majorities compare with labels, of answers or of pairs."""
 
     items: int
@@ -47,7 +47,7 @@ class Measured(ByName):
         return {**ByName.as_json(self), "upstream": upstream, "is_chance": self.is_chance}
 
 
-def measure(store: Path, run: StoredRun) -> Measured:
+def measure(store: Path, run: StoredRun) -> LabelAgreement:
     """What a run of labels says of its judge, by those that it had to decide.
 
     An answer without an end, or that gives up, fails by rule.
@@ -75,7 +75,7 @@ def measure(store: Path, run: StoredRun) -> Measured:
         decided = [_majority(of_row) for of_row in cast_votes]
     truth = [_majority(label) for label in labels]
     both = [(sides, label) for sides, label in zip(cast_votes, labels, strict=True) if sides]
-    return Measured(
+    return LabelAgreement(
         items=len(rows),
         accuracy=agreement.accuracy(decided, truth),
         kappa=agreement.kappa(decided, truth),
@@ -118,7 +118,7 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
     return Remark(line(name, measured, run.id), not measured.is_chance)
 
 
-def line(judge: str, measured: Measured, run: str) -> str:
+def line(judge: str, measured: LabelAgreement, run: str) -> str:
     """What a calibration says of a judge, in a line."""
     kappa = estimate(measured.kappa)
     if measured.is_chance:

@@ -68,7 +68,7 @@ _MESSAGE = re.compile(r"<message>\s*<role>(.*?)</role>\s*<content>(.*?)</content
 _FIELD = re.compile(r"\{\{|\}\}|\{(\w*)\}")
 
 
-class Function(NamedTuple):
+class JudgeFunction(NamedTuple):
     """A question that a judge can be asked: its verdict has these `parameters`, a JSON Schema.
 
     `system` and `prompt` are what the judge reads, with fields in braces in the latter.
@@ -102,13 +102,13 @@ class Evaluator:
 
     name: str
     kind: Kind
-    functions: Mapping[str, Function]
+    functions: Mapping[str, JudgeFunction]
     temperature: float
     max_tokens: int
     sha256: str
     place: Path
 
-    def function(self, name: str) -> Function:
+    def function(self, name: str) -> JudgeFunction:
         """The function of this name. Raises RigError if the evaluator has none."""
         if name not in self.functions:
             raise RigError(f"the evaluator {self.name} has no function {name}, which this judgement needs")
@@ -196,7 +196,7 @@ def load(folder: Path) -> Evaluator:
 
 def _functions(
     kind: Kind, declared: Mapping[str, _Declared], template: str, where: Path
-) -> dict[str, Function]:
+) -> dict[str, JudgeFunction]:
     prompts = {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
     if kind == "chat":
         # One question: the system's words, and the user's.
@@ -219,7 +219,7 @@ def _functions(
         if unknown:
             raise RigError(f"{where}: {{{unknown}}} of {name} is none of {', '.join(FIELDS[name])}")
         data = declared[name]
-        functions[name] = Function(name, data.description, data.parameters, system, prompt)
+        functions[name] = JudgeFunction(name, data.description, data.parameters, system, prompt)
     if not functions:
         raise RigError(f"{where}: has none of the functions {', '.join(_FUNCTIONS[kind])}")
     return functions

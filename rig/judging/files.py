@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from rig.errors import RigError
-from rig.judging.method import JudgingSetup, Settings
+from rig.judging.method import JudgeSettings, JudgingSetup
 from rig.methods import paper
 from rig.rescore import settings_of, setup_of
-from rig.solutions.decisions import Compared, Judged, Preference, Rules, tally
+from rig.solutions.decisions import Compared, Judged, Preference, VoteRules, tally
 from rig.solutions.judgements import Judgement
 from rig.store import Runs, StoredRun
 
@@ -18,19 +18,19 @@ class TaskVotes(NamedTuple):
 
     model: str
     task: Judgement
-    settings: Settings
+    settings: JudgeSettings
     votes: Sequence[Any]
     """Each a `StatusVote`, or a `PreferenceVote` where there is a reference."""
 
 
-def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[TaskVotes]]:
+def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]:
     """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
     setup = setup_of(run)
     if not isinstance(setup, JudgingSetup):
         raise RigError(
             f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
         )
-    settings = cast(tuple[Settings, ...], settings_of(run))
+    settings = cast(tuple[JudgeSettings, ...], settings_of(run))
     votes_of_run = []
     with Runs.open(store) as runs:
         for where, transcript in runs.finished(run):

@@ -29,7 +29,7 @@ from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Model, Request, StepKey
-from rig.solutions.decisions import DEFAULTS, Rules
+from rig.solutions.decisions import DEFAULTS, VoteRules
 from rig.solutions.judgements import Judgement, judgements_of
 from rig.solutions.reading import parse_judgement
 
@@ -38,7 +38,7 @@ NOBODY = "nobody"
 
 
 @dataclass(frozen=True)
-class Settings:
+class JudgeSettings:
     """Whose answers are judged, against whose if it is a comparison, and how a judge is asked."""
 
     answers: str
@@ -69,10 +69,10 @@ class JudgingSetup(Setup):
     Votes are on whether an answer solves its query or, where there is a reference, which of two is better.
     """
 
-    settings: Settings
+    settings: JudgeSettings
     remembers = True
 
-    def __init__(self, method: Method, settings: Settings, rules: Rules) -> None:
+    def __init__(self, method: Method, settings: JudgeSettings, rules: VoteRules) -> None:
         super().__init__(method, settings)
         self.rules = rules
         self.memory = Memory()
@@ -93,7 +93,7 @@ class JudgingSetup(Setup):
         for played in turns:
             votes.remember(played)
 
-    def check(self, task: Judgement, settings: Settings) -> None:
+    def check(self, task: Judgement, settings: JudgeSettings) -> None:
         is_of_pairs = isinstance(self.method, JudgeWin)
         models = (settings.answers, *([settings.reference] if is_of_pairs else []))
         unknown = [name for name in models if name not in task.answers]
@@ -101,19 +101,21 @@ class JudgingSetup(Setup):
             there_are = ", ".join(task.answers)
             raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
 
-    def start(self, task: Judgement, settings: Settings, where: Where, emit: Emit, slot: int) -> Votes[Any]:
+    def start(
+        self, task: Judgement, settings: JudgeSettings, where: Where, emit: Emit, slot: int
+    ) -> Votes[Any]:
         return Votes(self, task, settings, where, emit, slot)
 
-    def score(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> Score:
         """Score votes again, by the rules of now."""
         return self.count(task, settings, self.read(task, turns, settings), turns)
 
-    def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> list[Any]:
+    def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> list[Any]:
         """The votes that were made, read again from their steps."""
         votes = ((self.vote(task, settings, turn.turn), turn.steps) for turn in turns)
         return [replay(putting(vote, settings.evaluator, settings.reason), steps) for vote, steps in votes]
 
-    def vote(self, task: Judgement, settings: Settings, number: int) -> Voting[Any]:
+    def vote(self, task: Judgement, settings: JudgeSettings, number: int) -> Voting[Any]:
         """The vote of a number, as a generator of questions."""
         first, second = settings.reference, settings.answers
         if not first:
@@ -128,7 +130,7 @@ class JudgingSetup(Setup):
         return vote_on_pair(settings.evaluator, pair, passes, statuses, asked_in, truths)
 
     def count(
-        self, task: Judgement, settings: Settings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
+        self, task: Judgement, settings: JudgeSettings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
     ) -> Score:
         """What votes are counted as."""
         if settings.reference:
@@ -151,11 +153,11 @@ class Judging(Method):
         nobody = failed(ErrorKind.INVALID, "nobody judges; name a judge")
         return {NOBODY: lambda: Scripted(lambda _: nobody, name=NOBODY)}
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
+    def settings(self, values: Mapping[str, Any]) -> JudgeSettings:
         for name, choices in (("orders", Orders), ("reason", ReasonPlace)):
             if name in values and values[name] not in get_args(choices):
                 raise RigError(f"{name}={values[name]}: choose from: {', '.join(get_args(choices))}")
-        return Settings(
+        return JudgeSettings(
             values["answers_of"],
             find(values["evaluator"]),
             values["reason"],
@@ -165,10 +167,10 @@ class Judging(Method):
 
     def ready(self, values: Mapping[str, Any]) -> JudgingSetup:
         names = ("ties", "unsure", "unsolvable", "coin")
-        rules = Rules(*(values[name] for name in names)) if "ties" in values else Rules()
+        rules = VoteRules(*(values[name] for name in names)) if "ties" in values else VoteRules()
         return JudgingSetup(self, self.settings(values), rules)
 
-    def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
+    def opening(self, task: Judgement, settings: JudgeSettings, role: str) -> Request:
         function = next(iter(settings.evaluator.functions.values()), None)
         key = StepKey(task.name, 0, 0)
         if function is None:

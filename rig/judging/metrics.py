@@ -8,7 +8,7 @@ from rig.episodes import PlayedTurn
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.baselines import without_judge
-from rig.solutions.decisions import AnswerStatus, Rules, TaskStatus, tally
+from rig.solutions.decisions import AnswerStatus, TaskStatus, VoteRules, tally
 from rig.solutions.judgements import Judgement
 
 VERSION = "2"
@@ -73,7 +73,7 @@ def pass_score(
     model: str,
     votes: Sequence[StatusVote],
     turns: Sequence[PlayedTurn],
-    rules: Rules,
+    rules: VoteRules,
 ) -> Score:
     """What votes on one answer are counted as. A query without an answer has failed."""
     solution, truth = task.answers.get(model), task.truths.get(model)

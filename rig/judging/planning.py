@@ -19,7 +19,7 @@ from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.running.planning import plan_tasks
 from rig.solutions.decisions import AnswerStatus, tally
-from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of, require_unique
+from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of, require_unique
 from rig.solutions.solution import Solution
 from rig.store import Runs
 
@@ -88,7 +88,7 @@ def plan_votes(
 
 def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
     """What will be judged, from all places together."""
-    answers: list[Answers] = []
+    answers: list[ModelAnswers] = []
     tasks: list[Judgement] = []
     for text in request.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.judging.evaluators import Function
+from rig.judging.evaluators import JudgeFunction
 from rig.models import Request, StepKey, ToolDoc, UserMessage
 from rig.solutions.solution import FINISH, Node, Solution
 
@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
 
 def request(
-    function: Function, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
+    function: JudgeFunction, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
 ) -> Request:
     """A question as a judge is asked it. Each vote lists the choices in another order."""
     schema = _schema(function, question, vote, place)
@@ -58,7 +58,7 @@ def request(
 INSTRUCTIONS = "You are a careful and impartial judge."
 
 
-def variations(function: Function, question: Question) -> int:
+def variations(function: JudgeFunction, question: Question) -> int:
     """In how many orders the choices of a question can be listed."""
     orders = 1
     for name, schema in function.parameters["properties"].items():
@@ -66,7 +66,7 @@ def variations(function: Function, question: Question) -> int:
     return orders
 
 
-def _schema(function: Function, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
+def _schema(function: JudgeFunction, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
     properties: JsonObject = {}
     if place == "first":
         properties[REASON] = _REASON
@@ -104,7 +104,7 @@ def _values(name: str, schema: JsonObject, question: Question) -> Sequence[Json]
     return values if isinstance(values, list) else ()
 
 
-def read(arguments: Any, function: Function, question: Question) -> JsonObject | None:
+def read(arguments: Any, function: JudgeFunction, question: Question) -> JsonObject | None:
     """A verdict, if it is one that could be asked for: the judge may have had no grammar."""
     if not isinstance(arguments, dict):
         return None

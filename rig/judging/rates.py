@@ -10,7 +10,7 @@ from rig.calls import ByName, JsonObject
 from rig.judging.files import TaskVotes
 from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
-from rig.solutions.decisions import RecordedPasses, Rules, sopr, tally
+from rig.solutions.decisions import RecordedPasses, VoteRules, sopr, tally
 
 ALPHA = 0.05
 
@@ -59,12 +59,12 @@ def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
     return rows
 
 
-def pass_rates(votes: Sequence[TaskVotes], rules: Rules) -> list[PassRates]:
+def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
     return [_pass_rates(model, rows, rules) for model, rows in by_model(votes).items()]
 
 
-def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: Rules) -> PassRates:
+def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
     passes: list[float] = []
     variances = []
     by_task: dict[str, tuple[int, int]] = {}

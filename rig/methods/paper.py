@@ -17,7 +17,7 @@ from rig.errors import RigError
 from rig.methods.base import Settings
 from rig.metrics import Counts
 from rig.solutions.decisions import Compared, Judged, Preference, RecordedPasses
-from rig.solutions.judgements import SEED, Answers, Shape
+from rig.solutions.judgements import SEED, ModelAnswers, Shape
 from rig.solutions.trajectory import Finished
 from rig.tasks import Task
 
@@ -117,7 +117,7 @@ class Results(NamedTuple):
     path: Path
     models: tuple[str, ...]
     votes: RecordedPasses | Mapping[str, Preference]
-    table: Callable[[Sequence[Answers], bool], str]
+    table: Callable[[Sequence[ModelAnswers], bool], str]
 
 
 class Standing(NamedTuple):
@@ -197,7 +197,7 @@ class Paper:
 
     def answers(
         self, place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
-    ) -> list[Answers]:
+    ) -> list[ModelAnswers]:
         """All answers in a folder or file, by model and test set. Raises RigError if there are none.
 
         A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.

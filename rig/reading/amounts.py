@@ -192,10 +192,10 @@ def duration(scan: Scan, at: int) -> Fact | None:
 
 
 def _term(scan: Scan, at: int) -> _Term | None:
-    found = _amount(scan, at)
-    if found is None:
+    term = _amount(scan, at)
+    if term is None:
         return None
-    amount, end, bare = found
+    amount, end, bare = term
     unit = scan.text(end).removesuffix("s")
     if unit not in LASTING_UNITS or not scan.free(end) or (unit == "h" and not scan.joined(end)):
         return None
@@ -220,10 +220,10 @@ def _amount(scan: Scan, at: int) -> tuple[float, int, bool] | None:
 
 
 def _counted(scan: Scan, at: int) -> tuple[float, int, bool] | None:
-    found = value_at(scan, at) if scan.free(at) else None
-    if found is None or not isinstance(found[0], float):
+    counted = value_at(scan, at) if scan.free(at) else None
+    if counted is None or not isinstance(counted[0], float):
         return None
-    value, end = float(found[0]), found[1]
+    value, end = float(counted[0]), counted[1]
     if scan.text(end - 1) in ORDINALS or scan.text(end - 1) in ORDINAL_ENDINGS:
         return None
     if [scan.text(end + n) for n in range(3)] == ["and", "a", "half"]:
@@ -275,10 +275,10 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
         return Fact(Sort.NUMBER, frozenset({("quarter", quarter)}), scan.take(at, at + 2))
     if first == at and (fact := duration(scan, at) or _part(scan, at)):
         return fact
-    found = value_at(scan, first)
-    if found is None:
+    quantity = value_at(scan, first)
+    if quantity is None:
         return None
-    value, end = found
+    value, end = quantity
     meant: list[float | str] = _meant(scan, first, value) if isinstance(value, float) else [value]
     unit = scan.text(end)
     if unit in CENTS and isinstance(value, float):
@@ -286,7 +286,7 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
         return Fact(Sort.MONEY, worth, scan.take(at, end + 1))
     if money or unit in MONEY or unit in SIGNS:
         currency = SIGNS.get(scan.text(at)) or MONEY.get(unit) or SIGNS[unit]
-        worth = frozenset((each, currency) for each in meant)
+        worth = frozenset((amount, currency) for amount in meant)
         return Fact(Sort.MONEY, worth, scan.take(at, end + (unit in MONEY or unit in SIGNS)))
     if unit in ("%", "percent", "pct"):
         return Fact(Sort.PERCENT, frozenset(meant), scan.take(at, end + 1))
@@ -296,7 +296,7 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
         dimension, size, after = measured
         return Fact(
             Sort.MEASURE,
-            frozenset((round(float(each) * size, 6), dimension) for each in meant),
+            frozenset((round(float(amount) * size, 6), dimension) for amount in meant),
             scan.take(at, after),
         )
     if scan.joined(end) and unit.isalpha() and len(unit) == 1:

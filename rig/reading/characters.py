@@ -33,8 +33,8 @@ _SIGNS = str.maketrans(
 _MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=\d)")
 """A sign before a number, not a dash between two or before an item of a list."""
 _WAYS = tuple(
-    (re.compile(rf"\b{said}\b", re.IGNORECASE), meant)
-    for said, meant in (
+    (re.compile(rf"\b{pattern}\b", re.IGNORECASE), meant)
+    for pattern, meant in (
         (r"(has|have|had) yet to", r"\1 not yet"),
         ("as well as", "and"),
         ("need not", "do not have to"),
@@ -58,8 +58,8 @@ def readable(text: str) -> str:
     text = _FRACTION.sub(lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):g}", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     text = _MINUS.sub("minus ", text)
-    for said, meant in _WAYS:
-        text = said.sub(meant, text)
+    for pattern, meant in _WAYS:
+        text = pattern.sub(meant, text)
     return _WORD.sub(_latin, text) if _FOREIGN.search(text) else text
 
 

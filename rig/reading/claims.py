@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rig.reading.clauses import Atom, Clause, ReadText, read_text
-from rig.reading.clauses import Sort as AtomSort
+from rig.reading.clauses import AtomKind as AtomSort
 from rig.reading.facts import Fact, Sort
 from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 

@@ -41,7 +41,7 @@ _REASON = re.compile(
 _FROM_TO = re.compile(r"\bbetween (?=(\S+(?: [ap]m)?) and \d)", re.I)
 
 
-class Sort(StrEnum):
+class AtomKind(StrEnum):
     """What an atom is."""
 
     FACT = "fact"
@@ -55,7 +55,7 @@ class Atom:
     """A word as it is compared: by `key`. `family` is the sort of a closed-class word ("place", "modal")."""
 
     key: str
-    sort: Sort
+    sort: AtomKind
     shown: str
     word: Word
     fact: Fact | None = None
@@ -64,7 +64,7 @@ class Atom:
     @property
     def is_content(self) -> bool:
         """Whether it carries meaning of its own."""
-        return self.sort is not Sort.CLOSED
+        return self.sort is not AtomKind.CLOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Clause:
         """The atoms, with what joins them to the clause before if that matters to their meaning."""
         if self.link in ("", "and"):
             return self.atoms
-        return (Atom(self.link, Sort.CLOSED, self.link, Word(self.link, self.link)), *self.atoms)
+        return (Atom(self.link, AtomKind.CLOSED, self.link, Word(self.link, self.link)), *self.atoms)
 
     @property
     def shown(self) -> str:
@@ -195,7 +195,7 @@ def _clauses(sentence: str, number: int) -> Iterator[Clause]:
     runs: list[list[Atom]] = [[]]
     links = [""]
     for atom in _atoms(words, facts, scan.taken):
-        if atom.key in SPLITTING or (atom.sort is Sort.CLOSED and atom.key in LINKS):
+        if atom.key in SPLITTING or (atom.sort is AtomKind.CLOSED and atom.key in LINKS):
             link = "" if atom.key in SPLITTING else atom.key
             if runs[-1]:
                 runs.append([])
@@ -228,7 +228,7 @@ def _atoms(words: Sequence[Word], facts: Mapping[int, Sequence[Fact]], taken: se
     for word, start in _located(plain, places_of):
         if word.text == "\0":
             for fact in facts[start]:
-                yield Atom(str(fact.sort), Sort.FACT, fact.shown, words[start], fact)
+                yield Atom(str(fact.sort), AtomKind.FACT, fact.shown, words[start], fact)
         else:
             yield _atom(word)
 
@@ -242,10 +242,10 @@ def _located(plain: Sequence[Word], places_of: Sequence[int]) -> Iterator[tuple[
 def _atom(word: Word) -> Atom:
     family, key = closed_class().get(word.text, ("", ""))
     if family and not (word.acronym and len(word.text) > 1 and word.text not in ("not", "no", "i")):
-        return Atom(key, Sort.CLOSED, word.text, word, family=family)
+        return Atom(key, AtomKind.CLOSED, word.text, word, family=family)
     if not word.is_word:
-        return Atom(word.text, Sort.WORD if word.text not in SIGNS else Sort.CLOSED, word.text, word)
-    return Atom(word.stem, Sort.NAME if _is_name(word) else Sort.WORD, word.text, word)
+        return Atom(word.text, AtomKind.WORD if word.text not in SIGNS else AtomKind.CLOSED, word.text, word)
+    return Atom(word.stem, AtomKind.NAME if _is_name(word) else AtomKind.WORD, word.text, word)
 
 
 def _is_name(word: Word) -> bool:

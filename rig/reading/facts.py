@@ -10,7 +10,7 @@ from rig.reading.words import Word
 LONGEST_SHOWN = 40
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Words that state a fact: as they were written, and from which index to before which."""
 
     shown: str
@@ -40,12 +40,12 @@ class Scan:
         text = self.text(at)
         return int(text) if text.isdecimal() and len(text) <= digits else None
 
-    def take(self, start: int, end: int) -> Span:
+    def take(self, start: int, end: int) -> TextSpan:
         """Mark what lies from one index to before another as read, and say how it was written."""
         self.taken.update(range(start, end))
         parts = ("" if word.joined or not n else " " for n, word in enumerate(self.words[start:end]))
-        shown = "".join(a + b.text for a, b in zip(parts, self.words[start:end], strict=True))
-        return Span(shown[:LONGEST_SHOWN], start, end)
+        text = "".join(a + b.text for a, b in zip(parts, self.words[start:end], strict=True))
+        return TextSpan(text[:LONGEST_SHOWN], start, end)
 
 
 class Sort(StrEnum):
@@ -83,7 +83,7 @@ class Fact:
 
     sort: Sort
     values: frozenset[object]
-    said: Span
+    said: TextSpan
     bare: object = None
     of: str | None = None
 

@@ -169,12 +169,12 @@ def contrast_sets() -> Mapping[str, Numbers]:
 @cache
 def opposite_sides() -> Mapping[str, frozenset[tuple[int, int]]]:
     """For each expression, the (number of opposition, side) it is on."""
-    found: dict[str, set[tuple[int, int]]] = {}
+    sides_of: dict[str, set[tuple[int, int]]] = {}
     for number, line in enumerate(lines("opposites")):
         for side, members in enumerate(line.split("|")):
             for member in _members(members):
-                found.setdefault(member, set()).add((number, side))
-    return {member: frozenset(sides) for member, sides in found.items()}
+                sides_of.setdefault(member, set()).add((number, side))
+    return {member: frozenset(sides) for member, sides in sides_of.items()}
 
 
 @cache
@@ -202,18 +202,18 @@ def places() -> frozenset[str]:
 @cache
 def fillers() -> re.Pattern[str]:
     """Phrases that say nothing, the longest first."""
-    known = sorted(lines("fillers"), key=len, reverse=True)
-    return re.compile(rf"\b(?:{'|'.join(re.escape(each) for each in known)})\b,?", re.I)
+    longest_first = sorted(lines("fillers"), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(re.escape(filler) for filler in longest_first)})\b,?", re.I)
 
 
 @cache
 def phrases() -> frozenset[str]:
     """Every known expression of several words."""
-    known = {*synonym_sets(), *opposite_sides(), *contrast_sets()}
+    expressions = {*synonym_sets(), *opposite_sides(), *contrast_sets()}
     small = {word for line in lines("closed") for word in line.partition(": ")[2].replace(",", " ").split()}
     return frozenset(
         phrase
-        for phrase in known
+        for phrase in expressions
         if " " in phrase
         and not small.issuperset(phrase.split())
         and phrase.split()[0] not in ("be", "have", "do", "not", "get")
@@ -224,7 +224,7 @@ def phrases() -> frozenset[str]:
 @cache
 def common_words() -> frozenset[str]:
     """Words that are known to be no names, as they are written."""
-    known = {
+    ordinary = {
         word
         for name in ("synonyms", "opposites", "contrasts")
         for line in lines(name)
@@ -232,7 +232,7 @@ def common_words() -> frozenset[str]:
     }
     long = {word for words in abbreviations().values() for word in words if " ".join(words) not in places()}
     plain = {word for line in lines("common") for word in line.split()}
-    return frozenset(known | long | plain | UNCHANGED)
+    return frozenset(ordinary | long | plain | UNCHANGED)
 
 
 def _bare(line: str) -> list[str]:
@@ -284,8 +284,8 @@ def _turned(word: str) -> set[str]:
 
 
 def _index(groups: Iterable[Iterable[str]]) -> dict[str, Numbers]:
-    found: dict[str, set[int]] = {}
+    numbers_of: dict[str, set[int]] = {}
     for number, group in enumerate(groups):
         for member in group:
-            found.setdefault(member, set()).add(number)
-    return {member: frozenset(numbers) for member, numbers in found.items()}
+            numbers_of.setdefault(member, set()).add(number)
+    return {member: frozenset(numbers) for member, numbers in numbers_of.items()}

@@ -19,16 +19,16 @@ APART = 4
 
 def merged(words: Sequence[Word]) -> Iterator[tuple[Word, int]]:
     """The words with known expressions made one, also where their parts stand apart; each with its index."""
-    taken: set[int] = set()
+    used: set[int] = set()
     for index, word in enumerate(words):
-        if index in taken:
+        if index in used:
             continue
-        found = _phrase(words, index, taken) if word.is_word else None
-        if found is None:
+        phrase = _phrase(words, index, used) if word.is_word else None
+        if phrase is None:
             yield word, index
         else:
-            stems, parts = found
-            taken.update(parts)
+            stems, parts = phrase
+            used.update(parts)
             yield replace(word, text=" ".join([word.text, *stems.split()[1:]]), stem=stems), index
 
 

@@ -71,10 +71,10 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
     if _ISO.fullmatch(scan.text(at)):
         year, month, day = (int(part) for part in scan.text(at).split("-"))
         if 1 <= month <= 12 and 1 <= day <= 31:
-            said = scan.take(at, at + 1)
-            yield Fact(Sort.YEAR, frozenset({year}), said)
-            yield Fact(Sort.MONTH, frozenset({month}), said)
-            yield Fact(Sort.DAY, frozenset({day}), said)
+            span = scan.take(at, at + 1)
+            yield Fact(Sort.YEAR, frozenset({year}), span)
+            yield Fact(Sort.MONTH, frozenset({month}), span)
+            yield Fact(Sort.DAY, frozenset({day}), span)
         return
     one, other = scan.number(at), scan.number(at + 2)
     if scan.text(at + 1) != "/" or one is None or other is None or (one, other) == (24, 7):
@@ -88,9 +88,9 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
     if scan.text(at + 3) == "/" and (value := scan.number(at + 4, digits=4)) is not None:
         end = at + 5
         yield Fact(Sort.YEAR, frozenset({value if value > 99 else 2000 + value}), scan.take(at + 4, end))
-    said = scan.take(at, end)
-    yield Fact(Sort.MONTH, frozenset(m for m, _ in readings), said)
-    yield Fact(Sort.DAY, frozenset(d for _, d in readings), said)
+    span = scan.take(at, end)
+    yield Fact(Sort.MONTH, frozenset(m for m, _ in readings), span)
+    yield Fact(Sort.DAY, frozenset(d for _, d in readings), span)
 
 
 def _month(scan: Scan, at: int) -> Iterator[Fact]:
@@ -106,10 +106,10 @@ def _month(scan: Scan, at: int) -> Iterator[Fact]:
         told = scan.words[at].capital and not scan.words[at].first
         if scan.text(at - 1) not in BEFORE_MONTH or not (told or text == "august"):
             return
-    said = scan.take(start, end)
-    yield Fact(Sort.MONTH, frozenset({MONTHS.index(text) + 1}), said)
+    span = scan.take(start, end)
+    yield Fact(Sort.MONTH, frozenset({MONTHS.index(text) + 1}), span)
     for day in days:
-        yield Fact(Sort.DAY, frozenset({day}), said, day)
+        yield Fact(Sort.DAY, frozenset({day}), span, day)
     year = end + (scan.text(end) == ",")
     if scan.text(year)[:2] in ("19", "20") and (value := scan.number(year, digits=4)) and value > 999:
         yield Fact(Sort.YEAR, frozenset({value}), scan.take(year, year + 1))
@@ -117,10 +117,10 @@ def _month(scan: Scan, at: int) -> Iterator[Fact]:
 
 def _days_before(scan: Scan, month: int) -> tuple[list[int], int]:
     """The days of the month that stand before it, and where they begin."""
-    found = _day_ending(scan, month - (scan.text(month - 1) == "of"))
-    if found is None:
+    ending = _day_ending(scan, month - (scan.text(month - 1) == "of"))
+    if ending is None:
         return [], month
-    day, start = found
+    day, start = ending
     if scan.text(start - 1) in SPANS and (other := _day_ending(scan, start - 1)):
         return [day, other[0]], other[1]
     return [day], start
@@ -130,9 +130,9 @@ def _days_after(scan: Scan, at: int) -> tuple[list[int], int]:
     """The days of the month that begin at an index or after "the", and the index after them."""
     days: list[int] = []
     end, following = at, at + (scan.text(at) == "the")
-    while (found := _day(scan, following)) and len(days) < 3:
-        days.append(found[0])
-        end = found[1]
+    while (day := _day(scan, following)) and len(days) < 3:
+        days.append(day[0])
+        end = day[1]
         if scan.text(end) not in SPANS:
             break
         following = end + 1
@@ -159,9 +159,9 @@ def _day(scan: Scan, at: int) -> tuple[int, int] | None:
 def _day_ending(scan: Scan, end: int) -> tuple[int, int] | None:
     """The day of the month that ends before an index, and where it begins."""
     for start in (end - 1, end - 2, end - 3):
-        found = _day(scan, start)
-        if found and found[1] == end:
-            return found[0], start
+        day = _day(scan, start)
+        if day and day[1] == end:
+            return day[0], start
     return None
 
 
@@ -185,7 +185,7 @@ def _which(scan: Scan, at: int, unit: str) -> Iterator[Fact]:
         return
     which = WHICH.get(scan.text(at - 1))
     if which and scan.free(at - 1) and (unit != "day" or "every" in which):
-        values = frozenset((each, SAME_UNIT.get(unit, unit)) for each in which)
+        values = frozenset((word, SAME_UNIT.get(unit, unit)) for word in which)
         yield Fact(Sort.WHICH, values, scan.take(at - 1, at + 1))
 
 
@@ -214,10 +214,10 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
 
 def _lone_day(scan: Scan, at: int) -> Iterator[Fact]:
     """As in: the 15th, where no noun follows."""
-    found = _day(scan, at)
-    if found is None:
+    day = _day(scan, at)
+    if day is None:
         return
-    value, end = found
+    value, end = day
     digits = scan.text(at).isdecimal()
     if (digits and end == at + 1) or (not digits and (scan.text(at - 1) != "the" or value < 3)):
         return
@@ -254,24 +254,24 @@ class _Clock:
 def clocks(scan: Scan) -> Iterator[Fact]:
     """The facts about times of day; marks their words as read."""
     for at in range(len(scan.words)):
-        found = _clock(scan, at, scan.text(at - 1) in INTRODUCING) if scan.free(at) else None
-        if found is None:
+        clock = _clock(scan, at, scan.text(at - 1) in INTRODUCING) if scan.free(at) else None
+        if clock is None:
             continue
-        ending = _clock(scan, found.end + 1, introduced=True) if scan.text(found.end) in SPANS else None
-        if ending and ending.told and not found.told:
+        ending = _clock(scan, clock.end + 1, introduced=True) if scan.text(clock.end) in SPANS else None
+        if ending and ending.told and not clock.told:
             # 8 to 10 am, and 11 to 1 pm: of what it can mean it is the shorter span.
             until = min(ending.hours)
-            start = min(found.hours, key=lambda hour: (until - hour) % 24)
-            found = replace(found, hours=frozenset({start}))
-        yield _fact(scan, at, found)
+            start = min(clock.hours, key=lambda hour: (until - hour) % 24)
+            clock = replace(clock, hours=frozenset({start}))
+        yield _fact(scan, at, clock)
         if ending:
-            yield _fact(scan, found.end + 1, ending)
+            yield _fact(scan, clock.end + 1, ending)
 
 
 def _fact(scan: Scan, at: int, clock: _Clock) -> Fact:
     bare = min(clock.hours) % 12 or 12 if not clock.minute else None
-    said = scan.take(at, clock.end)
-    return Fact(Sort.CLOCK, frozenset((hour, clock.minute) for hour in clock.hours), said, bare)
+    span = scan.take(at, clock.end)
+    return Fact(Sort.CLOCK, frozenset((hour, clock.minute) for hour in clock.hours), span, bare)
 
 
 def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:

@@ -62,12 +62,12 @@ def corrected(first: str, second: str) -> tuple[str, str]:
         return first, second
     names = _capitals(first) | _capitals(second)
     written = words[0] | words[1]
-    found: dict[str, str] = {}
+    corrections: dict[str, str] = {}
     for own, against in (only, only[::-1]):
         for word in own:
-            if (right := _meant(word, against, names, written[word])) and right not in found:
-                found[word] = right
-    return (_written(first, found), _written(second, found)) if found else (first, second)
+            if (right := _meant(word, against, names, written[word])) and right not in corrections:
+                corrections[word] = right
+    return (_written(first, corrections), _written(second, corrections)) if corrections else (first, second)
 
 
 def _written(text: str, right: Mapping[str, str]) -> str:
@@ -81,7 +81,7 @@ def _written(text: str, right: Mapping[str, str]) -> str:
 
 def _capitals(text: str) -> set[str]:
     """Words that stand within a sentence with a capital, where not all do."""
-    inner = [found.group() for found in _INNER.finditer(text)]
+    inner = [match.group() for match in _INNER.finditer(text)]
     capital = {word.casefold() for word in inner if word[0].isupper()}
     return capital if len(capital) <= len(inner) / 2 else set()
 
@@ -141,7 +141,7 @@ def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str
             tries.append((right, wrong[1:]))
         if right and wrong and (length >= LONG or {right[0], wrong[0]} <= VOWELS):
             tries.append((right[1:], wrong[1:]))
-    return 1 + min((_mistakes(*each, most - 1, length, at + 1, "") for each in tries), default=most)
+    return 1 + min((_mistakes(*pair, most - 1, length, at + 1, "") for pair in tries), default=most)
 
 
 def distance(first: str, second: str, most: int = 3) -> int:

@@ -110,20 +110,20 @@ def opened(text: str) -> Parts:
 
 def _greeted(text: str) -> tuple[str, str]:
     for greeting in _GREETINGS:
-        found = greeting.match(text, 0, _ENVELOPE)
-        if found and found.end() < len(text) and _may_be_names(found["name"]):
-            return found["name"], text[found.end() :]
-    found = _CALLED.match(text, 0, _ENVELOPE)
-    if found and (folded(found["name"]) in given_names() or folded(found["name"]) in KIN):
-        return found["name"], text[found.end() :]
+        match = greeting.match(text, 0, _ENVELOPE)
+        if match and match.end() < len(text) and _may_be_names(match["name"]):
+            return match["name"], text[match.end() :]
+    match = _CALLED.match(text, 0, _ENVELOPE)
+    if match and (folded(match["name"]) in given_names() or folded(match["name"]) in KIN):
+        return match["name"], text[match.end() :]
     return "", text
 
 
 def _signed(text: str) -> tuple[str, str]:
-    found = _SIGNATURE.search(text, max(0, len(text) - _ENVELOPE))
+    match = _SIGNATURE.search(text, max(0, len(text) - _ENVELOPE))
     # Of "OK, see you then" the rest says what the beginning does not.
-    if found and len(text[: found.start()].split()) > 1 and _may_be_names(found["name"]):
-        return text[: found.start() + 1], found["name"]
+    if match and len(text[: match.start()].split()) > 1 and _may_be_names(match["name"]):
+        return text[: match.start() + 1], match["name"]
     return text, ""
 
 
@@ -135,8 +135,8 @@ def _may_be_names(text: str) -> bool:
 
 def _readable(text: str) -> str:
     text = _SPACES.sub(" ", readable(text))
-    found = _REPLY.match(text)
-    return text[found.end() :] if found else text
+    match = _REPLY.match(text)
+    return text[match.end() :] if match else text
 
 
 def words_said(text: str) -> tuple[Word, ...]:
@@ -151,11 +151,11 @@ def words_of(text: str) -> tuple[Word, ...]:
     words: list[Word] = []
     first, end = True, -1
     loud = text.isupper() and " " in text.strip()
-    for found in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(text):
         if len(words) >= MAX_WORDS:
             break
-        raw = found.group()
-        joined, end = found.start() == end, found.end()
+        raw = match.group()
+        joined, end = match.start() == end, match.end()
         if not raw[0].isalpha():
             words.append(Word(raw, raw, joined=joined))
             abbreviated = raw == "." and words[-2:-1] != [] and words[-2].text in ABBREVIATED
@@ -212,9 +212,9 @@ def is_foreign(text: str) -> bool:
     script = len(_OTHER_SCRIPT.findall(text))
     if script > sum(map(len, words)) / 2:
         return True
-    known = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
+    native = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
     english = sum(word in ENGLISH or (word not in FUNCTION_WORDS and is_common(word)) for word in words)
-    return known > english
+    return native > english
 
 
 def is_small(word: str) -> bool:

@@ -10,7 +10,7 @@ from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.options import Options
 from rig.running.planning import files_named
-from rig.scoring import Named
+from rig.scoring import NamedMeasure
 from rig.store import StoredRun, Transcript
 from rig.verdicts import StepPlace
 
@@ -125,6 +125,6 @@ def _ready(
     if threshold is not None:
         if "similarity" not in values:
             raise RigError(f"--threshold has no effect on the method {method.name}; leave it out")
-        values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
+        values["similarity"] = str(NamedMeasure.parse(values["similarity"]).at(threshold))
     setup = method.ready(values)
     return setup if answers is None else setup.adjudicated(answers)

@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.methods.base import Method, Settings
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
 from rig.running.person import HUMAN
-from rig.scoring import Named
+from rig.scoring import NamedMeasure
 from rig.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Options:
         for name, place in (("toolbox", self.toolbox), ("reader", self.reader)):
             if place is not None and Path(place).exists():
                 values[name] = str(Path(place).absolute())
-        values["similarity"] = str(Named.parse(self.similarity).absolute)
+        values["similarity"] = str(NamedMeasure.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, names) for model in self.models]
         values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]
         values["role"] = [

@@ -3,7 +3,7 @@
 from rig.scoring.answers import Answer, Answers, add_answers, answers_file, read_answers
 from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode
 from rig.scoring.readers import measured, open_reader
-from rig.scoring.similarity import Adjudicated, Exact, Named, Similarity, load
+from rig.scoring.similarity import Adjudicated, Exact, NamedMeasure, Similarity, load
 
 __all__ = [
     "GRADER_VERSION",
@@ -14,7 +14,7 @@ __all__ = [
     "Grader",
     "Matching",
     "Mode",
-    "Named",
+    "NamedMeasure",
     "Similarity",
     "add_answers",
     "answers_file",

@@ -70,8 +70,8 @@ class Answers:
 
     def of(self, first: str, second: str) -> bool | None:
         """Whether these texts mean the same; None if nobody said."""
-        found = self._by_pair.get(_pair(first, second))
-        return None if found is None else found.same
+        answer = self._by_pair.get(_pair(first, second))
+        return None if answer is None else answer.same
 
     def __len__(self) -> int:
         return len(self._by_pair)
@@ -82,8 +82,8 @@ class Answers:
     @property
     def sha256(self) -> str:
         """A hash of the answers, in any order and given at any time."""
-        said = sorted((*pair, answer.same) for pair, answer in self._by_pair.items())
-        return sha256(json.dumps(said).encode()).hexdigest()
+        rows = sorted((*pair, answer.same) for pair, answer in self._by_pair.items())
+        return sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def read_answers(path: Path) -> Answers:
@@ -96,11 +96,11 @@ def read_answers(path: Path) -> Answers:
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     *lines, rest = text.split("\n")
-    found = [_answer(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    answers = [_answer(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
     if rest.strip():
         with suppress(RigError):
-            found.append(_answer(rest, path, len(lines) + 1))
-    return Answers(found)
+            answers.append(_answer(rest, path, len(lines) + 1))
+    return Answers(answers)
 
 
 def add_answers(path: Path, answers: Iterable[Answer]) -> None:

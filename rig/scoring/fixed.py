@@ -33,9 +33,9 @@ class FixedRules(Rules):
 
     def __init__(self, similarity: Similarity, toolbox: Toolbox) -> None:
         super().__init__(similarity, toolbox)
-        known = {kind: similarity.threshold(kind) for kind in toolbox.texts}
-        self._thresholds = {kind: value for kind, value in known.items() if value is not None}
-        if len(self._thresholds) < len(known):
+        thresholds = {kind: similarity.threshold(kind) for kind in toolbox.texts}
+        self._thresholds = {kind: value for kind, value in thresholds.items() if value is not None}
+        if len(self._thresholds) < len(thresholds):
             raise RigError(
                 f"the threshold of similarity is not known for {similarity.name}: say so with --threshold"
             )
@@ -46,8 +46,8 @@ class FixedRules(Rules):
 
     def _threshold(self, kind: Text) -> float:
         """That of a kind, be it one that no tool has and only a call of the ground truth asks for."""
-        found = self._thresholds.get(kind, self.similarity.threshold(kind))
-        return 1.0 if found is None else found
+        threshold = self._thresholds.get(kind, self.similarity.threshold(kind))
+        return 1.0 if threshold is None else threshold
 
     def text(
         self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()

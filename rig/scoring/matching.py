@@ -210,24 +210,26 @@ class Matching:
 
     def if_same(self) -> "Matching":
         """The same predictions, as they would match if all texts that are unclear meant the same."""
-        found = Matching(self._mode, self._rules, self._truths, self._terms)
-        for each in self._predictions:
-            candidates, miss, unclear = each.compared
-            again = _Predicted(each.turn, each.executed, each.compare)
+        lenient = Matching(self._mode, self._rules, self._truths, self._terms)
+        for prediction in self._predictions:
+            candidates, miss, unclear = prediction.compared
+            again = _Predicted(prediction.turn, prediction.executed, prediction.compare)
             again.compared = _Compared([*candidates, *unclear], miss, unclear)
-            found._place(again)
-        return found
+            lenient._place(again)
+        return lenient
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
         """Every text that keeps a prediction from matching and may mean the same: the prediction's number,
         the ground-truth call, and the difference. Only of predictions that would match.
         """
-        if not any(each.compared.unclear for each in self._predictions if each.truth is None):
+        if not any(
+            prediction.compared.unclear for prediction in self._predictions if prediction.truth is None
+        ):
             return
         would = self.if_same()._predictions
-        for number, each in enumerate(self._predictions):
-            if each.truth is None and would[number].truth is not None:
-                for truth, differences in each.compared.unclear.items():
+        for number, prediction in enumerate(self._predictions):
+            if prediction.truth is None and would[number].truth is not None:
+                for truth, differences in prediction.compared.unclear.items():
                     yield from ((number, self._truths[truth][0], difference) for difference in differences)
 
     @property
@@ -255,13 +257,15 @@ class Matching:
         """The predictions that are optional calls, by number: they count for nothing and against nothing."""
         return frozenset(
             number
-            for number, each in enumerate(self._predictions)
-            if each.truth is not None and is_optional(self._truths[each.truth][1])
+            for number, prediction in enumerate(self._predictions)
+            if prediction.truth is not None and is_optional(self._truths[prediction.truth][1])
         )
 
     def forbidden(self) -> int:
         """How many calls were made that must not be."""
-        return sum(self.is_forbidden(each.turn, each.executed) for each in self._predictions)
+        return sum(
+            self.is_forbidden(prediction.turn, prediction.executed) for prediction in self._predictions
+        )
 
     def due(self) -> list[tuple[CallPlace, ExecutedCall]]:
         """The ground-truth calls that count: those that are not optional."""
@@ -327,11 +331,11 @@ class Matching:
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
         nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
         if not nearest:
-            early = not any(self._is_due(truth) for truth, found in compared.items() if not found)
+            early = not any(self._is_due(truth) for truth, differences in compared.items() if not differences)
             return replace(miss, reason=reasons.TOO_EARLY if early else reasons.REPEATS)
         return replace(miss, reason=reasons.differs(nearest), differences=nearest)
 
 
 def _is_unclear(differences: Sequence[Difference]) -> bool:
     """Whether there are differences, and all of them are texts that may mean the same."""
-    return bool(differences) and all(each.unclear for each in differences)
+    return bool(differences) and all(difference.unclear for difference in differences)

@@ -25,7 +25,7 @@ def matched(turn: int, truth_turn: int) -> str:
 
 def differs(differences: Sequence[Difference]) -> str:
     """What keeps a prediction from being the nearest ground-truth call."""
-    parts = [difference(each) for each in differences[:MOST_DIFFERENCES]]
+    parts = [difference(one) for one in differences[:MOST_DIFFERENCES]]
     rest = len(differences) - len(parts)
     return "; ".join([*parts, f"{rest} more"] if rest else parts)
 

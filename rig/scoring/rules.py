@@ -66,12 +66,12 @@ class Rules(ABC):
         """
         if not isinstance(predicted.arguments, dict):
             return (Difference("arguments", truth.arguments, predicted.arguments),)
-        found = [*self.caller(tool, predicted, truth), *self._arguments(tool, predicted, truth)]
+        differences = [*self.caller(tool, predicted, truth), *self._arguments(tool, predicted, truth)]
         if predicted.exception != truth.exception:
-            found.insert(0, Difference("exception", truth.exception, predicted.exception))
+            differences.insert(0, Difference("exception", truth.exception, predicted.exception))
         else:
-            found.extend(self._response(tool, predicted, truth))
-        return tuple(found or self._texts(tool, predicted, truth))
+            differences.extend(self._response(tool, predicted, truth))
+        return tuple(differences or self._texts(tool, predicted, truth))
 
     def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         for name in dict.fromkeys((*truth.arguments, *_own(truth))):
@@ -152,14 +152,14 @@ def _expected(name: str, how: Equality | Rule, truth: ExecutedCall) -> Json:
 
 def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:
     """The texts in the arguments beside one that the truth gives; free text only where both calls have it."""
-    found: list[str] = []
+    texts: list[str] = []
     for other, value in truth.arguments.items():
         free = isinstance(tool.match.arguments.get(other), Text)
         if other == name or other in tool.injected or (free and predicted.arguments.get(other) != value):
             continue
         values = value if isinstance(value, list) else [value]
-        found += [each for each in values if isinstance(each, str)]
-    return found
+        texts += [text for text in values if isinstance(text, str)]
+    return texts
 
 
 def _ids(tool: Tool, response: Json) -> set[str]:

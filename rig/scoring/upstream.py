@@ -43,9 +43,9 @@ class UpstreamRules(Rules):
                 return bool(got == expected)
 
     def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
-        found = super().compare(tool, predicted, truth)
-        if found or not tool.match.whole:
-            return found
+        differences = super().compare(tool, predicted, truth)
+        if differences or not tool.match.whole:
+            return differences
         extras = predicted.arguments.keys() - truth.arguments.keys()
         return tuple(Difference(name, None, predicted.arguments[name]) for name in sorted(extras))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rig.calls import JsonObject
 from rig.engine.core.assessment import Assessment, Choice, Kind
+from rig.models import StepKey
 from rig.rates import Estimate, mean_interval
 
 ALPHA = 0.05
@@ -20,14 +21,6 @@ class TurnKey(NamedTuple):
 
     conversation: str
     turn: int
-
-
-class StepKey(NamedTuple):
-    """Which step: the position of the turn in its conversation, and the step's number in the turn."""
-
-    conversation: str
-    turn: int
-    step: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ import numpy.typing as npt
 import scipy
 
 from rig.errors import RigError
+from rig.models import StepKey
 
 Values: TypeAlias = npt.NDArray[np.float32]
 
 
-Place: TypeAlias = tuple[str, int, int, int]
+Place: TypeAlias = tuple[StepKey, int]
 """A choice: its conversation, turn and step, and its number in the step."""
 
 

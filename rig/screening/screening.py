@@ -14,9 +14,9 @@ from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
-from rig.models import Notify
+from rig.models import Notify, StepKey
 from rig.screening.ground_truth import TrueStep, knowing, true_steps
-from rig.screening.results import ArmScreen, Screen, ScreenedStep, StepKey
+from rig.screening.results import ArmScreen, Screen, ScreenedStep
 from rig.screening.rows import Rows, Values, divergence
 from rig.tasks import Task
 
@@ -134,13 +134,13 @@ class _Against:
 
     def keep(self, number: int, values: Values) -> None:
         """Keep what the base model itself makes of a choice."""
-        self._rows.keep((*self._key, number), values)
+        self._rows.keep((self._key, number), values)
 
     def take(self, number: int, values: Values) -> None:
         """Compare what another model makes of a choice."""
         if self._before is None:
             return
-        kept = self._rows.get((*self._key, number))
+        kept = self._rows.get((self._key, number))
         if kept is None or len(kept) != len(values):
             self._before = None  # another path through the grammar
             return

@@ -31,7 +31,7 @@ class Vote(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class VoteRules:
     """How votes become a pass.
 
     `ties`: what an answer is that has as many votes for it as against. `unsure`: what a vote counts that does
@@ -57,13 +57,13 @@ class Rules:
         return asdict(self)
 
 
-DEFAULTS = Rules()
+DEFAULTS = VoteRules()
 
-UPSTREAM = Rules(ties="pass", unsure="coin", unsolvable="pass")
+UPSTREAM = VoteRules(ties="pass", unsure="coin", unsolvable="pass")
 """As `eval_pass_rate.py` prints its rate."""
 
 
-def decide(vote: Vote, rules: Rules) -> Decision:
+def decide(vote: Vote, rules: VoteRules) -> Decision:
     """What one evaluation says."""
     if vote.is_certain:
         return "fail"
@@ -86,7 +86,7 @@ class Tally(NamedTuple):
     variance: float
 
 
-def tally(votes: Sequence[Vote], rules: Rules, name: str) -> Tally:
+def tally(votes: Sequence[Vote], rules: VoteRules, name: str) -> Tally:
     """Count the votes on the answer to the query of this name; one at least."""
     shares = []
     for number, vote in enumerate(votes):

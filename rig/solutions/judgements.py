@@ -23,7 +23,7 @@ SEED = 42
 
 
 @dataclass(frozen=True)
-class Answers:
+class ModelAnswers:
     """What one model answered to one test set, by the ids of the queries."""
 
     model: str
@@ -138,7 +138,7 @@ def joined(
 
 
 def judgements_of(
-    answers: Sequence[Answers],
+    answers: Sequence[ModelAnswers],
     votes: int = 1,
     ids: Mapping[str, Iterable[str]] | None = None,
 ) -> list[Judgement]:

@@ -17,7 +17,7 @@ _ANY = "(any)"
 """What stands for a value that a tool drew: that there is one counts, and which one does not."""
 
 
-class Record(NamedTuple):
+class TableRecord(NamedTuple):
     """One record: its table, and its fields by name as JSON text, but for those that are null."""
 
     table: str
@@ -31,8 +31,8 @@ class Record(NamedTuple):
 class Differences(NamedTuple):
     """The records that a world lacks, and those that it has beyond what was expected."""
 
-    missing: tuple[Record, ...] = ()
-    extra: tuple[Record, ...] = ()
+    missing: tuple[TableRecord, ...] = ()
+    extra: tuple[TableRecord, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra)
@@ -44,9 +44,9 @@ class Differences(NamedTuple):
         return (*lacking, *(f"the world should not have {record}" for record in self.extra))
 
 
-def contents(snapshot: Snapshot, tables: Tables) -> Counter[Record]:
+def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
     """Every record of a world, and how many there are of it."""
-    records: Counter[Record] = Counter()
+    records: Counter[TableRecord] = Counter()
     with closing(open_snapshot(snapshot)) as database:
         for table in record_tables(database, tables):
             if table not in _LEFT_OUT:
@@ -57,7 +57,7 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[Record]:
                     values = ((name, value_of(value)) for name, value in whole.items())
                     there = ((name, value) for name, value in values if value is not None)
                     fields = ((name, _text(_ANY if name in drawn else value)) for name, value in there)
-                    records[Record(table, tuple(fields))] += 1
+                    records[TableRecord(table, tuple(fields))] += 1
     return records
 
 

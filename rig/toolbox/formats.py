@@ -26,7 +26,7 @@ Month: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "month"})
 """A month's full English name, in any case."""
 
 
-def _read(form: times.Form, text: str, name: str) -> datetime:
+def _read(form: times.DateTimeFormat, text: str, name: str) -> datetime:
     try:
         return times.read(text, form.pattern)
     except ValueError as error:

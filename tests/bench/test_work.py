@@ -9,7 +9,7 @@ from rig.events import Where
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
 from rig.methods.tooltalk.method import METHOD
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Request
 from rig.scoring import Exact, Grader
@@ -21,8 +21,10 @@ def played(name: str) -> list[Request]:
     """What a run asks the oracle."""
     (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     oracle = Oracle([conversation])
-    setup = ToolTalkSetup(METHOD, Settings(), World.open, Grader("default", Exact(), TOOLTALK), "exact")
-    dialogue = setup.start(conversation, Settings(), Where(0, name), lambda event: None, 0)
+    setup = ToolTalkSetup(
+        METHOD, ToolTalkSettings(), World.open, Grader("default", Exact(), TOOLTALK), "exact"
+    )
+    dialogue = setup.start(conversation, ToolTalkSettings(), Where(0, name), lambda event: None, 0)
     return [request for request, _ in course(dialogue, {ASSISTANT: oracle})]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from graded_talks import model, play
 
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 
 Rig = Callable[..., Any]
 N = 20
@@ -103,7 +103,7 @@ def test_noise_stands_beside(rig: Rig, store: Path) -> None:
 
 
 def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store: Path) -> None:
-    settings = (Settings(max_calls=3), Settings(max_calls=2, docs="names"))
+    settings = (ToolTalkSettings(max_calls=3), ToolTalkSettings(max_calls=2, docs="names"))
     play(store, model(N), model(N), number=N, run="mixed", settings=settings)
     done = rig("compare", "mixed")
     assert (done.code, done.out) == (2, "")

@@ -19,7 +19,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Notify
 from rig.running.control import Control
 from rig.running.runner import run
@@ -250,7 +250,7 @@ def test_answers_without_a_grammar_are_judged_and_shown_with_what_was_salvaged(
         return model
 
     alarms = small_talks.conversations()[:1]
-    exact = Settings(docs="names", tools="exact", max_calls=3)
+    exact = ToolTalkSettings(docs="names", tools="exact", max_calls=3)
     small_talks.play(small_talks.plan(path, loaded, conversations=alarms, settings=exact))
     out = rig("show", "latest", "alarms", "--runs", path).out
     assert "alarms, arm0: # incorrect, 1 of 3 calls matched" in out

@@ -16,7 +16,7 @@ from rig.compare import Comparison, ComparisonOptions, VerdictKind, compare
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.metrics import TASKS
 from rig.rates.significance import exact_mcnemar, holm
 from rig.rescore import score_run
@@ -292,7 +292,9 @@ def _stopping(store: Path, run: str, after: int, *arms: Any) -> None:
         store,
         run=run,
         conversations=graded_talks.conversations(N),
-        arms=tuple(Arm(f"arm{place}", each, Settings(max_calls=3)) for place, each in enumerate(arms)),
+        arms=tuple(
+            Arm(f"arm{place}", each, ToolTalkSettings(max_calls=3)) for place, each in enumerate(arms)
+        ),
     )
     run_plan(todo, stop, control)
 
@@ -338,15 +340,15 @@ def test_nothing_finished_is_refused(store: Path) -> None:
 
 
 def test_arms_that_differ_in_more_than_one_thing_are_refused_unless_asked_for(store: Path) -> None:
-    names = Settings(docs="names", max_calls=3)
-    few = Settings(docs="names", max_calls=2)
+    names = ToolTalkSettings(docs="names", max_calls=3)
+    few = ToolTalkSettings(docs="names", max_calls=2)
     play(
         store,
         model(N),
         model(N, {1}),
         model(N, {2}),
         number=N,
-        settings=(Settings(max_calls=3), names, few),
+        settings=(ToolTalkSettings(max_calls=3), names, few),
     )
     alone = compared(store, "abcde/arm0", "abcde/arm1")
     assert [factor.name for factor in alone.arms[1].factors] == ["docs"]

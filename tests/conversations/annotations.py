@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from conversations.dates import disagreement
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.check.faults import Defect
 from rig.tooltalk import TOOLTALK
 
 _OF_THE_USER = (Feature.CORRECTION,)
 _OF_THE_ASSISTANT = (Feature.ASK, Feature.NO_TOOL, Feature.ERROR)
 
 
-def check_annotations(file: str, reading: Reading) -> Iterator[Fault]:
+def check_annotations(file: str, reading: Reading) -> Iterator[Defect]:
     """Faults of the annotations. Every assistant turn without calls has to be one of `ask` and `no-tool`."""
     turns = reading.conversation.turns
     tags: dict[int, list[str]] = {}
@@ -23,22 +23,22 @@ def check_annotations(file: str, reading: Reading) -> Iterator[Fault]:
         allowed = _OF_THE_USER if turn.role == "user" else _OF_THE_ASSISTANT
         for tag in named:
             if tag not in list(allowed):
-                yield Fault(file, "tags", f"a {turn.role}'s turn cannot be tagged {tag!r}", position)
+                yield Defect(file, "tags", f"a {turn.role}'s turn cannot be tagged {tag!r}", position)
         calls = reading.calls_of(position)
         if turn.role == "assistant" and not calls and (Feature.ASK in named) == (Feature.NO_TOOL in named):
-            yield Fault(file, "tags", "a turn without calls is either ask or no-tool", position)
+            yield Defect(file, "tags", "a turn without calls is either ask or no-tool", position)
         if calls and (Feature.ASK in named or Feature.NO_TOOL in named):
-            yield Fault(file, "tags", "a turn with calls is neither ask nor no-tool", position)
+            yield Defect(file, "tags", "a turn with calls is neither ask nor no-tool", position)
         if any(each.executed.exception for each in calls) != (Feature.ERROR in named):
             text = "tagged expected-error, but no call fails" if Feature.ERROR in named else "a call fails"
-            yield Fault(file, "tags", text, position)
+            yield Defect(file, "tags", text, position)
         later = any(each.turn > position for each in reading.calls)
         if Feature.ASK in named and not ("?" in turn.text and later):
-            yield Fault(
+            yield Defect(
                 file, "tags", "ask needs a question and a later turn that acts on the answer", position
             )
         if Feature.CORRECTION in named and not _corrects(reading, position):
-            yield Fault(file, "tags", "a correction has to change what an earlier turn did", position)
+            yield Defect(file, "tags", "a correction has to change what an earlier turn did", position)
     yield from _dates(file, reading)
 
 
@@ -61,23 +61,23 @@ def _corrects(reading: Reading, position: int) -> bool:
     )
 
 
-def _dates(file: str, reading: Reading) -> Iterator[Fault]:
+def _dates(file: str, reading: Reading) -> Iterator[Defect]:
     readable = {(position, phrase): meant for position, phrase, meant in reading.dates()}
     today = reading.conversation.metadata.now.date()
     for position, turn in enumerate(reading.conversation.source["conversation"]):
         explained = turn.get("dates", {})
         if not isinstance(explained, dict):
-            yield Fault(file, "dates", "they are an object of phrases and dates", position)
+            yield Defect(file, "dates", "they are an object of phrases and dates", position)
             continue
         for phrase in explained:
             meant = readable.get((position, phrase))
             if meant is None:
-                yield Fault(file, "dates", f"{phrase!r} has no date YYYY-MM-DD", position)
+                yield Defect(file, "dates", f"{phrase!r} has no date YYYY-MM-DD", position)
                 continue
             if phrase not in turn["text"]:
-                yield Fault(file, "dates", f"{phrase!r} is not said", position)
+                yield Defect(file, "dates", f"{phrase!r} is not said", position)
             if reason := disagreement(phrase, today, meant):
-                yield Fault(file, "dates", f"{phrase!r} on {today:%A, %Y-%m-%d}: {reason}", position)
+                yield Defect(file, "dates", f"{phrase!r} on {today:%A, %Y-%m-%d}: {reason}", position)
             arguments = [each.executed.arguments for each in reading.calls if each.turn > position]
             if str(meant) not in str(arguments):
-                yield Fault(file, "dates", f"no later call has the date {meant}", position)
+                yield Defect(file, "dates", f"no later call has the date {meant}", position)

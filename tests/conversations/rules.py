@@ -7,7 +7,7 @@ from itertools import combinations
 
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.check.faults import Defect
 from rig.tooltalk import TOOLTALK
 
 
@@ -67,7 +67,7 @@ RULES: Mapping[str, SuiteRules] = {
 }
 
 
-def check_rules(suite: str, rules: SuiteRules, readings: Sequence[Reading]) -> Iterator[Fault]:
+def check_rules(suite: str, rules: SuiteRules, readings: Sequence[Reading]) -> Iterator[Defect]:
     """Faults of a whole suite, and of conversations that step out of its bounds."""
     for reading in readings:
         for what, value, (least, most) in (
@@ -78,19 +78,19 @@ def check_rules(suite: str, rules: SuiteRules, readings: Sequence[Reading]) -> I
         ):
             if not least <= value <= most:
                 text = f"{value} {what}, the suite has {least} to {most}"
-                yield Fault(f"{reading.conversation.name}.json", "bounds", text)
+                yield Defect(f"{reading.conversation.name}.json", "bounds", text)
     for what, have, need in quotas(rules, readings):
         if have < need:
-            yield Fault(suite, "quota", f"{what}: {have} of {need}")
+            yield Defect(suite, "quota", f"{what}: {have} of {need}")
     if rules.one_for_each_tool:
         for tool in TOOLTALK.tools:
             named = [reading for reading in readings if reading.conversation.name == f"{tool}-{suite}"]
             if not any(tool in reading.tools for reading in named):
-                yield Fault(suite, "coverage", f"no conversation {tool}-{suite} calls {tool}")
+                yield Defect(suite, "coverage", f"no conversation {tool}-{suite} calls {tool}")
     uses = Counter(tool for reading in readings for tool in reading.tools)
     for tool in TOOLTALK.tools:
         if uses[tool] < rules.tool_uses:
-            yield Fault(suite, "coverage", f"{tool} is called {uses[tool]} of {rules.tool_uses} times")
+            yield Defect(suite, "coverage", f"{tool} is called {uses[tool]} of {rules.tool_uses} times")
 
 
 def quotas(rules: SuiteRules, readings: Sequence[Reading]) -> Iterator[tuple[str, int, int]]:

@@ -7,7 +7,7 @@ from conversations.annotations import check_annotations
 from conversations.reading import Reading
 from conversations.rules import SuiteRules, check_rules
 
-from rig.methods.tooltalk.check import Fault, Report, check_directory
+from rig.methods.tooltalk.check import Defect, DirectoryReport, check_directory
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
@@ -16,9 +16,9 @@ from rig.tooltalk.world import World
 class SuiteReport:
     """What checking found, and which further faults there are by the suite's own rules."""
 
-    sound: Report
+    sound: DirectoryReport
     readings: tuple[Reading, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[Defect, ...]
 
 
 def check_suite(directory: Path, world: World, suite: str, rules: SuiteRules) -> SuiteReport:

@@ -29,8 +29,8 @@ from rig.models import Prediction
 from rig.report.views import step_box
 from rig.store import Transcript
 from rig.verdicts import CallPlace, Difference, Verdict
-from tui.live.blocks import Form, block, plain
-from tui.live.transcript import Transcript as LiveTranscript
+from tui.live.blocks import BlockLayout, block, plain
+from tui.live.transcript import LiveTranscript
 from tui.stored.record import StepRecord
 from tui.stored.story import write_step
 from tui.text.lines import Tint
@@ -88,7 +88,7 @@ def live(step: Step) -> str:
     transcript.predicted(1, 0, step.prediction)
     if step.executed is not None and step.verdict is not None:
         transcript.judged(1, 0, step.executed.outcome, step.verdict)
-    return plain(line for entry in transcript.entries for line in block(entry, Form(120)))
+    return plain(line for entry in transcript.entries for line in block(entry, BlockLayout(120)))
 
 
 def stored(step: Step) -> str:

@@ -14,7 +14,7 @@ from rig.episodes import Step
 from rig.events import Event, WentBack, Where
 from rig.methods.scripted import replied
 from rig.replay import Moment, turn_moments
-from tui.live.blocks import Form, plain
+from tui.live.blocks import BlockLayout, plain
 from tui.live.column import Column
 from tui.live.state import RunState
 from tui.stored.outline import outline
@@ -82,7 +82,7 @@ def test_a_search_is_shown_as_a_tree_by_every_display(rig: Rig, tmp_path: Path) 
     live.apply_all(told)
     [conversation] = live.conversations.values()
     assert conversation.transcript is not None
-    column = Column(conversation.transcript, Form(80))
+    column = Column(conversation.transcript, BlockLayout(80))
     column.update()
     assert 'back        again from step 1, AddAlarm {"time": "03:01:00"}' in plain(column.lines)
     record = read_record(store, run.id, Where(0, "later-alarm"))

@@ -12,7 +12,7 @@ import tiny_gguf
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Notify
 from rig.store import Runs
 
@@ -34,7 +34,7 @@ def _answers(store: Path, path: Path, order: tuple[int, ...] = (0, 1, 2), **choi
         small_talks.plan(
             store,
             partial(_open, path, **choices),
-            settings=Settings(max_calls=2, tools="exact"),
+            settings=ToolTalkSettings(max_calls=2, tools="exact"),
             conversations=tuple(talks[place] for place in order),
         )
     )

@@ -18,7 +18,7 @@ from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage
 from rig.papers.toolbench.answers import write
 from rig.paths import CONVERSATIONS
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun
 
 Rig = Callable[..., Any]
@@ -87,7 +87,7 @@ def test_a_judge_of_places_is_at_chance_and_flips(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig, tmp_path: Path) -> None:
-    write([Answers("one", "G1", ONE), Answers("two", "G1", TWO)], tmp_path / "answers")
+    write([ModelAnswers("one", "G1", ONE), ModelAnswers("two", "G1", TWO)], tmp_path / "answers")
     store = tmp_path / "runs.sqlite"
     before = judged(planned(tmp_path / "answers", store), Stub(**STATUSES))
     assert "is not calibrated" in before.declaration.caution

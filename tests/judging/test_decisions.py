@@ -12,9 +12,9 @@ from rig.solutions.decisions import (
     UPSTREAM,
     AnswerStatus,
     Decision,
-    Rules,
     TaskStatus,
     Vote,
+    VoteRules,
     decide,
     sopr,
     tally,
@@ -37,7 +37,7 @@ VOTES = st.builds(Vote, st.sampled_from(get_args(AnswerStatus)), st.sampled_from
 @pytest.mark.parametrize(("answer", "task"), TABLE)
 def test_the_table_of_upstream(answer: AnswerStatus, task: TaskStatus) -> None:
     assert decide(Vote(answer, task), UPSTREAM) == TABLE[answer, task]
-    strict = decide(Vote(answer, task), Rules(unsolvable="fail"))
+    strict = decide(Vote(answer, task), VoteRules(unsolvable="fail"))
     assert strict == ("pass" if answer == "Solved" else strict)
     assert task != "Unsolvable" or answer == "Solved" or strict != "pass"
 
@@ -45,21 +45,21 @@ def test_the_table_of_upstream(answer: AnswerStatus, task: TaskStatus) -> None:
 def test_no_answer_fails_whatever_the_rules() -> None:
     vote = Vote("Unsolved", "Unsolvable", is_certain=True)
     for ties, unsure in product(("pass", "fail", "coin"), ("half", "pass", "fail", "coin")):
-        assert not tally([vote], Rules(ties=ties, unsure=unsure), "q").passes
+        assert not tally([vote], VoteRules(ties=ties, unsure=unsure), "q").passes
 
 
 def test_ties_and_unsure_votes_are_settings() -> None:
     split = [Vote("Solved"), Vote("Unsolved")]
-    assert tally(split, Rules(ties="pass"), "q").passes
-    assert not tally(split, Rules(ties="fail"), "q").passes
+    assert tally(split, VoteRules(ties="pass"), "q").passes
+    assert not tally(split, VoteRules(ties="fail"), "q").passes
     unsure = [Vote("Unsure"), Vote("Unsolved")]
-    assert tally(unsure, Rules(), "q")[:2] == (0.5, 1.5)
-    assert tally(unsure, Rules(unsure="pass"), "q")[:2] == (1, 1)
-    assert tally(unsure, Rules(unsure="fail"), "q")[:2] == (0, 2)
+    assert tally(unsure, VoteRules(), "q")[:2] == (0.5, 1.5)
+    assert tally(unsure, VoteRules(unsure="pass"), "q")[:2] == (1, 1)
+    assert tally(unsure, VoteRules(unsure="fail"), "q")[:2] == (0, 2)
 
 
 def test_a_coin_falls_the_same_way_again_and_either_way_over_queries() -> None:
-    rules = Rules(unsure="coin", seed=3)
+    rules = VoteRules(unsure="coin", seed=3)
     falls = [tally([Vote("Unsure")], rules, str(query)).passes for query in range(400)]
     assert falls == [tally([Vote("Unsure")], rules, str(query)).passes for query in range(400)]
     assert 150 < sum(falls) < 250
@@ -71,13 +71,13 @@ def test_the_solvable_pass_rate_knows_no_task() -> None:
 
 def test_rules_that_there_are_not_are_refused() -> None:
     with pytest.raises(RigError, match="ties=maybe: choose from: pass, fail, coin"):
-        Rules(ties="maybe")  # type: ignore[arg-type]
+        VoteRules(ties="maybe")  # type: ignore[arg-type]
 
 
 @given(st.lists(VOTES, min_size=1, max_size=9))
 def test_every_vote_counts_once(votes: list[Vote]) -> None:
-    found = tally(votes, Rules(), "q")
+    found = tally(votes, VoteRules(), "q")
     assert found.passed + found.failed == len(votes)
     assert 0 <= found.variance <= 0.25
-    more = tally([*votes, Vote("Solved"), Vote("Solved")], Rules(), "q")
+    more = tally([*votes, Vote("Solved"), Vote("Solved")], VoteRules(), "q")
     assert more.passes >= found.passes

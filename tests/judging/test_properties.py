@@ -17,7 +17,7 @@ from tool_answers import TOOL, given_up, solution
 
 from rig.errors import RigError
 from rig.judging import agreement
-from rig.judging.evaluators import FIELDS, RULES, Evaluator, Function, find, load
+from rig.judging.evaluators import FIELDS, RULES, Evaluator, JudgeFunction, find, load
 from rig.judging.labels import load_labels
 from rig.judging.planning import merged
 from rig.judging.questions import (
@@ -49,20 +49,20 @@ from rig.solutions.decisions import (
     AnswerStatus,
     Judged,
     Preference,
-    Rules,
     TaskStatus,
     Ties,
     Unsolvable,
     Unsure,
     Vote,
+    VoteRules,
     decide,
     sopr,
     tally,
 )
 from rig.solutions.judgements import (
     MOST_VOTES,
-    Answers,
     Judgement,
+    ModelAnswers,
     joined,
     judgements_of,
     require_unique,
@@ -76,7 +76,7 @@ ANSWERS: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 TASKS: tuple[TaskStatus, ...] = get_args(TaskStatus)
 VOTES = st.lists(st.builds(Vote, st.sampled_from(ANSWERS), st.sampled_from(TASKS)), min_size=1, max_size=7)
 RULESETS = [
-    Rules(ties, unsure, unsolvable)
+    VoteRules(ties, unsure, unsolvable)
     for ties, unsure, unsolvable in product(get_args(Ties), get_args(Unsure), get_args(Unsolvable))
 ]
 BOTH: list[tuple[Side, Side]] = [(0, 1), (1, 0)]
@@ -89,7 +89,7 @@ TEXTS = st.text(max_size=30)
 
 @pytest.mark.parametrize("rules", RULESETS, ids=str)
 @pytest.mark.parametrize(("answer", "task"), product(ANSWERS, TASKS))
-def test_one_vote_decides_by_itself(answer: AnswerStatus, task: TaskStatus, rules: Rules) -> None:
+def test_one_vote_decides_by_itself(answer: AnswerStatus, task: TaskStatus, rules: VoteRules) -> None:
     found = tally([Vote(answer, task)], rules, "q")
     decision = decide(Vote(answer, task), rules)
     if decision != "unsure":
@@ -106,7 +106,7 @@ def test_one_vote_decides_by_itself(answer: AnswerStatus, task: TaskStatus, rule
 @settings(max_examples=50)
 @given(VOTES, st.sampled_from(RULESETS), st.text(max_size=5))
 def test_rates_do_not_depend_on_the_order_of_votes_unless_coins_are_tossed(
-    votes: list[Vote], rules: Rules, name: str
+    votes: list[Vote], rules: VoteRules, name: str
 ) -> None:
     found = tally(votes, rules, name)
     assert found.passed + found.failed == pytest.approx(len(votes))
@@ -122,7 +122,7 @@ def test_rates_do_not_depend_on_the_order_of_votes_unless_coins_are_tossed(
 def test_a_vote_that_turns_to_solved_never_costs_a_pass(votes: list[Vote], place: int) -> None:
     better = [*votes]
     better[place % len(votes)] = Vote("Solved")
-    before, after = tally(votes, Rules(), "q"), tally(better, Rules(), "q")
+    before, after = tally(votes, VoteRules(), "q"), tally(better, VoteRules(), "q")
     assert after.passed >= before.passed
     assert after.passes >= before.passes
     assert after.sopr >= before.sopr
@@ -131,7 +131,7 @@ def test_a_vote_that_turns_to_solved_never_costs_a_pass(votes: list[Vote], place
 @given(VOTES)
 def test_no_answer_can_only_lose(votes: list[Vote]) -> None:
     certain = Vote("Unsolved", "Unsolvable", is_certain=True)
-    assert tally([*votes, certain], Rules(), "q").passed == tally(votes, Rules(), "q").passed
+    assert tally([*votes, certain], VoteRules(), "q").passed == tally(votes, VoteRules(), "q").passed
     assert [decide(certain, rules) for rules in RULESETS] == ["fail"] * len(RULESETS)
 
 
@@ -196,7 +196,7 @@ def test_an_answer_without_an_end_or_that_gives_up_is_never_put_to_a_judge(name:
     up, questions = put(vote_on_answer(evaluator, given_up()), asked)
     assert (up.vote.answer, up.reasons[0]) == ("Unsolved", "Empty final answer!")
     assert len(questions) == ("check_task_solvable" in evaluator.functions)
-    assert decide(up.vote, Rules()) == ("pass" if questions else "fail")
+    assert decide(up.vote, VoteRules()) == ("pass" if questions else "fail")
 
 
 @given(st.lists(st.sampled_from([0, 1, None]), min_size=2, max_size=2), st.tuples(VERDICTS, VERDICTS))
@@ -411,7 +411,7 @@ def test_a_template_is_a_file_beside_its_configuration(tmp_path: Path, name: str
     ],
 )
 def test_fields_are_filled_and_what_is_in_them_is_not(prompt: str, filled: str) -> None:
-    function = Function("f", "", {"properties": {}}, "", prompt)
+    function = JudgeFunction("f", "", {"properties": {}}, "", prompt)
     assert function.filled({"query": "q", "answer": "a"}) == filled
     assert function.filled({"query": "{answer}", "answer": "a"}) == filled.replace("q", "{answer}", 1) or (
         "{query" in filled
@@ -475,9 +475,9 @@ def test_answers_are_joined_by_query_and_the_missing_ones_are_named() -> None:
 
 
 def test_test_sets_are_told_apart_and_models_too() -> None:
-    one = Answers("a", "G1_tool", {"1": solution("One.")})
-    two = Answers("a", "G2_category", {"1": solution("Two.")})
-    tasks = judgements_of([one, two, Answers("b", "G1_tool", {"1": solution("Three.")})])
+    one = ModelAnswers("a", "G1_tool", {"1": solution("One.")})
+    two = ModelAnswers("a", "G2_category", {"1": solution("Two.")})
+    tasks = judgements_of([one, two, ModelAnswers("b", "G1_tool", {"1": solution("Three.")})])
     assert [(task.name, task.own_id, task.suite) for task in tasks] == [
         ("G1_tool/1", "1", "G1_tool"),
         ("G2_category/1", "1", "G2_category"),
@@ -509,7 +509,9 @@ def test_places_are_merged_by_query_and_no_model_is_there_twice() -> None:
 @given(st.dictionaries(st.text("123", min_size=1, max_size=3), VOTES, min_size=1, max_size=4))
 def test_pass_rates_are_read_as_they_were_written(votes: dict[str, list[Vote]]) -> None:
     judged = {
-        name: Judged("", "m", name, solution(), tuple(each), tally(each, Rules(), name), ("why", "because"))
+        name: Judged(
+            "", "m", name, solution(), tuple(each), tally(each, VoteRules(), name), ("why", "because")
+        )
         for name, each in votes.items()
     }
     text = pass_json(judged)

@@ -13,7 +13,7 @@ from tool_answers import solution
 
 from rig.judging.files import read_votes
 from rig.papers.toolbench.answers import write
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun
 
 KILLED_AFTER = (1, 3)
@@ -52,7 +52,7 @@ def test_killed_at_any_vote_the_real_judge_goes_on_with_every_vote_kept(
     smollm2: Path, tmp_path: Path
 ) -> None:
     said = {"one": solution("It is noon."), "two": solution("Sorry, no clock works.", calls=2)}
-    write([Answers(name, "G1", {"1": each}) for name, each in said.items()], tmp_path / "answers")
+    write([ModelAnswers(name, "G1", {"1": each}) for name, each in said.items()], tmp_path / "answers")
     options = f"--judge {smollm2} --threads 1 --votes 2 --exact".split()
     whole, store = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     command = _command(tmp_path / "answers", *options)

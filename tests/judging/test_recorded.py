@@ -13,7 +13,7 @@ from rig.episodes import PlayedTurn
 from rig.papers.toolbench.answers import load, write
 from rig.papers.toolbench.converting import convert
 from rig.papers.toolbench.method import path_of, steps_of
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution
 
 Rig = Callable[..., Any]
@@ -30,7 +30,7 @@ def folder(place: Path) -> Path:
     (place / "raw" / "G1" / "2_DFS_woFilter_w2.json").write_text(json.dumps(BRANCHED))
     (place / "raw" / "G1" / "3_CoT@1.json").write_text("{")
     made: dict[str, Solution] = {"1": solution("It is two."), "2": given_up()}
-    write([Answers("made", "G1", made)], place)
+    write([ModelAnswers("made", "G1", made)], place)
     return place
 
 

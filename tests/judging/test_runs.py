@@ -22,7 +22,7 @@ from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.running.runner import run
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution
 from rig.store import Runs, StoredRun
 
@@ -34,7 +34,7 @@ TWO = {"1": solution("It is two.", calls=2), "2": solution("It is six."), "3": s
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    sets = [Answers(name, "G1", found) for name, found in (("one", ONE), ("two", TWO))]
+    sets = [ModelAnswers(name, "G1", found) for name, found in (("one", ONE), ("two", TWO))]
     write(sets, tmp_path / "answers")
     return tmp_path / "answers"
 
@@ -223,7 +223,7 @@ def _noon(request: Request) -> str:
 
 def test_what_does_not_fit_is_cut_and_said(tmp_path: Path) -> None:
     long: dict[str, Solution] = {"1": solution("It is noon.", response="tick " * 2000)}
-    write([Answers("one", "G1", long)], tmp_path / "long")
+    write([ModelAnswers("one", "G1", long)], tmp_path / "long")
     verdicts = {**STATUSES, "check_answer_status": "Unsure", "parse_answer_status": "Solved"}
     judge, notices = Stub(room=3000, **verdicts), []
     plan = planned(tmp_path / "long", tmp_path / "runs.sqlite", votes=1)

@@ -18,7 +18,7 @@ from rig.papers.toolbench.results import (
     read_preferences,
     read_results,
 )
-from rig.solutions.decisions import Judged, Preference, Rules, Vote, tally
+from rig.solutions.decisions import Judged, Preference, Vote, VoteRules, tally
 
 STABLE = PUBLIC / "stabletoolbench" / "data_example"
 
@@ -54,7 +54,7 @@ def test_a_table_of_pass_rates_has_upstreams_columns_and_line_ends() -> None:
     made = solution()
     votes = (Vote("Solved"), Vote("Unsure"))
     text = pass_json(
-        {"7": Judged("", "m", "7", made, votes, tally(votes, Rules(), "7"), ("right", "can be"))}
+        {"7": Judged("", "m", "7", made, votes, tally(votes, VoteRules(), "7"), ("right", "can be"))}
     )
     [row] = json.loads(text).values()
     assert (row["passed"], row["failed"], row["is_solved"]) == (1.5, 0.5, "AnswerStatus.Unsure")
@@ -68,7 +68,7 @@ def test_a_table_of_pass_rates_has_upstreams_columns_and_line_ends() -> None:
 
 def test_a_spreadsheet_executes_no_cell_of_a_table() -> None:
     votes = (Vote("Solved"),)
-    judged = {"=1": Judged("", "m", "7", solution(), votes, tally(votes, Rules(), "7"), ("", ""))}
+    judged = {"=1": Judged("", "m", "7", solution(), votes, tally(votes, VoteRules(), "7"), ("", ""))}
     rows = json.loads(pass_json(judged))
     rows["=1"]["reason"] = "-2+3"
     for raw, cells in ((False, ["'@m", "'=1", "'-2+3"]), (True, ["@m", "=1", "-2+3"])):
@@ -84,7 +84,7 @@ def test_a_spreadsheet_executes_no_cell_of_a_table() -> None:
 def test_rows_of_another_shape_are_one_line(tmp_path: Path) -> None:
     votes = (Vote("Solved"),)
     rows = json.loads(
-        pass_json({"7": Judged("", "m", "7", solution(), votes, tally(votes, Rules(), "7"), ("", ""))})
+        pass_json({"7": Judged("", "m", "7", solution(), votes, tally(votes, VoteRules(), "7"), ("", ""))})
     )
     for other in ({**rows, "8": []}, {**rows, "8": {**rows["7"], "passed": "many"}}):
         (tmp_path / "G1_instruction_m.json").write_text(json.dumps(other))

@@ -13,7 +13,7 @@ from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.models import StepKey, UserMessage
-from rig.solutions.decisions import Rules, decide
+from rig.solutions.decisions import VoteRules, decide
 
 WHOLE_CUT = Cut()
 BOTH: list[tuple[Side, Side]] = [(0, 1), (1, 0)]
@@ -56,7 +56,7 @@ def test_stub_judges_give_the_truth_table(answer: str, task: str) -> None:
     assert names == wanted[answer]
     table = {"Solved": "ppp", "Unsure": "uup", "Unsolved": "fup"}
     place = ["Solvable", "Unsure", "Unsolvable"].index(task)
-    assert decide(vote.vote, Rules())[0] == table[answer][place]
+    assert decide(vote.vote, VoteRules())[0] == table[answer][place]
 
 
 def test_a_second_look_replaces_the_first() -> None:
@@ -66,13 +66,13 @@ def test_a_second_look_replaces_the_first() -> None:
 
 def test_what_has_no_end_is_not_put_to_a_judge() -> None:
     vote, names = put(vote_on_answer(find("default"), solution(None)), status("Solved"))
-    assert (vote.vote.is_certain, decide(vote.vote, Rules()), names) == (True, "fail", [])
+    assert (vote.vote.is_certain, decide(vote.vote, VoteRules()), names) == (True, "fail", [])
 
 
 def test_who_gives_up_passes_where_the_task_cannot_be_solved() -> None:
     vote, names = put(vote_on_answer(find("default"), given_up()), status("Solved", task="Unsolvable"))
-    assert (decide(vote.vote, Rules()), names) == ("pass", ["check_task_solvable"])
-    assert decide(vote.vote, Rules(unsolvable="fail")) == "fail"
+    assert (decide(vote.vote, VoteRules()), names) == ("pass", ["check_task_solvable"])
+    assert decide(vote.vote, VoteRules(unsolvable="fail")) == "fail"
 
 
 def test_verdicts_that_are_none_are_counted_and_decide_nothing() -> None:

@@ -141,7 +141,7 @@ def read_evaluator(file: Path) -> object:
 
 def read_table(file: Path) -> object:
     found = results.read_results(file)
-    pair = answers.Answers("a", "", {"1": WHOLE}), answers.Answers("b", "", {"1": WHOLE})
+    pair = answers.ModelAnswers("a", "", {"1": WHOLE}), answers.ModelAnswers("b", "", {"1": WHOLE})
     return found.table(pair, False)
 
 

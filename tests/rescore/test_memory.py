@@ -10,7 +10,7 @@ import pytest
 import small_talks
 import stored_runs
 
-from rig.cli.scored import Group, Spool
+from rig.cli.scored import ScoredGroup, Spool
 from rig.events import Where
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk import setup
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_conversations_are_let_go_of_once_they_are_taken(store: Path) -> None:
     run = small_talks.stored(store)
-    group = Group("arm", run.declaration, as_json=True)
+    group = ScoredGroup("arm", run.declaration, as_json=True)
     alive: list[int] = []
 
     def take(_: Where, scored: Scored) -> None:

@@ -14,7 +14,7 @@ from rig.engine import EngineSettings
 from rig.errors import RigError
 from rig.events import ArmFinished, ArmReady
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Model, Notify, OnPiece, Prediction, Request
 from rig.running.options import Options
 from rig.running.plan import Arm, Plan
@@ -53,7 +53,7 @@ def test_one_value_of_everything_is_one_arm_with_the_models_name(place: Path, wr
         place, write_gguf("tiny.gguf"), docs=("names",), tools=("suite", "suite"), temperature=(0.5,)
     )
     assert arm.name == "tiny"
-    assert arm.settings == Settings(docs="names", tools="suite")
+    assert arm.settings == ToolTalkSettings(docs="names", tools="suite")
 
 
 def test_arms_are_models_by_settings_and_named_by_what_differs(place: Path, write_gguf: WriteGguf) -> None:
@@ -260,13 +260,19 @@ def _plan(path: Path, arms: Iterator[Arm], *, resume: bool = False) -> Plan:
     return small_talks.plan(path, arms=tuple(arms), resume=resume)
 
 
-VARIED = (Settings(max_calls=3), Settings(max_calls=3, docs="names"), Settings(max_calls=2))
+VARIED = (
+    ToolTalkSettings(max_calls=3),
+    ToolTalkSettings(max_calls=3, docs="names"),
+    ToolTalkSettings(max_calls=2),
+)
 
 
 def test_arms_of_one_loader_share_the_model_and_have_fingerprints_of_their_own(tmp_path: Path) -> None:
     shared, other = Weights(), Weights()
     arms = [Arm(f"shared{number}", shared, settings) for number, settings in enumerate(VARIED)]
-    events = small_talks.play(_plan(tmp_path / "runs.sqlite", iter([*arms, Arm("other", other, Settings())])))
+    events = small_talks.play(
+        _plan(tmp_path / "runs.sqlite", iter([*arms, Arm("other", other, ToolTalkSettings())]))
+    )
     assert (shared.loaded, shared.open, other.loaded, other.open) == (1, 0, 1, 0)
     assert len([event for event in events if isinstance(event, ArmReady)]) == 4
     stored = small_talks.stored(tmp_path / "runs.sqlite")
@@ -278,7 +284,7 @@ def test_arms_of_one_loader_share_the_model_and_have_fingerprints_of_their_own(t
 
 def test_a_model_is_closed_before_another_one_is_loaded_even_where_it_comes_again(tmp_path: Path) -> None:
     one, two = Weights(), Weights()
-    arms = [Arm(name, load, Settings()) for name, load in (("a", one), ("b", two), ("c", one))]
+    arms = [Arm(name, load, ToolTalkSettings()) for name, load in (("a", one), ("b", two), ("c", one))]
     small_talks.play(_plan(tmp_path / "runs.sqlite", iter(arms)))
     assert (one.loaded, one.open, two.loaded, two.open) == (2, 0, 1, 0)
 

@@ -31,7 +31,7 @@ from rig.events import (
     TurnFinished,
 )
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring import GRADER_VERSION
@@ -198,7 +198,7 @@ def _other_world() -> World:
             {"model": Scripted(small_talks.erratic, fingerprint={"threads": 4})},
             "model.threads was None, is 4",
         ),
-        ({"settings": Settings(max_calls=5)}, "protocol.max_calls was 3, is 5"),
+        ({"settings": ToolTalkSettings(max_calls=5)}, "protocol.max_calls was 3, is 5"),
         ({"world": _other_world()}, "world_sha256 was '[0-9a-f]{64}', is '[0-9a-f]{64}'"),
     ],
 )

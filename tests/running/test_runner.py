@@ -26,7 +26,7 @@ from rig.events import (
     TurnStarted,
 )
 from rig.methods.scripted import Scripted, replied
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
 from rig.store import StoreError
 
@@ -205,7 +205,7 @@ def test_nothing_is_stored_when_a_conversation_does_not_fit_the_settings(tmp_pat
         tmp_path / "runs.sqlite",
         small_talks.oracle(),
         conversations=(replace(alarms, tools=("Dance",)),),
-        settings=Settings(tools="exact"),
+        settings=ToolTalkSettings(tools="exact"),
     )
     with pytest.raises(RigError, match="unknown Dance"):
         small_talks.play(todo)

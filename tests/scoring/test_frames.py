@@ -14,8 +14,8 @@ from rig.errors import RigError
 from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
 from rig.scoring.fixed import FixedRules
 from rig.scoring.matching import Matching, Terms
-from rig.scoring.similarity import Named, load
-from rig.scoring.texts import Elsewhere, Judgement, Meaning
+from rig.scoring.similarity import NamedMeasure, load
+from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.spec import Equality, Text
@@ -48,9 +48,9 @@ class Doubtful:
     def wording(self, kind: Text, first: str, second: str) -> float:
         return self(first, second)
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         if first != second and first.casefold() == second.casefold():
-            return Judgement(Meaning.UNCLEAR, 0.5, "only the case differs")
+            return TextJudgement(Meaning.UNCLEAR, 0.5, "only the case differs")
         return Exact().judge(kind, first, second, elsewhere)
 
 
@@ -276,15 +276,15 @@ def test_who_is_overruled_is_remembered() -> None:
     st.sampled_from(["minilm", "/models/x", "distilbert:/models/x", "a@b"]), st.none() | st.floats(0.01, 1)
 )
 def test_a_measure_is_named_as_it_is_read(name: str, threshold: float | None) -> None:
-    named = Named(name, None if threshold is None else round(threshold, 3))
-    assert Named.parse(str(named)) == named
+    named = NamedMeasure(name, None if threshold is None else round(threshold, 3))
+    assert NamedMeasure.parse(str(named)) == named
     assert named.absolute.absolute == named.absolute
 
 
 @pytest.mark.parametrize("threshold", [0.0, -0.5, 1.01, float("nan"), float("inf")])
 def test_thresholds_that_make_no_sense(threshold: float) -> None:
     with pytest.raises(RigError, match="above 0 and at most 1"):
-        Named("minilm").at(threshold)
+        NamedMeasure("minilm").at(threshold)
     with pytest.raises(RigError, match="exact knows only equal and different"):
         load("exact@0.5")
 

@@ -10,7 +10,7 @@ import pytest
 from rig.errors import RigError
 from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
 from rig.scoring.readers import Pair, labelled_pairs, likelihood
-from rig.scoring.texts import Elsewhere, Judgement, Meaning
+from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
 from rig.tooltalk.texts import BODY
 
 TRUTH = {frozenset((pair.first, pair.second)): pair.same for pair in labelled_pairs()}
@@ -100,8 +100,8 @@ def test_long_texts_are_not_read() -> None:
 
 
 class Unclear(Exact):
-    def judge(self, kind: object, first: str, second: str, elsewhere: object) -> Judgement:
-        return Judgement(Meaning.UNCLEAR, 0.5, "not clear")
+    def judge(self, kind: object, first: str, second: str, elsewhere: object) -> TextJudgement:
+        return TextJudgement(Meaning.UNCLEAR, 0.5, "not clear")
 
 
 def test_a_reader_decides_what_is_unclear_and_nobody_has_answered() -> None:

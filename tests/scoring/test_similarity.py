@@ -10,7 +10,7 @@ import pytest
 
 from rig.errors import RigError
 from rig.scoring import Grader
-from rig.scoring.similarity import DistilBert, Exact, MiniLM, Named, load
+from rig.scoring.similarity import DistilBert, Exact, MiniLM, NamedMeasure, load
 from rig.scoring.texts import Elsewhere, Meaning
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
@@ -184,13 +184,13 @@ def test_the_same_model_elsewhere_needs_a_threshold(minilm: MiniLM) -> None:
 
 @pytest.mark.parametrize("text", ["minilm", "minilm@0.5", "/a/b@c", "/a/b@c@0.25", "distilbert:/weights@0.9"])
 def test_a_measure_is_named_as_it_is_read(text: str) -> None:
-    assert str(Named.parse(text)) == str(Named.parse(text).absolute) == text
+    assert str(NamedMeasure.parse(text)) == str(NamedMeasure.parse(text).absolute) == text
 
 
 def test_a_directory_is_named_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert str(Named.parse("model@0.5").absolute) == f"{tmp_path}/model@0.5"
-    assert str(Named.parse("distilbert:model").absolute) == f"distilbert:{tmp_path}/model"
+    assert str(NamedMeasure.parse("model@0.5").absolute) == f"{tmp_path}/model@0.5"
+    assert str(NamedMeasure.parse("distilbert:model").absolute) == f"distilbert:{tmp_path}/model"
 
 
 @pytest.mark.parametrize("text", ["minilm@0", "minilm@1.5", "minilm@nan", "exact@0.5"])

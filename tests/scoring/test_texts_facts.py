@@ -3,12 +3,12 @@
 import pytest
 
 from rig.reading import Sort, facts
-from rig.scoring.texts import Band, Judgement, Meaning, judge
+from rig.scoring.texts import Band, Meaning, TextJudgement, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, TASK
 
 
-def judged(kind: Text, first: str, second: str) -> Judgement:
+def judged(kind: Text, first: str, second: str) -> TextJudgement:
     """The judgement with the wording taken for alike."""
     return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4))
 

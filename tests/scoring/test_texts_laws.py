@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rewording import HARMLESS, LEAST, changed
 
-from rig.scoring.texts import Band, Judgement, Meaning, judge
+from rig.scoring.texts import Band, Meaning, TextJudgement, judge
 from rig.tooltalk.texts import BODY, KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
@@ -19,7 +19,7 @@ SPOKEN_FOR = ("task", "owner")
 """A reminder's task is noted for somebody else: "my" and "your" are the same person there."""
 
 
-def judged(kind: str, first: str, second: str) -> Judgement:
+def judged(kind: str, first: str, second: str) -> TextJudgement:
     """The judgement where everything that may be worded otherwise is taken for alike."""
     return judge(KINDS[kind], first, second, lambda _: 0.9, BAND)
 

@@ -8,7 +8,7 @@ from patience import in_a_moment
 from rig.reading import facts
 from rig.reading.phrases import merged
 from rig.reading.words import MAX_WORDS, words_of
-from rig.scoring.texts import Band, Judgement, judge
+from rig.scoring.texts import Band, TextJudgement, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, EVENT, KINDS
 
@@ -22,7 +22,7 @@ TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=30).map(" ".join))
 KIND = st.sampled_from(list(KINDS.values()))
 
 
-def judged(kind: Text, first: str, second: str) -> Judgement:
+def judged(kind: Text, first: str, second: str) -> TextJudgement:
     """The judgement with the wording taken for alike."""
     return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4))
 

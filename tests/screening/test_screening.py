@@ -22,14 +22,13 @@ from rig.errors import RigError
 from rig.methods.scripted import Oracle, Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.method import ToolTalk
-from rig.methods.tooltalk.prompt import Settings
-from rig.models import Request
+from rig.methods.tooltalk.prompt import ToolTalkSettings
+from rig.models import Request, StepKey
 from rig.screening import ArmScreen, Screen, ScreenedStep, Screening, screen
 from rig.screening import rows as rows_module
-from rig.screening.results import StepKey
 from rig.screening.rows import Rows, divergence
 
-PROTOCOL = Settings(tools="exact")
+PROTOCOL = ToolTalkSettings(tools="exact")
 
 
 @pytest.fixture(scope="module")
@@ -181,12 +180,12 @@ def test_a_divergence_is_that_of_scipy(p: Any, q: Any) -> None:
 def test_rows_come_back_bit_by_bit(values: list[Any]) -> None:
     with Rows() as rows:
         for number, row in enumerate(values):
-            rows.keep(("c", 1, 0, number), row)
+            rows.keep((StepKey("c", 1, 0), number), row)
         for number, row in reversed(list(enumerate(values))):
-            kept = rows.get(("c", 1, 0, number))
+            kept = rows.get((StepKey("c", 1, 0), number))
             assert kept is not None
             assert kept.tobytes() == row.tobytes()
-        assert rows.get(("c", 2, 0, 0)) is None
+        assert rows.get((StepKey("c", 2, 0), 0)) is None
         assert rows.bytes == sum(row.nbytes for row in values)
 
 
@@ -203,7 +202,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rows_module.tempfile, "TemporaryFile", lambda **_: Full())
     with Rows() as rows, pytest.raises(RigError, match="TMPDIR"):
-        rows.keep(("c", 1, 0, 0), np.zeros(3, dtype=np.float32))
+        rows.keep((StepKey("c", 1, 0), 0), np.zeros(3, dtype=np.float32))
 
 
 def _arm(values: dict[tuple[str, int], float]) -> ArmScreen:

@@ -16,12 +16,12 @@ from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 from rig.methods.scripted import Scripted, replied
 from rig.methods.tooltalk.method import ToolTalk
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.screening import Screen, Screening, screen, validity_of
 from rig.screening.validity import _separation
 from rig.store import Runs
 
-PROTOCOL = Settings(tools="exact", max_calls=3)
+PROTOCOL = ToolTalkSettings(tools="exact", max_calls=3)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from tool_answers import BEGINNING, PUBLIC, finish, needs_public_data, raw
 from rig.errors import RigError
 from rig.papers.toolbench import answers
 from rig.papers.toolbench.converting import convert, method_of, query_id
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Node, Solution
 
 ANSWERS = PUBLIC / "toolbench" / "answer"
@@ -234,7 +234,7 @@ def test_file_names_say_query_and_method() -> None:
 def test_files_are_written_as_they_were_read(tmp_path: Path) -> None:
     made = convert(raw([*BEGINNING, {"role": "assistant", "content": "héllo"}]), "CoT@1", "here")
     assert isinstance(made, Solution)
-    [path] = answers.write([Answers("a/b", "G1", {"1": made})], tmp_path)
+    [path] = answers.write([ModelAnswers("a/b", "G1", {"1": made})], tmp_path)
     assert path == tmp_path / "a-b" / "G1.json"
     assert "h\\u00e9llo" in path.read_text(encoding="ascii")
     [again] = answers.load(path)

@@ -16,7 +16,7 @@ from rig.papers.toolbench.answers import file_name, holds_answers, load, write
 from rig.papers.toolbench.converting import checked_shape, convert, method_of, query_id
 from rig.papers.toolbench.raw import raw_of
 from rig.solutions.baselines import APOLOGIES, detail_score, is_success, keyword_pass
-from rig.solutions.judgements import Answers, Shape
+from rig.solutions.judgements import ModelAnswers, Shape
 from rig.solutions.reading import parse
 from rig.solutions.solution import (
     FINISH,
@@ -322,7 +322,7 @@ def test_two_answers_of_one_model_to_one_query_are_refused(tmp_path: Path) -> No
 
 
 def test_the_same_answer_at_two_places_is_one(tmp_path: Path) -> None:
-    whole = Answers("model", "G1_tool", {"7": solution("One.")})
+    whole = ModelAnswers("model", "G1_tool", {"7": solution("One.")})
     write([whole], tmp_path / "converted")
     place = tmp_path / "answer" / "model" / "G1_tool"
     place.mkdir(parents=True)

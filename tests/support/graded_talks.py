@@ -11,7 +11,7 @@ import small_talks
 from rig.calls import Call, JsonObject
 from rig.methods.scripted import Oracle, Scripted, called, replied
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Prediction, Request, Usage
 from rig.running.plan import Arm
 from rig.store import Runs, StoredRun
@@ -65,7 +65,7 @@ def play(
     store: Path,
     *models: Scripted,
     number: int,
-    settings: Sequence[Settings] = (),
+    settings: Sequence[ToolTalkSettings] = (),
     names: Sequence[str] = (),
     **choices: Any,
 ) -> StoredRun:
@@ -74,7 +74,7 @@ def play(
         Arm(
             names[place] if names else f"arm{place}",
             lambda _, model=each: model,  # type: ignore[misc]
-            settings[place] if settings else Settings(max_calls=3),
+            settings[place] if settings else ToolTalkSettings(max_calls=3),
         )
         for place, each in enumerate(models)
     )

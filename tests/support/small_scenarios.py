@@ -10,7 +10,7 @@ from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import USER, Scenario, Utterance
 from rig.methods.autode.episode import Dialogue
 from rig.methods.autode.method import METHOD
-from rig.methods.autode.prompt import THE_USER, Settings
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings
 from rig.methods.episode import Ask
 from rig.models import Prediction
 
@@ -66,13 +66,15 @@ class Heard:
         task: Scenario,
         assistant: Sequence[Prediction],
         user: Sequence[Prediction] = (),
-        settings: Settings | None = None,
+        settings: AutoDeSettings | None = None,
         played: Sequence[PlayedTurn] = (),
     ) -> None:
         self.asked: list[Ask] = []
         self.events: list[Event] = []
         self.turns: list[PlayedTurn] = list(played)
-        self.episode = Dialogue(SETUP, task, settings or Settings(), Where(0, task.name), self.events.append)
+        self.episode = Dialogue(
+            SETUP, task, settings or AutoDeSettings(), Where(0, task.name), self.events.append
+        )
         for turn in played:
             self.episode.resume(turn)
         self._left = {ASSISTANT: list(assistant), THE_USER: list(user)}

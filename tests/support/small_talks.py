@@ -19,7 +19,7 @@ from rig.events import Event
 from rig.methods.scripted import Oracle, called, failed, replied
 from rig.methods.tooltalk.conversations import Conversation, User, parse_conversation
 from rig.methods.tooltalk.method import METHOD, ToolTalk
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Model, Notify, Prediction, Request, Usage
 from rig.running.control import Control
@@ -171,7 +171,7 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
 
     The `settings` are those of every arm.
     """
-    settings = choices.pop("settings", Settings(max_calls=3))
+    settings = choices.pop("settings", ToolTalkSettings(max_calls=3))
     arms = [
         Arm(f"arm{position}", partial(_itself, model) if hasattr(model, "predict") else model, settings)
         for position, model in enumerate(models)
@@ -191,7 +191,7 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
 def setup(matcher: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
     """The small world and the default grader, with exact similarity, unless others are given."""
     open_world = lambda: world or small_world.new_world()  # noqa: E731
-    return ToolTalkSetup(METHOD, Settings(), open_world, matcher or grader(), "exact")
+    return ToolTalkSetup(METHOD, ToolTalkSettings(), open_world, matcher or grader(), "exact")
 
 
 def grader(mode: Mode = "default") -> Grader:
@@ -199,7 +199,7 @@ def grader(mode: Mode = "default") -> Grader:
     return Grader(mode, load("exact"), TOOLTALK)
 
 
-def true_course(conversation: Conversation, settings: Settings) -> list[TrueStep]:
+def true_course(conversation: Conversation, settings: ToolTalkSettings) -> list[TrueStep]:
     """What a model that is always right is asked, and answers."""
     return list(true_steps(setup(), settings, conversation, ASSISTANT, {ASSISTANT: Oracle([conversation])}))
 

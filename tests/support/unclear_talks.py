@@ -9,7 +9,7 @@ from rig.calls import Call
 from rig.methods.scripted import Oracle, Scripted, called
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
 from rig.methods.tooltalk.method import METHOD
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Prediction, Request
 from rig.scoring import Grader, load
@@ -52,7 +52,11 @@ def play(store: Path, *, clear: int = 0, run: str = "abcde") -> StoredRun:
     world = small_world.write(store.parent / "databases")
     recipe = {"models": ["oracle"], "world": str(world), "grader": "default", "similarity": "minilm"}
     setup = ToolTalkSetup(
-        METHOD, Settings(), small_world.new_world, Grader("default", load("minilm"), TOOLTALK), "minilm"
+        METHOD,
+        ToolTalkSettings(),
+        small_world.new_world,
+        Grader("default", load("minilm"), TOOLTALK),
+        "minilm",
     )
     models = (Scripted(script), right)
     small_talks.play(

@@ -16,7 +16,7 @@ from benchmarks.teach.render import Renderer
 from benchmarks.teach.train import Training, main, pack, rate
 from rig.engine.files.merge import Floats, read_pairs
 from rig.errors import RigError
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 
 STEPS = 20
 
@@ -24,7 +24,7 @@ STEPS = 20
 @pytest.fixture(autouse=True)
 def short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools by name alone: the tiny model's tokens are bytes, and described tools are thousands of them."""
-    settings = Settings(docs="names")
+    settings = ToolTalkSettings(docs="names")
     monkeypatch.setattr(render, "Renderer", lambda base, form: Renderer(base, settings, form))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.toolbox.own.find import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
@@ -56,6 +56,6 @@ def test_tools_of_ones_own(rig: Callable[..., Any], talks: Path) -> None:
 
 
 def test_the_fingerprint_names_tools_of_ones_own() -> None:
-    own = Settings(toolbox=find_toolbox(str(NOTES))).fingerprint
-    assert own.keys() - Settings().fingerprint.keys() == {"toolbox", "toolbox_sha256"}
+    own = ToolTalkSettings(toolbox=find_toolbox(str(NOTES))).fingerprint
+    assert own.keys() - ToolTalkSettings().fingerprint.keys() == {"toolbox", "toolbox_sha256"}
     assert (own["toolbox"], len(own["toolbox_sha256"])) == ("notes", 64)

@@ -39,7 +39,7 @@ from rig.running.control import Control
 from rig.verdicts import CallPlace, Difference, Verdict
 from tui.app import RigApp
 from tui.live.blocks import plain
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.live_run import LiveRun
 from tui.screens.run import RunScreen
 from tui.widgets.lines import Lines
@@ -254,7 +254,7 @@ class Watched:
 
     def __init__(self, events: list[Event]) -> None:
         self.now = 0.0
-        self.feed = Feed()
+        self.feed = EventQueue()
         self.control = Control()
         self.run = RunScreen(LiveRun(self.feed, self.control, clock=lambda: self.now))
         self.app = RigApp(self.run)

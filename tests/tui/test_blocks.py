@@ -6,28 +6,28 @@ from rig.displays import signs
 from rig.displays.clip import Clip
 from rig.displays.steps import (
     Called,
+    CallVerdict,
     Differing,
     Ended,
     Failed,
-    Judged,
     Replied,
     Returned,
     Said,
     TurnHeading,
 )
-from tui.live.blocks import DraftBlock, Form, block, plain
-from tui.live.transcript import Draft, Remark
+from tui.live.blocks import BlockLayout, DraftBlock, block, plain
+from tui.live.transcript import Draft, NoticeLine
 from tui.text.lines import width_of
 
 NOTHING = Clip("")
 
 
 def text(entry: Any, width: int = 80, turns: int = 3) -> str:
-    return "\n".join(line.strip() for line in plain(block(entry, Form(width, turns))).splitlines())
+    return "\n".join(line.strip() for line in plain(block(entry, BlockLayout(width, turns))).splitlines())
 
 
-def missed(*differences: Differing, reason: str = "", bad_action: bool = False) -> Judged:
-    return Judged(1, 0, False, None, bad_action, Clip(reason), differences)
+def missed(*differences: Differing, reason: str = "", bad_action: bool = False) -> CallVerdict:
+    return CallVerdict(1, 0, False, None, bad_action, Clip(reason), differences)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
         (Called(1, 0, Clip("T"), Clip('{"a": 1}')), 'call        T {"a": 1}'),
         (Returned(1, 0, Clip('{"id": 1}'), False), 'response    {"id": 1}'),
         (Returned(1, 0, Clip("no such id"), True), "refused     no such id"),
-        (Judged(1, 0, True, (1, 1), False, NOTHING), "+ match     expected call 2"),
-        (Judged(1, 0, True, (3, 0), False, NOTHING), "+ match     expected call 1 of another turn"),
+        (CallVerdict(1, 0, True, (1, 1), False, NOTHING), "+ match     expected call 2"),
+        (CallVerdict(1, 0, True, (3, 0), False, NOTHING), "+ match     expected call 1 of another turn"),
         (missed(reason="no such tool"), "x no match  no such tool"),
         (
             missed(Differing(Clip("time"), Clip('"7"'), Clip('"8"')), reason="time: 7, 8"),
@@ -74,7 +74,7 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
             Ended(signs.INCORRECT, "1 of 2 calls matched, 2 incorrect actions"),
             "\n# incorrect 1 of 2 calls matched, 2 incorrect actions",
         ),
-        (Remark("stopped here"), "stopped here"),
+        (NoticeLine("stopped here"), "stopped here"),
     ],
 )
 def test_entries_say_what_happened(entry: Any, shown: str) -> None:
@@ -86,7 +86,7 @@ def test_a_conversation_of_unknown_length_has_no_total() -> None:
 
 
 def test_a_long_response_is_cut_to_three_lines() -> None:
-    lines = block(Returned(1, 0, Clip('["' + "abc, " * 700, 96_000), False), Form(80, 3))
+    lines = block(Returned(1, 0, Clip('["' + "abc, " * 700, 96_000), False), BlockLayout(80, 3))
     assert len(lines) == 3
     assert "more characters" in plain(lines)
 
@@ -101,12 +101,12 @@ def test_no_line_is_wider_than_the_view(width: int) -> None:
         Failed("invalid", Clip("why " * 50), Clip("raw" * 200, 5)),
         Said(Clip("日本" * 100, 5)),
     ):
-        assert all(width_of(line) <= max(width, 40) for line in block(entry, Form(width, 3)))
+        assert all(width_of(line) <= max(width, 40) for line in block(entry, BlockLayout(width, 3)))
 
 
 def test_a_draft_grows_and_ends_in_a_cursor() -> None:
     draft = Draft(1, 0)
-    growing = DraftBlock(draft, Form(60))
+    growing = DraftBlock(draft, BlockLayout(60))
     draft.add("", 0)
     assert plain(growing.lines()).split() == ["model", "reads", "the", "prompt"]
     for piece in ('{"to', 'ol": "T"', ", \x1b" + "x" * 5_000):

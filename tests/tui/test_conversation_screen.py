@@ -12,7 +12,7 @@ from stored_runs import seeing
 
 from rig.events import Where
 from rig.methods.scripted import Scripted, called, replied
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.store import delete_run
@@ -246,7 +246,7 @@ def talkative(request: Request) -> Prediction:
 @pytest.mark.slow
 async def test_a_long_conversation_is_gone_through_without_delay(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
-    settings = Settings(max_calls=50)
+    settings = ToolTalkSettings(max_calls=50)
     small_talks.play(small_talks.plan(path, Scripted(talkative), settings=settings))
     shown = screen(path, arm=0)
     async with seeing(shown, size=(80, 24)) as seen:

@@ -16,7 +16,7 @@ from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.running.control import Control
 from tui.display import TuiDisplay, _stop
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.terminal import signals_stop
 
 
@@ -41,7 +41,7 @@ def job_of(events: list[Event], result: object = None) -> Callable[[Emit], objec
     return job
 
 
-def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exception | None]) -> None:
+def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[EventQueue, Control], Exception | None]) -> None:
     """Put a terminal there, and this in the application's place."""
 
     @contextlib.contextmanager
@@ -53,7 +53,7 @@ def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exce
     monkeypatch.setattr(tui.display, "_watch", watch)
 
 
-def to_the_end(feed: Feed, control: Control) -> None:
+def to_the_end(feed: EventQueue, control: Control) -> None:
     while not feed.over:
         feed.wait(1)
         feed.drain()
@@ -105,7 +105,7 @@ def test_after_the_view_the_run_goes_on_in_plain_lines(
 ) -> None:
     left = threading.Event()
 
-    def watch(feed: Feed, control: Control) -> Exception | None:
+    def watch(feed: EventQueue, control: Control) -> Exception | None:
         control.pause()
         left.set()
         return fault

@@ -3,7 +3,7 @@ import threading
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
 from rig.verdicts import Verdict
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 
 A, B = Where(0, "a"), Where(0, "b")
 
@@ -13,7 +13,7 @@ def piece(text: str, where: Where = A, step: int = 0, forced: bool = False) -> P
 
 
 def test_pieces_of_a_step_are_merged_and_nothing_else() -> None:
-    feed = Feed()
+    feed = EventQueue()
     over = CallJudged(B, 1, 1, ExecutedCall(Call("T", {}), Outcome()), Verdict(False))
     for event in [
         *(piece("a"), piece("b"), piece("c", B), piece("d", B, 1), piece("e", B, 1, True), piece("f")),
@@ -34,7 +34,7 @@ def test_pieces_of_a_step_are_merged_and_nothing_else() -> None:
 
 
 def test_what_was_drained_is_not_added_to() -> None:
-    feed = Feed()
+    feed = EventQueue()
     feed.emit(piece("a"))
     drained = feed.drain()
     feed.emit(piece("b"))
@@ -42,7 +42,7 @@ def test_what_was_drained_is_not_added_to() -> None:
 
 
 def test_a_queue_that_nobody_drains_stays_small_however_conversations_take_turns() -> None:
-    feed = Feed()
+    feed = EventQueue()
     for number in range(50_000):
         feed.emit(piece("x", (A, B)[number % 2], forced=number % 3 == 0))
     events = feed.drain()
@@ -53,7 +53,7 @@ def test_a_queue_that_nobody_drains_stays_small_however_conversations_take_turns
 
 
 def test_it_is_over_when_closed_and_drained() -> None:
-    feed = Feed()
+    feed = EventQueue()
     feed.emit(Notice("last"))
     feed.close()
     assert not feed.over
@@ -63,7 +63,7 @@ def test_it_is_over_when_closed_and_drained() -> None:
 
 
 def test_no_event_is_lost_or_moved_between_threads() -> None:
-    feed = Feed()
+    feed = EventQueue()
     seen: list[Event] = []
 
     def write() -> None:

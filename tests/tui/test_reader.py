@@ -14,7 +14,7 @@ from rig.events import Where
 from rig.methods.scripted import Scripted, replied
 from rig.rescore import effects_of
 from tui.live.blocks import plain
-from tui.stored.reader import Reader, View
+from tui.stored.reader import RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.lines import width_of
 
@@ -38,8 +38,8 @@ def record(store: Path, arm: int = 1, conversation: str = "alarms") -> Record:
     return read_record(store, "abcde", Where(arm, conversation))
 
 
-def reader(store: Path, turn: int | None = None, step: int | None = None) -> Reader:
-    found = Reader(record(store))
+def reader(store: Path, turn: int | None = None, step: int | None = None) -> RecordCursor:
+    found = RecordCursor(record(store))
     found.know(
         effects=effects_of(found.record.run, found.record.transcript),
         others=list(read_columns(store, found.record)),
@@ -49,12 +49,12 @@ def reader(store: Path, turn: int | None = None, step: int | None = None) -> Rea
     return found
 
 
-def text(reader: Reader, view: View, width: int = 100) -> str:
+def text(reader: RecordCursor, view: View, width: int = 100) -> str:
     return plain(reader.page(view, width))
 
 
 def test_the_outline_has_every_turn_and_step_with_how_it_went(store: Path) -> None:
-    rows = Reader(record(store)).rows
+    rows = RecordCursor(record(store)).rows
     assert [(row.sign.sign, row.text, row.note) for row in rows] == [
         ("#", "conversation", "1/3"),
         ("#", "turn 1", "0/1"),
@@ -67,11 +67,11 @@ def test_the_outline_has_every_turn_and_step_with_how_it_went(store: Path) -> No
         ("+", "FindAlarms", ""),
         ("=", AS_STORED, ""),
     ]
-    assert {row.sign.sign for row in Reader(record(store, arm=0)).rows} == {"+", "="}
+    assert {row.sign.sign for row in RecordCursor(record(store, arm=0)).rows} == {"+", "="}
 
 
 def test_one_moves_by_steps_turns_and_failures(store: Path) -> None:
-    found = Reader(record(store))
+    found = RecordCursor(record(store))
     found.move(-1)
     assert found.cursor == 0
     found.move(1000)
@@ -152,16 +152,16 @@ def test_tokens_beyond_what_anybody_reads_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     long = stored_runs.with_tokens(replied("word" * 1_200))
     small_talks.play(small_talks.plan(path, Scripted(lambda request: long)))
-    found = Reader(record(path, arm=0))
+    found = RecordCursor(record(path, arm=0))
     found.move(2)
     assert ".. 200 more tokens" in text(found, View.TOKENS)
     assert "more tokens" not in plain(found.page(View.TOKENS, 100, full=True))
 
 
 def test_tokens_of_an_older_run_and_of_none(store: Path, hostile: Path) -> None:
-    old = text(Reader(record(hostile, arm=0)), View.TOKENS)
+    old = text(RecordCursor(record(hostile, arm=0)), View.TOKENS)
     assert "tokens of each step" in old
-    found = Reader(record(hostile, arm=0))
+    found = RecordCursor(record(hostile, arm=0))
     found.move(2)
     assert "5 tokens" in text(found, View.TOKENS)
 
@@ -188,7 +188,7 @@ def test_the_world_is_told_record_by_record(store: Path) -> None:
     assert 'time  "09:00:00"' in shown
     assert "id_generators (the simulator's own)" in shown
     assert "no call was executed here" in text(reader(store, 3, 0), View.WORLD)
-    unknown = Reader(record(store))
+    unknown = RecordCursor(record(store))
     assert "executing the calls again" in text(unknown, View.WORLD)
     unknown.know(effects="the world is gone")
     assert "the world is gone" in text(unknown, View.WORLD)
@@ -207,7 +207,7 @@ def test_arms_are_side_by_side_as_many_as_fit(store: Path) -> None:
 
 
 def test_views_of_one_arm_have_no_arms(hostile: Path) -> None:
-    assert View.ARMS not in Reader(record(hostile, arm=0)).views
+    assert View.ARMS not in RecordCursor(record(hostile, arm=0)).views
 
 
 def test_what_is_not_there_is_a_fault_in_a_line(store: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_is_not_there_is_a_fault_in_a_line(store: Path) -> None:
 def test_every_page_fits_and_is_inert_whatever_a_model_wrote(
     hostile: Path, conversation: str, row: int, view: View, width: int, full: bool
 ) -> None:
-    found = Reader(record(hostile, arm=0, conversation=conversation))
+    found = RecordCursor(record(hostile, arm=0, conversation=conversation))
     found.move(row)
     for line in found.page(view, width, full=full):
         assert width_of(line) <= max(width, 20)

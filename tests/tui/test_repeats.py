@@ -1,45 +1,45 @@
 """A call that is made again and again is counted, not repeated."""
 
 from rig.calls import Call, Outcome
-from rig.displays.steps import Called, Judged, Returned
+from rig.displays.steps import Called, CallVerdict, Returned
 from rig.models import Prediction
 from rig.verdicts import CallPlace, Verdict
-from tui.live.blocks import Form, block, plain
+from tui.live.blocks import BlockLayout, block, plain
 from tui.live.column import Column
-from tui.live.transcript import Repeated, Transcript
+from tui.live.transcript import LiveTranscript, Repeated
 
-FORM = Form(80, 2)
+FORM = BlockLayout(80, 2)
 WRONG = Verdict(False, reason="no such call is expected")
 
 
-def make(transcript: Transcript, step: int, time: str = "7", verdict: Verdict | None = WRONG) -> None:
+def make(transcript: LiveTranscript, step: int, time: str = "7", verdict: Verdict | None = WRONG) -> None:
     call = Call("AddAlarm", {"time": time})
     transcript.predicted(1, step, Prediction(raw="", call=call))
     transcript.judged(1, step, Outcome(None, "no"), verdict)
 
 
-def shown(transcript: Transcript, form: Form = FORM) -> str:
+def shown(transcript: LiveTranscript, form: BlockLayout = FORM) -> str:
     return plain(line for entry in transcript.entries for line in block(entry, form))
 
 
 def test_the_same_call_is_told_once_and_counted() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     for step in range(10):
         make(transcript, step)
-    assert [type(entry) for entry in transcript.entries] == [Called, Returned, Judged, Repeated]
+    assert [type(entry) for entry in transcript.entries] == [Called, Returned, CallVerdict, Repeated]
     assert shown(transcript).splitlines()[-1].strip() == "the same call, 9 more times"
     assert shown(transcript).count("AddAlarm") == 1
 
 
 def test_once_more_is_said_in_words() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     make(transcript, 0)
     make(transcript, 1)
     assert shown(transcript).endswith("the same call, once more")
 
 
 def test_what_differs_in_anything_is_told() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     make(transcript, 0, verdict=Verdict(True, CallPlace(1, 0)))
     make(transcript, 1)
     make(transcript, 2, time="8")
@@ -49,31 +49,31 @@ def test_what_differs_in_anything_is_told() -> None:
 
 
 def test_calls_that_nobody_judges_fold_too() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     for step in range(3):
         make(transcript, step, verdict=None)
     assert shown(transcript).endswith("the same call, 2 more times")
 
 
 def test_all_of_them_are_there_when_everything_is_asked_for() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     for step in range(4):
         make(transcript, step)
     assert shown(transcript, FORM._replace(full=True)).count("AddAlarm") == 4
 
 
 def test_one_that_is_judged_again_is_told_again() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     for step in range(3):
         make(transcript, step)
     transcript.rejudged(1, 2, Verdict(True, CallPlace(1, 0)))
-    judged = [entry for entry in transcript.entries if isinstance(entry, Judged)]
+    judged = [entry for entry in transcript.entries if isinstance(entry, CallVerdict)]
     assert [(each.step, each.match) for each in judged] == [(0, False), (1, False), (2, True)]
     assert transcript.edits == 1
 
 
 def test_a_column_that_grows_ends_as_one_that_is_laid_out_at_once() -> None:
-    transcript = Transcript()
+    transcript = LiveTranscript()
     growing = Column(transcript, FORM)
     for step in range(6):
         make(transcript, step, time="7" if step < 4 else "8")
@@ -85,7 +85,7 @@ def test_a_column_that_grows_ends_as_one_that_is_laid_out_at_once() -> None:
 
 
 def test_the_weight_is_that_of_all_of_them() -> None:
-    transcript, single = Transcript(), Transcript()
+    transcript, single = LiveTranscript(), LiveTranscript()
     make(single, 0)
     for step in range(5):
         make(transcript, step)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tui.live.state
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.displays.steps import Called, Ended, Judged, Replied, Said, TurnHeading
+from rig.displays.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.events import (
     ArmFinished,
     CallJudged,
@@ -28,9 +28,9 @@ from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.store import Cell
 from rig.verdicts import Difference, Verdict
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.state import ConversationState, RunState, Status, StoredBefore
-from tui.live.transcript import Draft, Remark
+from tui.live.transcript import Draft, NoticeLine
 
 
 def folded(events: list[Any]) -> RunState:
@@ -50,7 +50,7 @@ def check(state: RunState) -> None:
     for one in state.conversations.values():
         entries = one.transcript.entries if one.transcript else []
         assert not any(isinstance(entry, Draft) for entry in entries[:-1])
-        assert (one.status is Status.WAITING) <= (not entries or isinstance(entries[-1], Remark))
+        assert (one.status is Status.WAITING) <= (not entries or isinstance(entries[-1], NoticeLine))
         assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
         assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
         assert {e.place for turn in one.expected for e in turn} >= one.matched
@@ -100,7 +100,7 @@ def test_conversations_that_interleave_give_consistent_states(
 def test_what_is_told_of_a_conversation_does_not_depend_on_what_else_goes_on(
     stream: Callable[..., Any], order: list[int]
 ) -> None:
-    feed = Feed()
+    feed = EventQueue()
     for event in interleaved(stream, order):
         feed.emit(event)
     mixed, one_by_one = folded(feed.drain()), folded(interleaved(stream, []))
@@ -126,7 +126,7 @@ def test_an_interrupted_run_leaves_nothing_running(mid_run: list[Event]) -> None
     assert not any(one.status is Status.RUNNING for one in state.conversations.values())
     stopped = state.conversations[Where(0, "DeleteAlarm-easy")]
     assert stopped.transcript is not None
-    assert isinstance(stopped.transcript.entries[-1], Remark)
+    assert isinstance(stopped.transcript.entries[-1], NoticeLine)
 
 
 def test_current_stays_with_a_conversation_until_it_is_over(stream: Callable[..., Any]) -> None:
@@ -159,7 +159,7 @@ def test_an_arm_that_fails_leaves_nothing_running(mid_run: list[Event]) -> None:
     assert not any(one.status is Status.RUNNING for one in state.conversations.values())
     transcript = state.conversations[Where(0, "DeleteAlarm-easy")].transcript
     assert transcript is not None
-    assert transcript.entries[-1] == Remark("the arm failed here")
+    assert transcript.entries[-1] == NoticeLine("the arm failed here")
 
 
 def test_a_transcript_tells_what_was_said_and_done(whole_run: list[Event]) -> None:
@@ -172,7 +172,7 @@ def test_a_transcript_tells_what_was_said_and_done(whole_run: list[Event]) -> No
         "DeleteAlarm",
         "AddReminder",
     ]
-    assert [entry.bad_action for entry in entries if isinstance(entry, Judged)] == [False, True, False]
+    assert [entry.bad_action for entry in entries if isinstance(entry, CallVerdict)] == [False, True, False]
     assert [entry.text.text for entry in entries if isinstance(entry, Replied)][-1] == "I took care of it."
     assert conversation.incorrect_actions == 1
 

@@ -174,12 +174,12 @@ def test_two_watch_a_run_at_once_and_neither_disturbs_it(
 BROKEN = """
 import sys
 from rig.cli import main
-from tui.stored.reader import Reader
+from tui.stored.reader import RecordCursor
 
 def breaks(self, *arguments, **named):
     raise RuntimeError("the page is torn")
 
-Reader.page = breaks
+RecordCursor.page = breaks
 main(sys.argv[1:])
 """
 

@@ -8,10 +8,10 @@ from rig.displays.clip import Clip
 from rig.displays.signs import Sign
 from rig.displays.steps import (
     Called,
+    CallVerdict,
     Differing,
     Ended,
     Failed,
-    Judged,
     Replied,
     Returned,
     Said,
@@ -21,7 +21,7 @@ from rig.displays.steps import (
 )
 from rig.displays.trees import Back
 from rig.words import counted
-from tui.live.transcript import Draft, Entry, Remark, Repeated
+from tui.live.transcript import Draft, Entry, NoticeLine, Repeated
 from tui.text.bars import progress
 from tui.text.flow import Flow, wrap
 from tui.text.json_tint import JsonTint
@@ -36,7 +36,7 @@ READING = 56
 """Cells from which a bar tells how much of a prompt is read."""
 
 
-class Form(NamedTuple):
+class BlockLayout(NamedTuple):
     """How entries are laid out: in `width` cells, of a conversation of `turns` turns (0: unknown).
 
     `full` shows all that is kept of calls and responses, not only their beginnings.
@@ -60,7 +60,7 @@ class Form(NamedTuple):
 class DraftBlock:
     """A prediction being made: only the text that is new since the last look is tinted and wrapped."""
 
-    def __init__(self, draft: Draft, form: Form) -> None:
+    def __init__(self, draft: Draft, form: BlockLayout) -> None:
         self.draft = draft
         self._form = form
         self._flow = Flow(form.text)
@@ -98,7 +98,7 @@ class DraftBlock:
         return (words, ("  ", Tint.PLAIN), *progress(read, prompt, READING_BAR), amount)
 
 
-def _beside(label: Sign | None, lines: Iterable[Line], form: Form) -> list[Line]:
+def _beside(label: Sign | None, lines: Iterable[Line], form: BlockLayout) -> list[Line]:
     """Lines with a sign in the margin of the first."""
     if label is None:
         return labelled((), form.margin, lines)
@@ -106,7 +106,7 @@ def _beside(label: Sign | None, lines: Iterable[Line], form: Form) -> list[Line]
     return labelled([(" ", Tint.PLAIN), (word, Tint(label.tint))], form.margin, lines)
 
 
-def _shortened(text: Clip, lines: int, form: Form) -> Clip:
+def _shortened(text: Clip, lines: int, form: BlockLayout) -> Clip:
     """The text on one line, shortened to about this many lines of the view."""
     line = inert_line(text.text)
     if not form.full and len(line) > lines * form.text:
@@ -114,28 +114,28 @@ def _shortened(text: Clip, lines: int, form: Form) -> Clip:
     return Clip(line, max(len(text.text) - len(line), 0) + text.omitted)
 
 
-def block(entry: Entry, form: Form) -> list[Line]:
+def block(entry: Entry, form: BlockLayout) -> list[Line]:
     """The lines of a complete entry."""
     if isinstance(entry, TurnHeading):
         return _turn_heading(entry, form)
     if isinstance(entry, Repeated) and form.full:
         return [line for part in entry.entries for line in block(part, form)]
-    paragraphs = _verdict(entry, form) if isinstance(entry, Judged) else _paragraphs(entry, form)
+    paragraphs = _verdict(entry, form) if isinstance(entry, CallVerdict) else _paragraphs(entry, form)
     lines = [line for spans in paragraphs for line in wrap(spans, form.text)]
-    if isinstance(entry, Judged) and not entry.match:
+    if isinstance(entry, CallVerdict) and not entry.match:
         lines += [line for difference in entry.differences for line in _difference(difference, form.text)]
     gap = [BLANK] if isinstance(entry, Back | Ended) else []
     return [*gap, *_beside(getattr(entry, "sign", None), lines or [BLANK], form)]
 
 
-def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
+def _turn_heading(entry: TurnHeading, form: BlockLayout) -> list[Line]:
     text = f" {entry.text(form.turns)} "
     rule = str(signs.RULE) * max(min(form.margin + form.text, form.width - 1) - len(text), 0)
     heading: Line = ((text, Tint.TITLE), (rule, Tint.RULE))
     return [heading] if entry.number == 1 else [BLANK, heading]
 
 
-def _paragraphs(entry: Entry, form: Form) -> list[list[Span]]:
+def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
     match entry:
         case Said():
             return [[(inert(entry.text.text), Tint.STRONG), *rest_of(entry.text)]]
@@ -157,7 +157,7 @@ def _paragraphs(entry: Entry, form: Form) -> list[list[Span]]:
             return [[(kind, Tint.ERROR), (colon + detail, Tint.PLAIN)], *(raw if entry.raw.text else [])]
         case Ended():
             return [[(entry.text, Tint.PLAIN)]]
-        case Remark():
+        case NoticeLine():
             return [[(inert(entry.text), Tint.MUTED)]]
         case Repeated():
             return [[(again(entry.times), Tint.MUTED)]]
@@ -165,7 +165,7 @@ def _paragraphs(entry: Entry, form: Form) -> list[list[Span]]:
             return []
 
 
-def _verdict(entry: Judged, form: Form) -> list[list[Span]]:
+def _verdict(entry: CallVerdict, form: BlockLayout) -> list[list[Span]]:
     words = [[(entry.said, Tint.MUTED if entry.match else Tint.FAILURE)]] if entry.said else []
     return words if entry.match or entry.differences else [*words, line_spans(entry.reason)]
 

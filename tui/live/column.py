@@ -2,17 +2,19 @@
 
 from bisect import bisect_right
 
-from rig.displays.steps import Called, Judged, Returned, TurnHeading
+from rig.displays.steps import Called, CallVerdict, Returned, TurnHeading
 from rig.verdicts import StepPlace
-from tui.live.blocks import DraftBlock, Form, block
-from tui.live.transcript import Draft, Entry, Transcript
+from tui.live.blocks import BlockLayout, DraftBlock, block
+from tui.live.transcript import Draft, Entry, LiveTranscript
 from tui.text.lines import Line
 
 
 class Column:
     """The lines of a transcript in one form. `full` are the calls that are shown in full."""
 
-    def __init__(self, transcript: Transcript, form: Form, full: frozenset[StepPlace] = frozenset()) -> None:
+    def __init__(
+        self, transcript: LiveTranscript, form: BlockLayout, full: frozenset[StepPlace] = frozenset()
+    ) -> None:
         self.transcript = transcript
         self.form = form
         self.full = full
@@ -72,7 +74,7 @@ class Column:
             if isinstance(entry, Called):
                 last = number + 1
                 for part in self.entries[last : last + 2]:
-                    last += isinstance(part, Returned | Judged) and (part.turn, part.step) == entry.place
+                    last += isinstance(part, Returned | CallVerdict) and (part.turn, part.step) == entry.place
                 groups.append((entry, range(self._starts[number], self._start_of(last))))
         return groups
 

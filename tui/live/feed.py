@@ -7,7 +7,7 @@ from rig.events import Event, PieceGenerated, Where
 from tui.live.state import StoredBefore
 
 
-class Feed:
+class EventQueue:
     """A thread-safe queue of events. Pieces of one step are merged while they wait.
 
     Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow

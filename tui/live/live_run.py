@@ -8,7 +8,7 @@ from rig.displays.progress import Progress, Remaining
 from rig.events import Event, PersonAsked, Where
 from rig.running.control import Control
 from rig.verdicts import StepPlace
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.state import RunState, StoredBefore
 from tui.live.transcript import Draft
 
@@ -21,7 +21,12 @@ class LiveRun:
     """
 
     def __init__(
-        self, feed: Feed, control: Control, *, ours: bool = True, clock: Callable[[], float] = time.monotonic
+        self,
+        feed: EventQueue,
+        control: Control,
+        *,
+        ours: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.feed = feed
         self.control = control

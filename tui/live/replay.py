@@ -9,7 +9,7 @@ from rig.displays.progress import Remaining
 from rig.errors import RigError
 from rig.events import Event, RunStarted
 from rig.replay import Player
-from tui.live.feed import Feed
+from tui.live.feed import EventQueue
 from tui.live.live_run import LiveRun
 from tui.live.state import StoredBefore
 
@@ -18,7 +18,7 @@ class Replay(LiveRun):
     """Watches what a player tells. The times are those of the run, wherever in it the player is."""
 
     def __init__(self, player: Player, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(Feed(), player, ours=False, clock=clock)
+        super().__init__(EventQueue(), player, ours=False, clock=clock)
         self.player = player
         self.failure: Exception | None = None
         """Why nothing more can be told: the store cannot be read, or a bug."""

@@ -17,7 +17,7 @@ from rig.events import ArmInfo, Event, Speed, Where
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
 from rig.verdicts import CallPlace, StepPlace, Verdict
-from tui.live.transcript import LENGTHS, Remark, Transcript
+from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
 
 MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
@@ -67,7 +67,7 @@ class ConversationState:
     incorrect_actions: int = 0
     expected: list[tuple[Due, ...]] = field(default_factory=list)
     """The ground truth of every turn begun so far."""
-    transcript: Transcript | None = None
+    transcript: LiveTranscript | None = None
     dropped: bool = False
     counts: Counts | None = None
 
@@ -209,10 +209,10 @@ class RunState:
             conversation = self.conversations[where] = ConversationState(where, turns=0)
         return conversation
 
-    def _transcript(self, where: Where) -> Transcript:
+    def _transcript(self, where: Where) -> LiveTranscript:
         conversation = self.conversation(where)
         if conversation.transcript is None:
-            conversation.transcript = Transcript()
+            conversation.transcript = LiveTranscript()
         return conversation.transcript
 
     def _run_started(self, event: events.RunStarted) -> None:
@@ -253,7 +253,7 @@ class RunState:
         self._running[event.where] = None
         transcript = self._transcript(event.where)
         if event.first_turn:
-            transcript.add(Remark("continues after an interruption"))
+            transcript.add(NoticeLine("continues after an interruption"))
         if self.current not in self._running:
             self.current = event.where
 
@@ -316,7 +316,7 @@ class RunState:
         conversation = self.conversation(where)
         conversation.status = status
         if conversation.transcript is not None:
-            conversation.transcript.add(Remark(remark))
+            conversation.transcript.add(NoticeLine(remark))
         self._leave(where)
 
     def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Status:

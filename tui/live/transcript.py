@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rig.calls import Outcome
 from rig.displays import steps
 from rig.displays.clip import LIMIT, Clip, clip
-from rig.displays.steps import Called, Judged, Lengths, Piece, TurnHeading
+from rig.displays.steps import Called, CallVerdict, Lengths, Piece, TurnHeading
 from rig.displays.trees import Back
 from rig.episodes import ASSISTANT
 from rig.models import Prediction
@@ -54,7 +54,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class NoticeLine:
     """A line of rig's own."""
 
     text: str
@@ -72,11 +72,11 @@ class Repeated:
         return sum(isinstance(entry, Called) for entry in self.entries)
 
 
-Entry: TypeAlias = Piece | Draft | Remark | Repeated
+Entry: TypeAlias = Piece | Draft | NoticeLine | Repeated
 
 
 @dataclass(slots=True)
-class Transcript:
+class LiveTranscript:
     """The entries of one conversation. Only the last one may be a draft.
 
     `edits` counts the changes other than at the end: entries judged again, or dropped to stay below `MOST`.
@@ -102,7 +102,7 @@ class Transcript:
             left = sum(map(_characters, self.entries[place:]))
             if left <= MOST // 2 or place == headings[-1]:
                 self.dropped_turns += number
-                self.entries[:place] = [Remark(f"{self.dropped_turns} earlier turns are in the store")]
+                self.entries[:place] = [NoticeLine(f"{self.dropped_turns} earlier turns are in the store")]
                 self.weight = sum(map(_characters, self.entries))
                 self.edits += 1
                 return
@@ -158,7 +158,7 @@ class Transcript:
             if any(isinstance(part, Called) and part.place == (turn, step) for part in parts):
                 self.entries[number : number + 1] = parts
         for number, entry in enumerate(self.entries):
-            if isinstance(entry, Judged) and (entry.turn, entry.step) == (turn, step):
+            if isinstance(entry, CallVerdict) and (entry.turn, entry.step) == (turn, step):
                 self.entries[number] = steps.judged(turn, step, verdict, LENGTHS)
                 self.edits += 1
 

@@ -12,7 +12,7 @@ from tui.screens.base import Leave
 from tui.text.lines import inert
 
 
-class Choice(NamedTuple):
+class Alternative(NamedTuple):
     """An answer: its key, what it says, and the value it stands for."""
 
     key: str
@@ -26,7 +26,7 @@ class AskScreen(ModalScreen[str | None]):
     The last line is always `esc  cancel`. Texts are shown as they are, whatever they hold.
     """
 
-    def __init__(self, question: str, *answers: Choice) -> None:
+    def __init__(self, question: str, *answers: Alternative) -> None:
         super().__init__()
         self.question = question
         self.answers = answers
@@ -61,8 +61,8 @@ class QuitScreen(AskScreen):
     def __init__(self) -> None:
         super().__init__(
             "The run is still going.",
-            Choice("s", "stop, and keep what there is (resumable)", Leave.STOP.value),
-            Choice("w", "keep it running without the view", Leave.DETACH.value),
+            Alternative("s", "stop, and keep what there is (resumable)", Leave.STOP.value),
+            Alternative("w", "keep it running without the view", Leave.DETACH.value),
         )
 
 
@@ -72,7 +72,7 @@ class WriteScreen(AskScreen):
     def __init__(self, what: str) -> None:
         super().__init__(
             "Write to the folder that rig was started in:",
-            Choice("j", "this conversation as JSON, all that is stored of it", "json"),
-            Choice("t", f"this {what} as text", "txt"),
-            Choice("p", "this screen as a picture (SVG)", "svg"),
+            Alternative("j", "this conversation as JSON, all that is stored of it", "json"),
+            Alternative("t", f"this {what} as text", "txt"),
+            Alternative("p", "this screen as a picture (SVG)", "svg"),
         )

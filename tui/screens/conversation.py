@@ -15,7 +15,7 @@ from tui.screens.copying import write_file
 from tui.screens.paged import PagedScreen
 from tui.stored.copies import step_json, stored_json
 from tui.stored.outline import SIGNS, sign_of
-from tui.stored.reader import Reader, View
+from tui.stored.reader import RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.lines import BLANK, Span, Tint, inert_line
 from tui.widgets.keybar import KeyBar
@@ -44,7 +44,7 @@ class ConversationScreen(PagedScreen[None]):
         self.store = store
         self.run_id = run
         self.where = where
-        self.reader: Reader | None = None
+        self.reader: RecordCursor | None = None
         self.view = View.STORY
         self.full = False
         self.failure = ""
@@ -82,14 +82,14 @@ class ConversationScreen(PagedScreen[None]):
             self.show_state()
         elif record.where == self.where:
             self.failure = ""
-            reader = self.reader = self.reader or Reader(record)
+            reader = self.reader = self.reader or RecordCursor(record)
             if record.transcript != reader.record.transcript or record.where != reader.record.where:
                 reader.take(record)
                 self.view = self.view if self.view in reader.views else View.STORY
             self._want_more(reader)
             self.show_state()
 
-    def _want_more(self, reader: Reader) -> None:
+    def _want_more(self, reader: RecordCursor) -> None:
         """Have the effects of the calls found out, and the other arms read where they are to be seen."""
         record = reader.record
 
@@ -134,7 +134,7 @@ class ConversationScreen(PagedScreen[None]):
         self._show_header(reader)
         self.refresh_bindings()
 
-    def _show_header(self, reader: Reader) -> None:
+    def _show_header(self, reader: RecordCursor) -> None:
         record = reader.record
         sign = sign_of(record)
         columns = record.columns
@@ -173,7 +173,7 @@ class ConversationScreen(PagedScreen[None]):
 
     # Places
 
-    def _go(self, move: Callable[[Reader], None]) -> None:
+    def _go(self, move: Callable[[RecordCursor], None]) -> None:
         if self.reader is not None:
             move(self.reader)
             self.show_state()

@@ -13,7 +13,7 @@ from rig.store import Runs, StoredRun, delete_run
 from tui.live.replay import Replay
 from tui.screens import keys
 from tui.screens.adjudication import AdjudicationScreen
-from tui.screens.ask import AskScreen, Choice
+from tui.screens.ask import Alternative, AskScreen
 from tui.screens.base import Resume, RigScreen
 from tui.screens.text import TextScreen
 from tui.screens.watch import WatchScreen
@@ -269,7 +269,7 @@ class RunsScreen(RigScreen[None]):
             f"Delete run {run.id}{name} of {run.created.astimezone():%Y-%m-%d %H:%M} "
             f"with its {run.turns_done} stored turns? Nothing brings it back."
         )
-        answer = Choice("d", "delete it", run.id)
+        answer = Alternative("d", "delete it", run.id)
         self.app.push_screen(AskScreen(question, answer), self._delete)
 
     def _delete(self, run: str | None) -> None:

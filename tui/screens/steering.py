@@ -2,7 +2,7 @@
 
 from rig.events import Where
 from tui.live.live_run import LiveRun
-from tui.screens.ask import AskScreen, Choice, QuitScreen
+from tui.screens.ask import Alternative, AskScreen, QuitScreen
 from tui.screens.base import Leave, RigScreen
 from tui.text.lines import inert_line
 
@@ -45,7 +45,7 @@ class SteeringScreen(RigScreen[None]):
             f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
             f"rig run --resume {state.run} continues from there."
         )
-        self.app.push_screen(AskScreen(question, Choice("s", "stop and keep", "stop")), self._stop)
+        self.app.push_screen(AskScreen(question, Alternative("s", "stop and keep", "stop")), self._stop)
 
     def _stop(self, answer: str | None) -> None:
         if answer is not None:

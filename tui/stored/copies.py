@@ -9,7 +9,7 @@ from rig.displays.pages.transcript import transcript_json
 from rig.displays.steps import Called
 from rig.events import Where
 from rig.store import Transcript
-from tui.live.blocks import Form, block, plain
+from tui.live.blocks import BlockLayout, block, plain
 from tui.live.state import ConversationState
 from tui.live.transcript import Draft
 from tui.stored.record import StepRecord
@@ -43,7 +43,7 @@ def stored_json(transcript: Transcript) -> str:
 
 def as_text(conversation: ConversationState) -> str:
     """A conversation as the view shows it, with all that the view keeps of calls and responses."""
-    form = Form(_WIDTH, conversation.turns, full=True)
+    form = BlockLayout(_WIDTH, conversation.turns, full=True)
     entries = conversation.transcript.entries if conversation.transcript else []
     lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]
     return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"

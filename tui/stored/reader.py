@@ -26,7 +26,7 @@ class View(StrEnum):
     ARMS = "arms"
 
 
-class Reader:
+class RecordCursor:
     """A cursor in the outline of a record, and the pages.
 
     `effects` are None until they are known, a text where they cannot be had. `others` are the same

@@ -5,8 +5,8 @@ from collections import Counter
 from rig.displays import signs
 from rig.displays.steps import (
     Called,
+    CallVerdict,
     Failed,
-    Judged,
     Lengths,
     Replied,
     Returned,
@@ -114,7 +114,7 @@ def _write_said(page: PageWriter, record: Record, turn: int) -> None:
         page.words(signs.USER, text, Tint.STRONG)
 
 
-def _write_judged(page: PageWriter, judged: Judged) -> None:
+def _write_judged(page: PageWriter, judged: CallVerdict) -> None:
     """The verdict in words; of a call that matches nothing also why, argument by argument if known."""
     paragraphs: list[tuple[list[Span], int]] = []
     if judged.said:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tui.text.lines import Line, Tint, mark
 
 
-class Search:
+class TextSearch:
     """Words that are looked for in lines, and the match that the reader is at."""
 
     def __init__(self) -> None:

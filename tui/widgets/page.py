@@ -7,7 +7,7 @@ from textual import events
 from textual.widgets import Input
 
 from tui.text.lines import Line
-from tui.text.search import Search
+from tui.text.search import TextSearch
 from tui.widgets.lines import Lines
 from tui.widgets.messages import SearchChanged
 
@@ -17,7 +17,7 @@ class Page(Lines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.search = Search()
+        self.search = TextSearch()
         self._searched_from = 0
 
     def show_page(self, lines: Sequence[Line]) -> None:

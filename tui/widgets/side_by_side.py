@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rig.displays.signs import MODEL
 from rig.displays.steps import TurnHeading
 from rig.words import counted
-from tui.live.blocks import Form, block
+from tui.live.blocks import BlockLayout, block
 from tui.live.glyphs import cell
 from tui.live.state import ConversationState
 from tui.live.transcript import Draft, Entry
@@ -46,7 +46,7 @@ def _column(side: Side, arm: int, number: int, width: int, is_read: bool) -> lis
     sign: Span = cell(side.conversation) if side.conversation else (" ", Tint.PLAIN)
     name: Span = (inert_line(side.name), Tint.STRONG if is_read else Tint.PLAIN)
     head = [fit([(f" {arm + 1} ", Tint.MUTED), name, (" ", Tint.PLAIN), sign], width), BLANK]
-    form = Form(width, side.conversation.turns if side.conversation else 0)
+    form = BlockLayout(width, side.conversation.turns if side.conversation else 0)
     lines: list[Line] = []
     inside = False
     for entry in _entries(side.conversation):

@@ -5,7 +5,7 @@ from textual import events
 from rig.displays.signs import CURSOR
 from rig.displays.steps import Called
 from rig.verdicts import StepPlace
-from tui.live.blocks import Form
+from tui.live.blocks import BlockLayout
 from tui.live.column import Column
 from tui.live.state import ConversationState
 from tui.text.lines import Line, Tint
@@ -43,7 +43,7 @@ class TranscriptView(Page):
             return
         # Not whether it is at its end: it may just have become lower, and was at its end until then.
         old, at_end = self._column, self._stays_at_end
-        form = Form(self.size.width, conversation.turns, full=bool(self.search.term))
+        form = BlockLayout(self.size.width, conversation.turns, full=bool(self.search.term))
         if old is None or old.transcript is not transcript:
             self._chosen, self._full = None, frozenset()
             self._begin(Column(transcript, form, self._full))

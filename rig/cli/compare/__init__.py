@@ -31,7 +31,7 @@ from rig.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ComparisonQuestion:
     """What is compared, and how."""
 
     addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=completion.runs)
@@ -68,7 +68,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deciding:
+class DecisionOptions:
     """What is decided of the differences, or shown instead."""
 
     fail_if_worse: float | None = option(
@@ -97,7 +97,9 @@ class Deciding:
 
 
 @verb()
-def command(question: Question, deciding: Deciding, *, as_json: bool = AS_JSON) -> int | None:
+def command(
+    question: ComparisonQuestion, deciding: DecisionOptions, *, as_json: bool = AS_JSON
+) -> int | None:
     """Compare arms with a baseline, conversation by conversation.
 
     RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rig.cli.compare import Question
+from rig.cli.compare import ComparisonQuestion
 from rig.cli.config import say_what_is_from_file
 from rig.cli.options import json_option
 from rig.cli.output import print_json, printable, say
@@ -22,7 +22,7 @@ from rig.store import Runs
 
 @verb()
 def command(
-    question: Question,
+    question: ComparisonQuestion,
     *,
     format_: Format | None = option(
         "The form of the report; csv has a row for each conversation and arm.  [default: from the name of"

@@ -33,7 +33,7 @@ from rig.solutions.judgements import SEED, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judging:
+class JudgeOptions:
     """Who judges, what is judged, and by which rules."""
 
     judge: str | None = option("The model that judges.", "MODEL", shell_complete=completion.models)
@@ -100,7 +100,7 @@ def command(
     context: click.Context,
     *,
     places: tuple[str, ...] = argument("RUN|DIR...", shell_complete=completion.runs),
-    judging: Judging,
+    judging: JudgeOptions,
     fail_if_worse: bool = option("Refuse a judge that is not calibrated or is no better than chance."),
     output: Path | None = option(
         "Write ToolBench's result files into this folder, which must be new or empty."

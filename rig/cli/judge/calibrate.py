@@ -13,7 +13,7 @@ from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.compare_rows import estimate
 from rig.errors import RigError
 from rig.judging import calibration
-from rig.judging.calibration import Measured
+from rig.judging.calibration import LabelAgreement
 from rig.judging.evaluators import DEFAULT, find
 from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_votes
@@ -51,7 +51,7 @@ def command(
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
     judging = JudgingRequest((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
-    measured: dict[str, Measured] = {}
+    measured: dict[str, LabelAgreement] = {}
     for method, tasks in ((PASS, labelled.answers), (WIN, labelled.pairs)):
         if not tasks or not can_judge(how, method):
             continue
@@ -71,7 +71,7 @@ def command(
     return fail_if_worse and any(result.is_chance for result in measured.values())
 
 
-def _print(measured: dict[str, Measured], judge: str) -> None:
+def _print(measured: dict[str, LabelAgreement], judge: str) -> None:
     rows = []
     for method, result in measured.items():
         numbers = [f"{value:.3f}" for value in result.upstream or ()] or ["-"] * 4

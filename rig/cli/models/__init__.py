@@ -6,7 +6,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.models.fit import Fit, show_fit
+from rig.cli.models.fit import FitOptions, show_fit
 from rig.cli.models.quantize import merge, quantize
 from rig.cli.options import AS_JSON, MODEL
 from rig.cli.output import print_facts, print_json, print_table, say
@@ -90,7 +90,7 @@ def info(
     ),
     tools: bool = option("Show how the model calls tools, with an example, instead."),
     chat_template: Path | None = option("Read this Jinja2 file instead of the model's own chat template."),
-    asked: Fit,
+    asked: FitOptions,
     as_json: bool = AS_JSON,
 ) -> None:
     """Show what is in a GGUF file, the memory it needs, and how its model calls tools.

@@ -18,7 +18,7 @@ _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class FitOptions:
     """What a fit decides by itself otherwise."""
 
     gpu_layers: int | None = option(

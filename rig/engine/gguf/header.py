@@ -136,7 +136,7 @@ def read_header(path: Path) -> Header:
             if file.read(4) != _U32.pack(GGUF_MAGIC):
                 raise RigError(f"{path}: not a GGUF file (it does not begin with the letters GGUF)")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(data).header()
+                return _HeaderReader(data).header()
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     except _Broken as broken:
@@ -147,7 +147,7 @@ class _Broken(Exception):
     """What is wrong with the file, without its path."""
 
 
-class _Reader:
+class _HeaderReader:
     """A cursor over the mapped file that never steps beyond its end."""
 
     def __init__(self, data: mmap.mmap) -> None:

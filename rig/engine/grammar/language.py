@@ -161,7 +161,7 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class RegexText:
     """Text of a regular expression, such as an id, that cannot go on into what comes after it."""
 
     regex: str
@@ -182,7 +182,7 @@ class Maybe:
     parts: "Pattern"
 
 
-Part: TypeAlias = str | JsonObject | Raw | Maybe | Matching | Arguments
+Part: TypeAlias = str | JsonObject | Raw | Maybe | RegexText | Arguments
 """Of a call's text: itself, a JSON value of this schema, raw text, what can be left out, and so on."""
 Pattern: TypeAlias = tuple[Part, ...]
 

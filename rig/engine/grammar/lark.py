@@ -49,7 +49,7 @@ def json_options(spelling: Spelling) -> JsonObject:
     }
 
 
-class Member(NamedTuple):
+class LarkProperty(NamedTuple):
     """A property of an object as Lark: what stands before its value, first of all or after another."""
 
     name: str
@@ -148,7 +148,7 @@ class Writer:
             return f"/{in_slashes(_PYTHON_TEXT.replace(')*', f'){counted(schema)}'))}/"
         return f'/"{in_slashes(ASCII_CHARACTER)}{counted(schema)}"/'
 
-    def _members(self, schema: JsonObject, free_order: bool) -> list[Member]:
+    def _members(self, schema: JsonObject, free_order: bool) -> list[LarkProperty]:
         properties, spelling = schema["properties"], self._spelling
         values = {
             name: self.value(properties[name])
@@ -159,7 +159,7 @@ class Writer:
             for name in properties
         }
         return [
-            Member(
+            LarkProperty(
                 name,
                 literal("{" + keys[name]),
                 literal(spelling.between_items + keys[name]),
@@ -169,7 +169,9 @@ class Writer:
             for name in properties
         ]
 
-    def ordered(self, members: Sequence[Member], name: str, end: str, empty: str, *, free_order: bool) -> str:
+    def ordered(
+        self, members: Sequence[LarkProperty], name: str, end: str, empty: str, *, free_order: bool
+    ) -> str:
         """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
         if free_order:
             return self._in_any_order(members, name, end, empty)
@@ -187,7 +189,7 @@ class Writer:
                 following = f"{name}_{number}"
         return " | ".join([*reversed(firsts), *([empty] if may_be_empty else [])])
 
-    def _in_any_order(self, members: Sequence[Member], name: str, end: str, empty: str) -> str:
+    def _in_any_order(self, members: Sequence[LarkProperty], name: str, end: str, empty: str) -> str:
         if len(members) > MOST_PROPERTIES:
             names = ", ".join(member.name for member in members)
             raise ConstraintError(
@@ -197,7 +199,7 @@ class Writer:
         if not members:
             return empty
 
-        def steps(left: int) -> list[tuple[Member, str]]:
+        def steps(left: int) -> list[tuple[LarkProperty, str]]:
             """For every member that is left its value, and the rule of what is left then."""
             return [
                 (member, f"{member.value} {name}_{left & ~(1 << number)}")

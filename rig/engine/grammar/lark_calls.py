@@ -14,16 +14,16 @@ from rig.engine.grammar.language import (
     UNSAFE,
     Arguments,
     Language,
-    Matching,
     Maybe,
     Part,
     Pattern,
     Raw,
+    RegexText,
     Tags,
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.lark import Member, Writer, in_regex, literal, values_of
+from rig.engine.grammar.lark import LarkProperty, Writer, in_regex, literal, values_of
 
 _ANY = "/(?s:.+)/"
 _GAP = r"/[ \n]{1,4}/"
@@ -92,7 +92,7 @@ class _CallWriter(Writer):
                 return self.literal(part)
             case Raw(until):
                 return self.until(until)
-            case Matching(regex):
+            case RegexText(regex):
                 return f"/{regex}/"
             case Maybe(parts):
                 return f"({self._pattern(parts)})?"
@@ -106,7 +106,7 @@ class _CallWriter(Writer):
         """All arguments of a call, each with its tags."""
         name, empty = self.fresh("o"), self.literal(tags.empty)
         members = [
-            Member(
+            LarkProperty(
                 key,
                 '""',
                 self.literal(tags.join),

@@ -183,7 +183,7 @@ class Fit:
         )
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """Weights and a context that are really there, the plan they were opened by, and what opens more."""
 
     model: LlamaModel
@@ -209,7 +209,7 @@ def fit_here(info: GgufInfo, settings: EngineSettings, count: Counting, *, loade
 
 def load_planned(
     fit: Fit, open_model: Callable[[Shape], LlamaModel], open_context: OpenContext, notify: Notify
-) -> Loaded:
+) -> LoadedModel:
     """The weights, a context for them, and the plan that worked for both.
 
     If memory runs out, the plan asks for less, step by step, and `notify` gets a line. Raises RigError if
@@ -228,7 +228,7 @@ def load_planned(
         try:
             model = open_model(plan.shape)
             try:
-                return Loaded(model, open_context(model, plan.shape), plan, open_context)
+                return LoadedModel(model, open_context(model, plan.shape), plan, open_context)
             except BaseException:
                 model.close()
                 raise
@@ -262,7 +262,7 @@ def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> Op
 
 def load_here(
     info: GgufInfo, settings: EngineSettings, notify: Notify, *, n_outputs: int | None = None
-) -> Loaded:
+) -> LoadedModel:
     """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
     shared = find_weights(info.path)
     if shared is None:

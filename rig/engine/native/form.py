@@ -20,7 +20,7 @@ from rig.engine.formats.base import (
     read_as,
 )
 from rig.engine.formats.rig import declarations_in_words, described
-from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Tags
+from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags
 from rig.engine.grammar.schema import SchemaError
 from rig.engine.native.detection import Native
 from rig.engine.native.probe import MARKER, Probe
@@ -311,5 +311,5 @@ def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
 
 def _filled(text: str) -> Pattern:
     """A text of a shape as a pattern, with its holes."""
-    holes = {ID: Matching("[A-Za-z0-9]{9}"), INDEX: Matching("[0-9]{1,4}")}
+    holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
     return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)

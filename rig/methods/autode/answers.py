@@ -22,7 +22,7 @@ _NAME = "functionName"
 Kind: TypeAlias = Literal["call", "malformed", "done", "talk"]
 
 
-class Answer(NamedTuple):
+class ParsedReply(NamedTuple):
     """What was made of an assistant's words. `text` is what it said, `fault` why a call cannot be read."""
 
     kind: Kind
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     fault: str = ""
 
 
-def read(text: str, *, compat: bool = False) -> Answer:
+def read(text: str, *, compat: bool = False) -> ParsedReply:
     """What an assistant's words are. A call comes before an end, and prose around either is ignored.
 
     With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
@@ -40,11 +40,11 @@ def read(text: str, *, compat: bool = False) -> Answer:
     if CALL in text:
         match = _TAGGED.search(text)
         if match is None and not compat:
-            return Answer("malformed", text, fault=f"{CALL} is never closed")
+            return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
         return _call(match.group(1).strip() if match else "{}", text, compat)
     if DONE in text:
-        return Answer("done", text.replace(DONE, ""))
-    return Answer("talk", text)
+        return ParsedReply("done", text.replace(DONE, ""))
+    return ParsedReply("talk", text)
 
 
 def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
@@ -62,12 +62,14 @@ def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
     }
 
 
-def _call(raw: str, text: str, compat: bool) -> Answer:
+def _call(raw: str, text: str, compat: bool) -> ParsedReply:
     try:
         data = json.loads(raw if compat else _FENCE.sub("", raw))
     except (ValueError, RecursionError) as error:
-        return Answer("malformed", text, fault=f"not JSON: {error}")
+        return ParsedReply("malformed", text, fault=f"not JSON: {error}")
     if not isinstance(data, dict):
-        return Answer("malformed", text, fault="not an object with the arguments by name")
+        return ParsedReply("malformed", text, fault="not an object with the arguments by name")
     function = data.pop(_NAME, None)
-    return Answer("call", text, function if isinstance(function, str) else None, usable(data, compat=compat))
+    return ParsedReply(
+        "call", text, function if isinstance(function, str) else None, usable(data, compat=compat)
+    )

@@ -16,7 +16,7 @@ from rig.methods.autode import answers
 from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.judgement import judge, verdict_of
 from rig.methods.autode.players.scripted_user import FAILED
-from rig.methods.autode.prompt import THE_USER, Settings, messages
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings, messages
 from rig.methods.autode.talk import Talk
 from rig.methods.episode import Asking, Episode
 from rig.metrics import Score
@@ -28,7 +28,7 @@ class Dialogue(Episode):
     """A scenario for an assistant and a user."""
 
     task: Scenario
-    settings: Settings
+    settings: AutoDeSettings
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -15,7 +15,7 @@ from rig.methods.autode.episode import Dialogue
 from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION
 from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import ScriptedUser
-from rig.methods.autode.prompt import THE_USER, Settings, opening
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings, opening
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import Oracle
@@ -62,24 +62,24 @@ class AutoDE(Method):
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks, true_step), "scripted": lambda: ScriptedUser(tasks)}
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(**{option.name: values[option.name] for option in self.options})
+    def settings(self, values: Mapping[str, Any]) -> AutoDeSettings:
+        return AutoDeSettings(**{option.name: values[option.name] for option in self.options})
 
-    def cast(self, settings: Settings) -> Mapping[str, str]:
+    def cast(self, settings: AutoDeSettings) -> Mapping[str, str]:
         """The assistant alone is asked where the conversation is known."""
         return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         return AutoDESetup(self, self.settings(values))
 
-    def opening(self, task: Scenario, settings: Settings, role: str) -> Request:
+    def opening(self, task: Scenario, settings: AutoDeSettings, role: str) -> Request:
         return opening(task, settings, role)
 
 
 class AutoDESetup(Setup):
     """Scenarios have no world, so that there is nothing to get ready but the scores."""
 
-    settings: Settings
+    settings: AutoDeSettings
 
     @property
     def grader(self) -> Grading:

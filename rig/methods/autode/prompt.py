@@ -57,7 +57,7 @@ Form = Literal["rig", "func"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AutoDeSettings:
     """How scenarios are played. With `compat`, as upstream does, and `form` and `required` do not count."""
 
     mode: Mode = "dynamic"
@@ -85,7 +85,7 @@ class Settings:
         return {"protocol": "autode", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
 
-def opening(scenario: Scenario, settings: Settings, role: str) -> Request:
+def opening(scenario: Scenario, settings: AutoDeSettings, role: str) -> Request:
     """How every request to a role begins in a scenario: without messages."""
     key = StepKey(scenario.name, 0, 0)
     if role == THE_USER:

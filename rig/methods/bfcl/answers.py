@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
-from rig.methods.bfcl.data import Entry
+from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.expressions import is_expression
-from rig.methods.bfcl.prompt import AS_TEXT, Settings, tools
+from rig.methods.bfcl.prompt import AS_TEXT, BfclSettings, tools
 
 LONGEST = 200_000
 """Characters of an answer that is read."""
@@ -21,7 +21,7 @@ class Undecodable(ValueError):
     """An answer that holds no calls in a form that is known."""
 
 
-def output_of(calls: Sequence[Call], entry: Entry, settings: Settings) -> list[dict[str, Any]]:
+def output_of(calls: Sequence[Call], entry: SingleTurnEntry, settings: BfclSettings) -> list[dict[str, Any]]:
     """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
     declared = {tool.name: tool.parameters["properties"] for tool in tools(entry, settings)}
     output: list[dict[str, Any]] = []

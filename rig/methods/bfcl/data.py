@@ -29,7 +29,7 @@ _FILE = re.compile(r"BFCL_v\d+_(\w+)\.json")
 
 
 @dataclass(frozen=True)
-class Entry(Task):
+class SingleTurnEntry(Task):
     """An entry: what is asked, what is on offer, and the calls with the values that are allowed."""
 
     name: str
@@ -91,7 +91,7 @@ def load(place: Path) -> Loaded:
 
     Raises RigError if there is no entry at all, or a file cannot be read.
     """
-    entries: list[Entry] = []
+    entries: list[SingleTurnEntry] = []
     faults: list[str] = []
     for category, file in files(place).items():
         answers = file.parent / ANSWERS / file.name
@@ -145,10 +145,10 @@ class _EntrySource(Foreign):
     truth: Many[Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]]
 
 
-def parse(source: JsonObject, where: str, suite: str) -> Entry:
+def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
     """An entry from what is stored of it. Raises RigError."""
     row = parsed(_EntrySource, source, where, "an entry of BFCL")
-    entry = Entry(
+    entry = SingleTurnEntry(
         row.entry.id,
         suite or row.entry.id.rpartition("_")[0],
         [message.model_dump() for message in row.entry.question[0]],

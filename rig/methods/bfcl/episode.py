@@ -3,20 +3,20 @@
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn, Step
 from rig.events import CallJudged
-from rig.methods.bfcl.data import Entry
+from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.judgement import judge
-from rig.methods.bfcl.prompt import Settings, name_of, tools
+from rig.methods.bfcl.prompt import BfclSettings, name_of, tools
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 
 
-class Answer(Episode):
+class SingleTurn(Episode):
     """One message, whose calls are judged together."""
 
-    task: Entry
-    settings: Settings
+    task: SingleTurnEntry
+    settings: BfclSettings
 
     def begin(self) -> None:
         """The question has all messages."""
@@ -43,12 +43,12 @@ class Answer(Episode):
         return judge(self.task, self.played, self.settings)
 
 
-def true_answer(entry: Entry, request: Request) -> Prediction:
+def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
     """The ground truth, of each argument the first value that is allowed, in one message."""
     offered = {tool.name for tool in request.tools}
     settings = next(
         names
-        for names in map(Settings, ("dots", "underscores"))
+        for names in map(BfclSettings, ("dots", "underscores"))
         if {tool.name for tool in tools(entry, names)} == offered
     )
     calls = [Call(name_of(call.name, settings), call.arguments) for call in entry.answer()]

@@ -8,8 +8,8 @@ from rig.episodes import PlayedTurn
 from rig.errors import MACHINE
 from rig.methods.bfcl.answers import output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
-from rig.methods.bfcl.data import Entry
-from rig.methods.bfcl.prompt import Settings
+from rig.methods.bfcl.data import SingleTurnEntry
+from rig.methods.bfcl.prompt import BfclSettings
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.verdicts import CallPlace, Fault, FaultKind, Verdict
 
@@ -24,7 +24,7 @@ def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration
 
 
 def judge(
-    entry: Entry, turns: Sequence[PlayedTurn], settings: Settings, *, as_written: bool = False
+    entry: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings, *, as_written: bool = False
 ) -> Score:
     """The score of an entry that was played. Calls `as_written` are those that others asked for."""
     calls = [executed.call for turn in turns for executed in turn.executed]
@@ -38,7 +38,9 @@ def judge(
     return score_output(entry, output, settings, failed=error is not None)
 
 
-def score_output(entry: Entry, output: Json, settings: Settings, *, failed: bool = False) -> Score:
+def score_output(
+    entry: SingleTurnEntry, output: Json, settings: BfclSettings, *, failed: bool = False
+) -> Score:
     """The score of an answer in BFCL's form. `failed` says that generating it ended in an error."""
     calls = len(output) if isinstance(output, list) else 0
     has_call = is_calls(output) and bool(output)
@@ -58,7 +60,7 @@ def score_output(entry: Entry, output: Json, settings: Settings, *, failed: bool
     return _score(entry, calls, None)
 
 
-def _score(entry: Entry, calls: int, wrong: Wrong | None, *, failed: bool = False) -> Score:
+def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: bool = False) -> Score:
     right = int(wrong is None)
     counts = {"correct": right, "entries": 1, f"correct.{entry.suite}": right, f"entries.{entry.suite}": 1}
     reason = "" if wrong is None else str(wrong)

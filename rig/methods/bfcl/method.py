@@ -11,10 +11,10 @@ from rig.episodes import ASSISTANT, PlayedTurn
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
 from rig.methods.bfcl.checker import VERSION
-from rig.methods.bfcl.data import Entry
-from rig.methods.bfcl.episode import Answer, true_answer
+from rig.methods.bfcl.data import SingleTurnEntry
+from rig.methods.bfcl.episode import SingleTurn, true_answer
 from rig.methods.bfcl.judgement import judge, rates
-from rig.methods.bfcl.prompt import Settings, opening
+from rig.methods.bfcl.prompt import BfclSettings, opening
 from rig.metrics import Declaration, Score
 from rig.models import Request
 from rig.tasks import Task
@@ -31,15 +31,15 @@ class BFCL(Method):
         Option("data", "", opens=True),
     )
     oracles = MappingProxyType({"oracle": true_answer})
-    episode = Answer
+    episode = SingleTurn
 
     def recognises(self, place: Path) -> bool:
         return bool(data.files(place))
 
-    def load(self, place: Path) -> Sequence[Entry]:
+    def load(self, place: Path) -> Sequence[SingleTurnEntry]:
         return data.load(place)
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> Entry:
+    def parse(self, source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
@@ -47,10 +47,10 @@ class BFCL(Method):
         suites = {task.suite for task in tasks}
         return rates("bfcl", [category for category in data.CATEGORIES if category in suites])
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(values["names"])
+    def settings(self, values: Mapping[str, Any]) -> BfclSettings:
+        return BfclSettings(values["names"])
 
-    def opening(self, task: Entry, settings: Settings, role: str) -> Request:
+    def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
         return opening(task, settings)
 
     def ready(self, values: Mapping[str, Any]) -> "BFCLSetup":
@@ -60,7 +60,7 @@ class BFCL(Method):
 class BFCLSetup(Setup):
     """Nothing acts here: there is nothing to get ready but the scores, which depend on the names."""
 
-    def __init__(self, method: Method, settings: Settings, place: str) -> None:
+    def __init__(self, method: Method, settings: BfclSettings, place: str) -> None:
         super().__init__(method, settings)
         self._place = place
         self._as_written = False
@@ -69,10 +69,10 @@ class BFCLSetup(Setup):
     def grader(self) -> Grading:
         return Grading("ast", VERSION, "", {"grader": "ast", "grader_version": VERSION})
 
-    def score(self, task: Entry, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, settings, as_written=self._as_written)
 
-    def data(self) -> Sequence[Entry]:
+    def data(self) -> Sequence[SingleTurnEntry]:
         """The entries that `--set data=DIR` or $RIG_BFCL name."""
         return data.load(data.folder_of_data(self._place))
 
@@ -80,7 +80,7 @@ class BFCLSetup(Setup):
         """Score answers as files have them; names `has_dots` where they were given with dots."""
         self._as_written = True
         if has_dots:
-            self.settings = Settings("dots")
+            self.settings = BfclSettings("dots")
 
 
 METHOD: Method = BFCL()

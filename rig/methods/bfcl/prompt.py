@@ -8,7 +8,7 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.bfcl.data import Entry
+from rig.methods.bfcl.data import SingleTurnEntry
 from rig.models import Request, StepKey, ToolDoc
 
 INSTRUCTIONS = """\
@@ -37,7 +37,7 @@ AS_TEXT = " Write this object as JSON in a text."
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BfclSettings:
     """How a model gets entries: with the `names` of functions as they are, or with dots as underscores."""
 
     names: str = "underscores"
@@ -56,24 +56,24 @@ class Settings:
         return {"protocol": "bfcl", "names": self.names, "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
 
-def opening(entry: Entry, settings: Settings) -> Request:
+def opening(entry: SingleTurnEntry, settings: BfclSettings) -> Request:
     """How what a model is asked begins: system messages of the entry come with the context."""
     context = "\n\n".join(message["content"] for message in entry.question if message["role"] == "system")
     key = StepKey(entry.name, 0, 0)
     return Request(key, INSTRUCTIONS, tools(entry, settings), context, (), False, several_calls=True)
 
 
-def name_of(name: str, settings: Settings) -> str:
+def name_of(name: str, settings: BfclSettings) -> str:
     """What a function is called in the prompt."""
     return name.replace(".", "_") if settings.underscores else name
 
 
-def tools(entry: Entry, settings: Settings) -> tuple[ToolDoc, ...]:
+def tools(entry: SingleTurnEntry, settings: BfclSettings) -> tuple[ToolDoc, ...]:
     """The functions of an entry, each name once."""
     return tools_of(entry.functions, entry.as_truth(underscores=False).language, settings)
 
 
-def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings) -> tuple[ToolDoc, ...]:
+def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSettings) -> tuple[ToolDoc, ...]:
     """Functions of a language as a model reads them, each name once."""
     docs: dict[str, ToolDoc] = {}
     for function in functions:

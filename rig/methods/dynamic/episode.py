@@ -8,25 +8,25 @@ from typing import Any
 
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.dynamic.judgement import judge
-from rig.methods.dynamic.prompt import THE_USER, Settings, as_heard
+from rig.methods.dynamic.prompt import THE_USER, DynamicSettings, as_heard
 from rig.methods.dynamic.script import DONE, LiveTask
-from rig.methods.dynamic.talk import Talk
+from rig.methods.dynamic.talk import LiveTalk
 from rig.methods.episode import Asking
 from rig.methods.tooltalk.episode import MatchedEpisode
 from rig.metrics import Score
 from rig.models import Message
 
 
-class Dialogue(MatchedEpisode):
+class LiveDialogue(MatchedEpisode):
     """A conversation for an assistant and a user. The world goes on from the calls that were made."""
 
     task: LiveTask
-    settings: Settings
+    settings: DynamicSettings
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         task, setup, settings = self.task, self.setup, self.settings
-        self._talk = Talk(task, settings.max_rounds)
+        self._talk = LiveTalk(task, settings.max_rounds)
         self.matching = setup.matcher.start(task.truths(setup.matcher.toolbox))
         self.max_calls = settings.tooltalk.max_calls
         self.simulator.start(*task.conversation.start, recorded=task.conversation.ground_truth)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn
-from rig.methods.dynamic.prompt import Settings
-from rig.methods.dynamic.said import Fact, asked_for, unsaid
+from rig.methods.dynamic.prompt import DynamicSettings
+from rig.methods.dynamic.said import ReturnedValue, asked_for, unsaid
 from rig.methods.dynamic.script import LiveTask
-from rig.methods.dynamic.talk import Talk
+from rig.methods.dynamic.talk import LiveTalk
 from rig.methods.tooltalk.replay import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
@@ -68,10 +68,10 @@ def judge(
     played: Sequence[PlayedTurn],
     simulator: Simulator,
     grader: Grader,
-    settings: Settings,
+    settings: DynamicSettings,
 ) -> Score:
     """The score of a finished conversation. Everything happens again, so the simulator's world is changed."""
-    talk = Talk(task, settings.max_rounds).extend(played)
+    talk = LiveTalk(task, settings.max_rounds).extend(played)
     matching = grader.start(task.truths(grader.toolbox))
     calls = [(turn.turn, call) for turn in played for call in turn.executed]
     for turn, call in calls:
@@ -118,7 +118,7 @@ def _with_world(verdict: Verdict, changed: Differences | None) -> Verdict:
     return replace(verdict, reason="; ".join([verdict.reason, *did]))
 
 
-def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[Fact, ...]]:
+def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[ReturnedValue, ...]]:
     """The world after the true conversation, and what the user was told of what tools returned."""
     turns: list[tuple[list[str], Sequence[ExecutedCall], str]] = []
     words: list[str] = []

@@ -10,11 +10,11 @@ from rig.calls import JsonObject, without_token
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Option
-from rig.methods.dynamic.episode import Dialogue
+from rig.methods.dynamic.episode import LiveDialogue
 from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
-from rig.methods.dynamic.prompt import THE_USER, Settings, opening
+from rig.methods.dynamic.prompt import THE_USER, DynamicSettings, opening
 from rig.methods.dynamic.script import LiveTask
-from rig.methods.dynamic.user import ScriptedUser
+from rig.methods.dynamic.user import LiveUser
 from rig.methods.scripted import Oracle, called, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation
 from rig.methods.tooltalk.method import METHOD as TOOLTALK
@@ -31,7 +31,7 @@ class DynamicSetup(WorldSetup):
     def meet(self, models: Mapping[str, Model]) -> None:
         """Tell the scripted user of the tools."""
         user = models[THE_USER]
-        if isinstance(user, ScriptedUser):
+        if isinstance(user, LiveUser):
             user.toolbox = self.matcher.toolbox
 
     @property
@@ -44,14 +44,14 @@ class DynamicSetup(WorldSetup):
         """The setup as it is: what is unclear about a call does not decide how the world ends."""
         return self
 
-    def check(self, task: LiveTask, settings: Settings) -> None:
+    def check(self, task: LiveTask, settings: DynamicSettings) -> None:
         conversation = task.conversation
         self.require(conversation, settings.tooltalk)
         if conversation.terms != ANY_WAY or any(call.optional for call in conversation.ground_truth):
             asked = "optional calls, an order, or calls that must not be made"
             raise RigError(f"{task.name}: asks for {asked}, which the method dynamic does not know of")
 
-    def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: DynamicSettings) -> Score:
         return judge(task, turns, self.simulator_of(0), self.matcher, settings)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
@@ -80,7 +80,7 @@ class Dynamic(Method):
         *(option for option in TOOLTALK.options if option.name != "history"),
         Option("max_rounds", 16),
     )
-    episode = Dialogue
+    episode = LiveDialogue
 
     def load(self, place: Path) -> Sequence[LiveTask]:
         return [LiveTask(conversation) for conversation in load_directory(place)]
@@ -89,16 +89,16 @@ class Dynamic(Method):
         return LiveTask(replace(parse_conversation(source, where), suite=suite))
 
     def models(self, tasks: Sequence[LiveTask]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks, _true_step), "scripted": lambda: ScriptedUser(tasks)}
+        return {"oracle": lambda: Oracle(tasks, _true_step), "scripted": lambda: LiveUser(tasks)}
 
-    def cast(self, settings: Settings) -> Mapping[str, str]:
+    def cast(self, settings: DynamicSettings) -> Mapping[str, str]:
         return {THE_USER: "scripted"}
 
-    def opening(self, task: LiveTask, settings: Settings, role: str) -> Request:
+    def opening(self, task: LiveTask, settings: DynamicSettings, role: str) -> Request:
         return opening(task.conversation, settings, role)
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
+    def settings(self, values: Mapping[str, Any]) -> DynamicSettings:
+        return DynamicSettings(TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
 
     def ready(self, values: Mapping[str, Any]) -> DynamicSetup:
         return DynamicSetup.of(self, self.settings(values), values)

@@ -26,10 +26,10 @@ GREETING = "Hello, how can I help you?"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DynamicSettings:
     """How tools are offered (`tooltalk`), and how often the assistant may speak at most."""
 
-    tooltalk: tooltalk.Settings
+    tooltalk: tooltalk.ToolTalkSettings
     max_rounds: int = 16
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Settings:
         return {**parts, "protocol": "dynamic", "max_rounds": self.max_rounds, "user_prompt_sha256": told}
 
 
-def opening(conversation: Conversation, settings: Settings, role: str) -> Request:
+def opening(conversation: Conversation, settings: DynamicSettings, role: str) -> Request:
     """How every request to a role begins in a conversation: without messages."""
     if role == ASSISTANT:
         return tooltalk.opening(conversation, settings.tooltalk)

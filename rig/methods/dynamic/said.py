@@ -31,7 +31,7 @@ class Heard:
         self._clocks = {clock for match in _CLOCK.finditer(text) for clock in _clocks(match)}
         self._clocks |= {clock for word, clock in _NOON.items() if word in self._words}
 
-    def tells(self, fact: "Fact") -> bool:
+    def tells(self, fact: "ReturnedValue") -> bool:
         """Whether a fact is among them."""
         value = fact.value
         if isinstance(value, str):
@@ -47,7 +47,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ReturnedValue:
     """One value that a tool returned: a text, a number, a day, or with `is_clock` a time of day."""
 
     value: str | float | datetime
@@ -61,13 +61,13 @@ class Fact:
 
 def asked_for(
     turns: Iterable[tuple[Sequence[str], Sequence[ExecutedCall], str]], drawn: frozenset[str]
-) -> tuple[Fact, ...]:
+) -> tuple[ReturnedValue, ...]:
     """The facts that true replies tell, of turns with what the user said, the calls, and the reply.
 
     What the user had said before need not be told, and ids, which are `drawn`, may be others.
     """
     own: list[str] = []
-    due: dict[Fact, None] = {}
+    due: dict[ReturnedValue, None] = {}
     for words, calls, reply in turns:
         own += words
         user, told = Heard(own), Heard([reply])
@@ -77,13 +77,13 @@ def asked_for(
     return tuple(due)
 
 
-def unsaid(due: Iterable[Fact], replies: Iterable[str]) -> tuple[Fact, ...]:
+def unsaid(due: Iterable[ReturnedValue], replies: Iterable[str]) -> tuple[ReturnedValue, ...]:
     """The facts that no reply tells."""
     heard = Heard(replies)
     return tuple(fact for fact in due if not heard.tells(fact))
 
 
-def facts(value: Json) -> Iterator[Fact]:
+def facts(value: Json) -> Iterator[ReturnedValue]:
     """Everything that could be told of a call's response. Ids and truth values could not."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
@@ -91,22 +91,22 @@ def facts(value: Json) -> Iterator[Fact]:
     elif isinstance(value, str):
         yield from _of_text(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield Fact(float(value))
+        yield ReturnedValue(float(value))
 
 
-def _of_text(text: str) -> Iterator[Fact]:
+def _of_text(text: str) -> Iterator[ReturnedValue]:
     for pattern in (times.INSTANT, times.TIME, times.DATE):
         try:
             moment = times.read(text, pattern)
         except ValueError:
             continue
         if "%H" in pattern:
-            yield Fact(moment, is_clock=True)
+            yield ReturnedValue(moment, is_clock=True)
         if "%Y" in pattern:
-            yield Fact(moment.replace(hour=0, minute=0, second=0))
+            yield ReturnedValue(moment.replace(hour=0, minute=0, second=0))
         return
     if 1 < len(text.strip()) <= LONGEST:
-        yield Fact(text)
+        yield ReturnedValue(text)
 
 
 def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:

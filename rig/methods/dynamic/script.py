@@ -65,7 +65,7 @@ class LiveTask(Task):
         return [(CallPlace(numbers[index], number), call) for (index, number), call in named]
 
 
-class Line(NamedTuple):
+class UserLine(NamedTuple):
     """Something that the user says. `question` is what they were asked before, empty if they were not."""
 
     text: str
@@ -79,13 +79,13 @@ class Known(NamedTuple):
     values: dict[str, Json]
 
 
-def lines(conversation: Conversation) -> tuple[Line, ...]:
+def lines(conversation: Conversation) -> tuple[UserLine, ...]:
     """What the user says before each assistant turn, in order. Later words expect no answer."""
-    script: list[Line] = []
+    script: list[UserLine] = []
     question = ""
     for index in conversation.known_turns:
         expected = conversation.expected(index)
-        script.append(Line(" ".join(expected.said), question))
+        script.append(UserLine(" ".join(expected.said), question))
         is_question = not expected.calls and expected.reply.rstrip().endswith("?")
         question = expected.reply if is_question else ""
     return tuple(script)

@@ -21,7 +21,7 @@ _ENDS: dict[ErrorKind, End] = {
 }
 
 
-class Talk:
+class LiveTalk:
     """One conversation. `end` is None for as long as it goes on."""
 
     def __init__(self, task: LiveTask, max_rounds: int) -> None:
@@ -51,7 +51,7 @@ class Talk:
         elif step.executed is not None:
             self.messages.append(call_message(step.executed, prediction))
 
-    def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
+    def extend(self, played: Iterable[PlayedTurn]) -> "LiveTalk":
         """Take in turns that were played before."""
         for turn in played:
             for step in turn.steps:

@@ -11,7 +11,7 @@ from rig.calls import Json
 from rig.methods.autode.players import questions, scripted_user
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.scripted_user import as_text
-from rig.methods.dynamic.script import DONE, Known, Line, LiveTask, knowledge, lines
+from rig.methods.dynamic.script import DONE, Known, LiveTask, UserLine, knowledge, lines
 from rig.tooltalk import TOOLTALK
 
 RULES = "1"
@@ -20,7 +20,7 @@ RULES = "1"
 GO_ON = "I don't know. Please do it without."
 
 
-class ScriptedUser(scripted_user.ScriptedUser):
+class LiveUser(scripted_user.ScriptedUser):
     """Plays the user of conversations, looked up by the request's key."""
 
     rules = f"dynamic {RULES}"
@@ -36,7 +36,7 @@ class ScriptedUser(scripted_user.ScriptedUser):
 
 
 def answer(
-    script: Sequence[Line], true_calls: Sequence[Known], own: Sequence[str], heard: str, alike: Alike
+    script: Sequence[UserLine], true_calls: Sequence[Known], own: Sequence[str], heard: str, alike: Alike
 ) -> str:
     """What the user says to an assistant's words, having said `own` before."""
     spoken = 0

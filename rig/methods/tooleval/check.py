@@ -6,13 +6,13 @@ from pathlib import Path
 from rig.calls import ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.methods.checking import Checked
-from rig.methods.tooleval.judgement import Judgement
-from rig.methods.tooleval.prompt import Settings, offered
+from rig.methods.tooleval.judgement import AnswerJudge
+from rig.methods.tooleval.prompt import ToolEvalSettings, offered
 from rig.methods.tooleval.queries import Query, load, names
 from rig.toolbox.simulator import Simulator
 
 
-def check(place: Path, settings: Settings) -> Checked:
+def check(place: Path, settings: ToolEvalSettings) -> Checked:
     """Check the queries of a folder or file."""
     try:
         queries = load(place)
@@ -21,11 +21,11 @@ def check(place: Path, settings: Settings) -> Checked:
     return Checked(place, len(queries), tuple(faults(queries, settings)))
 
 
-def faults(queries: Sequence[Query], settings: Settings) -> Iterator[str]:
+def faults(queries: Sequence[Query], settings: ToolEvalSettings) -> Iterator[str]:
     """What is wrong with queries that could be read, a line on each."""
     toolbox = settings.toolbox
     simulator = Simulator(toolbox.world(), toolbox)
-    judgement = Judgement(simulator.twin)
+    judgement = AnswerJudge(simulator.twin)
     for query in queries:
         try:
             messages = [*_calls(query, settings, simulator), *_answer(query, judgement, settings)]
@@ -34,7 +34,7 @@ def faults(queries: Sequence[Query], settings: Settings) -> Iterator[str]:
         yield from (f"{query.name}: {fault}" for fault in messages)
 
 
-def _calls(query: Query, settings: Settings, simulator: Simulator) -> Iterator[str]:
+def _calls(query: Query, settings: ToolEvalSettings, simulator: Simulator) -> Iterator[str]:
     """Every call must be on offer and succeed."""
     on_offer = {tool.name for tool in offered(query, settings)}
     simulator.start(*query.start)
@@ -46,7 +46,7 @@ def _calls(query: Query, settings: Settings, simulator: Simulator) -> Iterator[s
             yield f"{call.name} fails: {executed.exception}"
 
 
-def _answer(query: Query, judgement: Judgement, settings: Settings) -> Iterator[str]:
+def _answer(query: Query, judgement: AnswerJudge, settings: ToolEvalSettings) -> Iterator[str]:
     """The answer must name every fact; without facts and without actions anything would be right."""
     yield from (
         f"the answer does not name {' or '.join(ways)}"

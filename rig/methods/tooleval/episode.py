@@ -8,7 +8,7 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import Step
 from rig.events import WentBack
 from rig.methods.episode import Asking, Episode
-from rig.methods.tooleval.prompt import Settings, messages, which_is_better
+from rig.methods.tooleval.prompt import ToolEvalSettings, messages, which_is_better
 from rig.methods.tooleval.queries import Query
 from rig.methods.tooleval.search import Asked, Expand, Found
 from rig.methods.tooleval.steps import State, answer, finished, searching
@@ -22,7 +22,7 @@ class Search(Episode):
     """One turn, in which an assistant searches for an answer. `result` is what it came to."""
 
     task: Query
-    settings: Settings
+    settings: ToolEvalSettings
     result: Found | None = None
 
     def __init__(self, *arguments: Any) -> None:

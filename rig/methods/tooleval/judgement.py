@@ -50,7 +50,7 @@ DECLARATION = Declaration(
 Change = tuple[Any, ...]
 
 
-class Judgement:
+class AnswerJudge:
     """Judges answers in a world of its own, which `simulator` opens."""
 
     def __init__(self, simulator: Callable[[], Simulator]) -> None:

@@ -13,8 +13,8 @@ from rig.methods.checking import Checked
 from rig.methods.scripted import called
 from rig.methods.tooleval.check import check
 from rig.methods.tooleval.episode import Search
-from rig.methods.tooleval.judgement import DECLARATION, VERSION, Judgement
-from rig.methods.tooleval.prompt import Settings, offered, opening
+from rig.methods.tooleval.judgement import DECLARATION, VERSION, AnswerJudge
+from rig.methods.tooleval.prompt import ToolEvalSettings, offered, opening
 from rig.methods.tooleval.queries import Query, holds_queries, load, parse
 from rig.methods.tooleval.steps import path_of, replayed
 from rig.metrics import Score
@@ -66,11 +66,11 @@ class ToolEval(Method):
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         return check(place, self.settings(_DEFAULTS))
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
+    def settings(self, values: Mapping[str, Any]) -> ToolEvalSettings:
         toolbox = find_toolbox(values["toolbox"])
-        return Settings(values["search"], values["offer"], values["max_queries"], toolbox)
+        return ToolEvalSettings(values["search"], values["offer"], values["max_queries"], toolbox)
 
-    def opening(self, task: Query, settings: Settings, role: str) -> Request:
+    def opening(self, task: Query, settings: ToolEvalSettings, role: str) -> Request:
         return opening(task, settings)
 
     def ready(self, values: Mapping[str, Any]) -> "ToolEvalSetup":
@@ -81,13 +81,13 @@ class ToolEval(Method):
 class ToolEvalSetup(Setup):
     """A world for each slot in which a search is under way, and one in which answers are judged."""
 
-    settings: Settings
+    settings: ToolEvalSettings
 
-    def __init__(self, method: Method, settings: Settings, world: Path | None) -> None:
+    def __init__(self, method: Method, settings: ToolEvalSettings, world: Path | None) -> None:
         super().__init__(method, settings)
         self._world = world
         self._simulators: dict[int, Simulator] = {}
-        self.judgement = Judgement(lambda: self._opened.twin())
+        self.judgement = AnswerJudge(lambda: self._opened.twin())
 
     @cached_property
     def _opened(self) -> Simulator:
@@ -106,7 +106,7 @@ class ToolEvalSetup(Setup):
     def grader(self) -> Grading:
         return Grading("world and facts", VERSION, "", {"mode": "world and facts", "version": VERSION})
 
-    def check(self, task: Query, settings: Settings) -> None:
+    def check(self, task: Query, settings: ToolEvalSettings) -> None:
         offered(task, settings)
         self._opened.start(*task.start)
 
@@ -116,13 +116,13 @@ class ToolEvalSetup(Setup):
             self._simulators[slot] = self._opened.twin()
         return self._simulators[slot]
 
-    def score(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Score:
         return self.judgement.score(task, settings, turns)
 
-    def path(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Sequence[Step]:
+    def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Sequence[Step]:
         return path_of(replayed(settings, turns), turns)
 
-    def searched(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Searched:
+    def searched(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Searched:
         strategy, result = settings.strategy, replayed(settings, turns)
         kept = {node.step for root in result.roots for node in root.walk()}
         budget = settings.max_queries

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
 from rig.methods.tooleval.queries import Query
-from rig.methods.tooleval.search import BUDGET, DEPTH, Node, Strategy
+from rig.methods.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.models import CallMessage, Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.solutions.trajectory import FINISH_TOOL
 from rig.toolbox.toolbox import Toolbox
@@ -50,7 +50,7 @@ Tools = Literal["plugins", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ToolEvalSettings:
     """How to search for answers, with which tools, and how many questions a search may ask."""
 
     search: str = "cot@1"
@@ -87,7 +87,7 @@ class Settings:
         }
 
 
-def offered(query: Query, settings: Settings) -> tuple[ToolDoc, ...]:
+def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
     """The tools of a query, Finish the last of them. Raises RigError for plugins that there are not."""
     tools = settings.toolbox.tools
     unknown = sorted(set(query.plugins) - set(settings.toolbox.plugins))
@@ -99,7 +99,7 @@ def offered(query: Query, settings: Settings) -> tuple[ToolDoc, ...]:
     return (*settings.toolbox.docs(names), FINISH_TOOL)
 
 
-def opening(query: Query, settings: Settings) -> Request:
+def opening(query: Query, settings: ToolEvalSettings) -> Request:
     """How every request for a query begins: without messages."""
     user = query.user or "nobody is logged in"
     context = f"Location: {query.location}\nDate and time: {query.now:%Y-%m-%d %H:%M:%S}\nUser: {user}"
@@ -107,7 +107,7 @@ def opening(query: Query, settings: Settings) -> Request:
     return Request(StepKey(query.name, 0, 0), INSTRUCTIONS, offered(query, settings), context, (), is_shared)
 
 
-def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple[Message, ...]:
+def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNode]) -> tuple[Message, ...]:
     """What was said and called up to a node, and what was tried from it before."""
     history: list[Message] = [UserMessage(query.query)]
     beside = ""
@@ -130,13 +130,13 @@ def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple
     return tuple(history)
 
 
-def which_is_better(query: Query, first: Node, second: Node) -> tuple[Message, ...]:
+def which_is_better(query: Query, first: SearchNode, second: SearchNode) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
     attempts = [_json([told for part in node.path for told in _told(part)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
 
 
-def _told(node: Node) -> list[JsonObject]:
+def _told(node: SearchNode) -> list[JsonObject]:
     """The text about a node that is compared. A call, which is two nodes, appears once."""
     if node.kind == "thought":
         return [{"thought": node.text}]
@@ -152,7 +152,7 @@ def seen_outcome(executed: ExecutedCall) -> Outcome:
     return Outcome(f"{text[:LONGEST_OBSERVATION]}...")
 
 
-def _attempt(node: Node) -> list[JsonObject]:
+def _attempt(node: SearchNode) -> list[JsonObject]:
     """A call among the nodes of one step, as the text shows it."""
     last = node
     while last.kind != "input" and any(child.step == node.step for child in last.children):

@@ -55,13 +55,13 @@ class Strategy(NamedTuple):
 
 
 @dataclass(eq=False)
-class Node:
+class SearchNode:
     """A node. `state` is anything that its maker attaches to it; `step` is the number of its step."""
 
     kind: Kind
     text: str
     depth: int
-    parent: "Node | None" = None
+    parent: "SearchNode | None" = None
     state: Any = None
     step: int = -1
     observation: str = ""
@@ -69,19 +69,19 @@ class Node:
     pruned: bool = False
     terminal: bool = False
     expanded: int = 0
-    children: list["Node"] = field(default_factory=list)
+    children: list["SearchNode"] = field(default_factory=list)
 
     @property
-    def path(self) -> list["Node"]:
+    def path(self) -> list["SearchNode"]:
         """The nodes from below the root to this one."""
-        path: list[Node] = []
-        node: Node | None = self
+        path: list[SearchNode] = []
+        node: SearchNode | None = self
         while node is not None and node.parent is not None:
             path.append(node)
             node = node.parent
         return path[::-1]
 
-    def walk(self) -> Iterator["Node"]:
+    def walk(self) -> Iterator["SearchNode"]:
         """The node and all below it, each before those below it."""
         waiting = [self]
         while waiting:
@@ -108,15 +108,15 @@ class Made(NamedTuple):
 class Expand(NamedTuple):
     """Ask for the next step behind a node. Others that were made there before are its children."""
 
-    node: Node
+    node: SearchNode
 
 
 class Rank(NamedTuple):
     """Ask which of two nodes is the better; True for the first."""
 
-    node: Node
-    first: Node
-    second: Node
+    node: SearchNode
+    first: SearchNode
+    second: SearchNode
 
 
 Asked: TypeAlias = Expand | Rank
@@ -128,17 +128,17 @@ class Found:
     """What a search came to. `roots` are those of the chains, or the tree's; `last` is what that returned."""
 
     strategy: Strategy
-    roots: list[Node] = field(default_factory=list)
-    terminals: list[Node] = field(default_factory=list)
-    given_up: list[Node] = field(default_factory=list)
+    roots: list[SearchNode] = field(default_factory=list)
+    terminals: list[SearchNode] = field(default_factory=list)
+    given_up: list[SearchNode] = field(default_factory=list)
     queries: int = 0
     visited: int = 0
     last: int = 0
-    chains: list[Node] = field(default_factory=list)
+    chains: list[SearchNode] = field(default_factory=list)
     wins: list[bool] = field(default_factory=list)
 
     @property
-    def end(self) -> Node | None:
+    def end(self) -> SearchNode | None:
         """The node that counts: the first answer; of a tree else the first that gave up, None for neither."""
         if self.terminals:
             return self.terminals[0]
@@ -159,7 +159,7 @@ def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers:
     """Search from a state until this many answers are found."""
     result = Found(strategy)
     if strategy.width:
-        root = Node("root", "", 0, state=state)
+        root = SearchNode("root", "", 0, state=state)
         result.roots.append(root)
         result.last = yield from _tree(root, result, strategy, budget, answers)
     else:
@@ -170,7 +170,7 @@ def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers:
 def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Generator[Asked, Any, None]:
     is_won = False
     for _ in range(strategy.tries):
-        node = Node("root", "", 0, state=state)
+        node = SearchNode("root", "", 0, state=state)
         result.roots.append(node)
         while not (node.pruned or node.terminal or node.depth >= DEPTH):
             result.queries += 1
@@ -188,7 +188,7 @@ def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Gene
 
 
 def _tree(
-    node: Node, result: Found, strategy: Strategy, budget: int, answers: int
+    node: SearchNode, result: Found, strategy: Strategy, budget: int, answers: int
 ) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
     node.expanded = result.visited
@@ -202,7 +202,7 @@ def _tree(
             result.given_up.append(node)
             return 2
         return 1
-    ends: list[Node] = []
+    ends: list[SearchNode] = []
     for _ in range(strategy.width):
         result.queries += 1
         step = yield Expand(node)
@@ -220,14 +220,16 @@ def _tree(
 
 
 def _below(
-    node: Node, result: Found, strategy: Strategy, budget: int, answers: int
+    node: SearchNode, result: Found, strategy: Strategy, budget: int, answers: int
 ) -> Generator[Asked, Any, int]:
     """Visit a child. 0: go on with the next; else how many levels to go up."""
     levels = yield from _tree(node, result, strategy, budget, answers)
     return 10_000 if len(result.terminals) >= answers else levels - 1
 
 
-def _ranked(node: Node, ends: Sequence[Node], result: Found) -> Generator[Asked, Any, list[Node]]:
+def _ranked(
+    node: SearchNode, ends: Sequence[SearchNode], result: Found
+) -> Generator[Asked, Any, list[SearchNode]]:
     """The nodes, best first: each pair is compared in both orders, a win counts 1 and a draw half."""
     scores = dict.fromkeys(map(id, ends), 0.0)
     for one, other in combinations(ends, 2):
@@ -242,7 +244,7 @@ def _ranked(node: Node, ends: Sequence[Node], result: Found) -> Generator[Asked,
     return sorted(ends, key=lambda end: scores[id(end)], reverse=True)
 
 
-def _grow(node: Node, step: Made) -> Node:
+def _grow(node: SearchNode, step: Made) -> SearchNode:
     """The last of the nodes that a step is. Nothing has happened before a tool is given its input."""
     if step.thought or step.name is None:
         node = _child(node, "thought", step.thought, step.step)
@@ -256,7 +258,7 @@ def _grow(node: Node, step: Made) -> Node:
     return node
 
 
-def _child(node: Node, kind: Kind, text: str, step: int) -> Node:
-    child = Node(kind, text, node.depth + 1, node, node.state, step)
+def _child(node: SearchNode, kind: Kind, text: str, step: int) -> SearchNode:
+    child = SearchNode(kind, text, node.depth + 1, node, node.state, step)
     node.children.append(child)
     return child

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn, Step
-from rig.methods.tooleval.prompt import Settings
+from rig.methods.tooleval.prompt import ToolEvalSettings
 from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
 from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text
 from rig.solutions.trajectory import observation
@@ -20,12 +20,12 @@ class State(NamedTuple):
     executed: ExecutedCall | None = None
 
 
-def searching(settings: Settings, state: Any = None) -> Searching:
+def searching(settings: ToolEvalSettings, state: Any = None) -> Searching:
     """The search of these settings."""
     return search(settings.strategy, state, settings.max_queries)
 
 
-def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
+def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
     """The search that these steps were, with a node's number of step, and its call as its state.
 
     In searches that earlier versions stored, words beside a call were not a node. Without them, such a search
@@ -39,7 +39,7 @@ def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
     return result
 
 
-def _replayed(settings: Settings, steps: Sequence[Step]) -> tuple[Found, int]:
+def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found, int]:
     """The search that these steps begin with, and how many they are; -1 if they are too few."""
     course, used = searching(settings, State(None)), 0
     try:

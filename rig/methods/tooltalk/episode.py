@@ -16,7 +16,7 @@ from rig.errors import ErrorKind
 from rig.events import Rejudged
 from rig.methods.episode import Asking, Episode
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings, call_message
+from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message
 from rig.methods.tooltalk.replay import decisive, replay
 from rig.methods.tooltalk.scoring.judgement import conclude
 from rig.methods.tooltalk.setup import WorldSetup
@@ -72,11 +72,11 @@ class MatchedEpisode(Episode):
         return verdict, tuple(Rejudged(*self._places[number], verdict=now) for number, now in moved)
 
 
-class Dialogue(MatchedEpisode):
+class ToolTalkEpisode(MatchedEpisode):
     """One conversation for one model. A turn begins in the true world, with the true history."""
 
     task: Conversation
-    settings: Settings
+    settings: ToolTalkSettings
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

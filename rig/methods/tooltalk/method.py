@@ -19,8 +19,8 @@ from rig.methods.tooltalk.conversations import (
     load_directory,
     parse_conversation,
 )
-from rig.methods.tooltalk.episode import Dialogue
-from rig.methods.tooltalk.prompt import Settings, opening
+from rig.methods.tooltalk.episode import ToolTalkEpisode
+from rig.methods.tooltalk.prompt import ToolTalkSettings, opening
 from rig.methods.tooltalk.scoring.metrics import DECLARATION, FORBIDDING
 from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.metrics import Declaration
@@ -39,7 +39,7 @@ class ToolTalk(Method):
     name = "tooltalk"
     declaration = DECLARATION
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
-    episode = Dialogue
+    episode = ToolTalkEpisode
     holds_responses = True
     options: tuple[Option, ...] = (
         Option("docs", "full", several=True),
@@ -82,12 +82,12 @@ class ToolTalk(Method):
         own = _own_toolbox(place, toolbox)
         return record_directory(place, open_world(world), TOOLTALK) if own is None else record_own(place, own)
 
-    def opening(self, task: Conversation, settings: Settings, role: str) -> Request:
+    def opening(self, task: Conversation, settings: ToolTalkSettings, role: str) -> Request:
         return opening(task, settings)
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
+    def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
         own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
-        return Settings(**own, toolbox=find_toolbox(values["toolbox"]))
+        return ToolTalkSettings(**own, toolbox=find_toolbox(values["toolbox"]))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:
         return ToolTalkSetup.of(self, self.settings(values), values)

@@ -25,7 +25,7 @@ Do only what the user asked for. When it is done, reply briefly and say what you
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ToolTalkSettings:
     """How a model gets conversations. At most `max_calls` calls are executed in a turn.
 
     The calls are to tools of the `toolbox`.
@@ -84,7 +84,7 @@ def call_message(executed: ExecutedCall, predicted: Prediction | None = None) ->
     )
 
 
-def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
+def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tuple[ToolDoc, ...]:
     """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
     tools = settings.toolbox.tools
     needs_none = not conversation.tools and not conversation.ground_truth
@@ -106,7 +106,7 @@ def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolD
     return settings.toolbox.docs(names, descriptions=settings.docs == "full")
 
 
-def opening(conversation: Conversation, settings: Settings) -> Request:
+def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
     """How every request of an arm begins, with the tools of this conversation: instructions, no messages."""
     key = StepKey(conversation.name, 0, 0)
     return Request(

@@ -10,12 +10,12 @@ from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings, offered_tools
+from rig.methods.tooltalk.prompt import ToolTalkSettings, offered_tools
 from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.methods.tooltalk.scoring.callers import name_truths
 from rig.methods.tooltalk.scoring.judgement import Truths, judge
 from rig.metrics import Score
-from rig.scoring import Adjudicated, Grader, Named, measured, open_reader, read_answers
+from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
 from rig.toolbox.own.find import find_toolbox
@@ -77,7 +77,7 @@ class WorldSetup(Setup):
         place, similarity = values["world"], values["similarity"]
         toolbox = find_toolbox(values["toolbox"])
         world = partial(toolbox.world, None if place is None else Path(place))
-        named, measure = str(Named.parse(similarity).absolute), load_similarity(similarity)
+        named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
                 raise RigError(
@@ -126,7 +126,7 @@ class WorldSetup(Setup):
         made_with = self.method, self.settings, self._open_world, matcher, similarity
         return type(self)(*made_with, is_named=self._is_named)
 
-    def require(self, conversation: Conversation, settings: Settings) -> None:
+    def require(self, conversation: Conversation, settings: ToolTalkSettings) -> None:
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
         offered_tools(conversation, settings)
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
@@ -149,7 +149,7 @@ class ToolTalkSetup(WorldSetup):
         self._as_recorded = False
         self._replayed: dict[int, tuple[Conversation, Truths]] = {}
 
-    def check(self, task: Conversation, settings: Settings) -> None:
+    def check(self, task: Conversation, settings: ToolTalkSettings) -> None:
         self.require(task, settings)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: object) -> Score:

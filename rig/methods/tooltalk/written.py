@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rig import times
 from rig.calls import JsonObject
-from rig.documents import Part, read
+from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.toolbox import rules
 
@@ -38,7 +38,7 @@ def read_written(file: Path) -> list[JsonObject]:
     return [_conversation(part, f"{file.stem}-{number}") for number, part in enumerate(parts, 1)]
 
 
-def conversation_parts(file: Path) -> Iterator[Part]:
+def conversation_parts(file: Path) -> Iterator[DocumentPart]:
     """Where the conversations of a file are: a conversation, a list of them, or the turns of one alone."""
     for document in read(file):
         values = document.value if isinstance(document.value, list) else [{}]
@@ -46,7 +46,7 @@ def conversation_parts(file: Path) -> Iterator[Part]:
         yield from (document,) if are_turns else document.items()
 
 
-def turn_parts(conversation: Part) -> Iterator[Part]:
+def turn_parts(conversation: DocumentPart) -> Iterator[DocumentPart]:
     """Where the turns of a conversation are."""
     if isinstance(conversation.value, list):
         return conversation.items()
@@ -56,18 +56,18 @@ def turn_parts(conversation: Part) -> Iterator[Part]:
     return fields["turns"].items()
 
 
-def call_parts(turn: Part) -> list[Part]:
+def call_parts(turn: DocumentPart) -> list[DocumentPart]:
     """Where the calls of a turn are."""
     fields = turn.known_fields(_TURN)
     return list(fields["calls"].items()) if fields.get("calls", turn).value and "calls" in fields else []
 
 
-def has_outcome(call: Part) -> bool:
+def has_outcome(call: DocumentPart) -> bool:
     """Whether the outcome of a call is written down."""
     return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
 
 
-def _conversation(part: Part, name: str) -> JsonObject:
+def _conversation(part: DocumentPart, name: str) -> JsonObject:
     fields = {} if isinstance(part.value, list) else part.known_fields(_CONVERSATION)
     name = fields["name"].text() if "name" in fields else name
     forbidden = fields["must_not_call"].texts() if "must_not_call" in fields else []
@@ -92,14 +92,14 @@ def _conversation(part: Part, name: str) -> JsonObject:
     }
 
 
-def _instant(part: Part) -> str:
+def _instant(part: DocumentPart) -> str:
     try:
         return datetime.fromisoformat(part.text()).strftime(times.INSTANT)
     except ValueError as error:
         raise part.fault(f"needs a date and time, such as {NOW}") from error
 
 
-def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
+def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
     """A turn of the user's, and the assistant's that follows on it."""
     fields = part.known_fields(_TURN)
     if "user" not in fields:
@@ -123,7 +123,7 @@ def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
     yield answer
 
 
-def _call(part: Part) -> JsonObject:
+def _call(part: DocumentPart) -> JsonObject:
     name, arguments, fields = _parts_of_call(part)
     ruled = {}
     for argument, value in arguments.items():
@@ -151,7 +151,7 @@ def _call(part: Part) -> JsonObject:
     return call
 
 
-def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
+def _parts_of_call(part: DocumentPart) -> tuple[str, dict[str, DocumentPart], dict[str, DocumentPart]]:
     """The name of the tool, the arguments, and what else is said about a call."""
     if isinstance(part.value, str):
         return part.text(), {}, {}

@@ -15,10 +15,10 @@ from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
 from rig.methods.autode.judgement import verdict_of
 from rig.methods.autode.players.scripted_user import FAILED
-from rig.methods.autode.prompt import THE_USER, Mode, Settings
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings, Mode
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
-from rig.papers.autode.records import Record, read
+from rig.papers.autode.records import DialogueRecord, read
 from rig.paths import real
 from rig.words import counted
 
@@ -57,7 +57,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
     """The arm of a file. What cannot be read adds a line to `faults`, what is left out by rule to `notes`."""
     rows = read(path)
     faults += rows.faults
-    by_dialogue: dict[str, list[Record]] = {}
+    by_dialogue: dict[str, list[DialogueRecord]] = {}
     for record in rows:
         if record.id in scenarios:
             by_dialogue.setdefault(record.id, []).append(record)
@@ -75,7 +75,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
             f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
         )
     mode = _mode(by_dialogue, scenarios)
-    settings = Settings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
+    settings = AutoDeSettings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
     episodes = [
         (scenarios[name].name, trial, turns(record, scenarios[name], mode))
         for trial in range(trials)
@@ -84,7 +84,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
     return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes)
 
 
-def _mode(by_dialogue: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenario]) -> Mode:
+def _mode(by_dialogue: Mapping[str, Sequence[DialogueRecord]], scenarios: Mapping[str, Scenario]) -> Mode:
     """Static is a file whose every dialogue begins with all of the history."""
     begins = (
         tuple(record.said[: len(scenarios[name].history)]) == scenarios[name].history
@@ -95,7 +95,7 @@ def _mode(by_dialogue: Mapping[str, Sequence[Record]], scenarios: Mapping[str, S
     return "static" if all(begins) else "dynamic"
 
 
-def _fingerprint(path: Path, settings: Settings) -> JsonObject:
+def _fingerprint(path: Path, settings: AutoDeSettings) -> JsonObject:
     """What is known about a recorded arm: its file, and the players named in the file's name."""
     named = _NAMES.match(path.stem)
     assistant = named["assistant"] if named else path.stem
@@ -113,7 +113,7 @@ def _fingerprint(path: Path, settings: Settings) -> JsonObject:
     }
 
 
-def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
+def turns(record: DialogueRecord, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
     """A recorded dialogue as turns that fold into the same conversation with the same end."""
     begun = len(scenario.history) if mode == "static" else 1
     steps = [
@@ -135,7 +135,7 @@ def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
     return [PlayedTurn(number, tuple(of_turn)) for number, of_turn in enumerate(by_turn)]
 
 
-def _last(record: Record, scenario: Scenario, after: str) -> Step:
+def _last(record: DialogueRecord, scenario: Scenario, after: str) -> Step:
     """How a dialogue ended that did not end with words."""
     if record.success:
         call = Call(scenario.call.name, dict(record.slots))

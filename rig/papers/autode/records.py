@@ -24,7 +24,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DialogueRecord:
     """One dialogue of one trial. `said` are the words of both without the call, `reason` why there is none.
 
     In upstream's older files the first query is missing (`is_cut`), and so are state and reason.
@@ -63,11 +63,11 @@ class Record:
         return json_text(row)
 
 
-def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
+def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> DialogueRecord:
     """A finished conversation as upstream records one."""
     slots = usable(arguments(talk.call), compat=compat) if talk.call else {}
     head = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
-    return Record(*head, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
+    return DialogueRecord(*head, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
 
 
 class _ResultRow(Foreign):
@@ -87,10 +87,10 @@ def read(path: Path) -> Loaded:
     return Loaded(list(read_lines(path, _record, faults)), faults)
 
 
-def _record(value: Json, where: str) -> Record:
+def _record(value: Json, where: str) -> DialogueRecord:
     row = parsed(_ResultRow, value, where, "a result")
     is_old = row.state is None
     is_cut = is_old and (not row.content or row.content[0].role == "Assistant")
     utterances = tuple(turn.utterance() for turn in row.content)
     head = row.uuid, row.background, row.api, utterances, row.slots
-    return Record(*head, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)
+    return DialogueRecord(*head, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)

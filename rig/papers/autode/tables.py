@@ -30,7 +30,7 @@ AGAINST_STATIC = ("reluctant", "illusory", "messages")
 
 
 @dataclass(frozen=True)
-class Cell:
+class Trials:
     """An assistant evaluated in one way: the counts of each dialogue, trial by trial.
 
     `label` and `user` name it in tables, with the arm where another has the same assistant and method.
@@ -116,7 +116,7 @@ _ENDS = (
 )
 
 
-def _cell(score: ArmScore) -> Cell:
+def _cell(score: ArmScore) -> Trials:
     of_arm = score.fingerprint
     players = (
         [of_arm.get(f"{role}.{name}") for name in ("recorded", "file", "engine")]
@@ -130,10 +130,10 @@ def _cell(score: ArmScore) -> Cell:
     is_published = paper is None or of_arm.get("model.file") == f"{paper.file}.jsonl"
     trials = min(map(len, score.by_task.values()), default=0)
     names = assistant, method, label, METHODS.get(method, method)
-    return Cell(score.arm, *names, is_published, score.by_task, trials)
+    return Trials(score.arm, *names, is_published, score.by_task, trials)
 
 
-def _told_apart(cells: Sequence[Cell]) -> list[Cell]:
+def _told_apart(cells: Sequence[Trials]) -> list[Trials]:
     """The cells, with the arm in the labels of those that have assistant and method in common."""
     places = [cell.place for cell in cells]
     return [
@@ -144,7 +144,7 @@ def _told_apart(cells: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def _scores(cells: Sequence[Cell]) -> Iterator[Row]:
+def _scores(cells: Sequence[Trials]) -> Iterator[Row]:
     for cell in cells:
         rates = {name: 100 * cell.mean(name) for name in RATES}
         trial_f1 = [100 * f1 for f1 in cell.means("f1")]
@@ -166,7 +166,7 @@ def _scores(cells: Sequence[Cell]) -> Iterator[Row]:
             yield (label, cell.title, *printed.values(), "", ""), {**names, "source": "paper", **printed}
 
 
-def _agreements(cells: Sequence[Cell]) -> Iterator[Row]:
+def _agreements(cells: Sequence[Trials]) -> Iterator[Row]:
     """Table 2: each way of evaluating against the human one, over the assistants that have both."""
     by_method = _by_method(cells)
     human = by_method.get(HUMAN, {})
@@ -186,7 +186,7 @@ def _agreements(cells: Sequence[Cell]) -> Iterator[Row]:
             yield from _beside_published(method, title, human, ours)
 
 
-def _files_note(cells: Sequence[Cell]) -> str:
+def _files_note(cells: Sequence[Trials]) -> str:
     """Which files table 2 is made of, where there are others of the same assistants and users."""
     others = [cell.arm for cell in cells if not cell.is_published]
     if not others:
@@ -199,7 +199,7 @@ def _files_note(cells: Sequence[Cell]) -> str:
 
 
 def _beside_published(
-    method: str, title: str, human: Mapping[str, Cell], ours: Mapping[str, Cell]
+    method: str, title: str, human: Mapping[str, Trials], ours: Mapping[str, Trials]
 ) -> Iterator[Row]:
     """The paper's row, and one of all its assistants, with the paper's F1 for the cells that are missing."""
     sides = {HUMAN: human, method: ours}
@@ -225,7 +225,7 @@ def _beside_published(
     yield (f"{title} (paper)", count, *paper), cited
 
 
-def _case_study(cells: Sequence[Cell]) -> Iterator[Row]:
+def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
     """What the paper's case study counts, and by how much it differs from static evaluation."""
     static = _by_method(cells).get(STATIC, {})
     for cell in cells:
@@ -248,7 +248,7 @@ def _case_study(cells: Sequence[Cell]) -> Iterator[Row]:
         yield texts, {**names, "length": cell.mean("messages"), **totals, **sizes, **against}
 
 
-def _against(cell: Cell, other: Cell) -> tuple[dict[str, float], dict[str, Interval]]:
+def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, Interval]]:
     """How much a cell differs from another, and in the dialogues of both, with intervals over these."""
     gaps = {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")}
     tasks = [task for task in cell.by_task if task in other.by_task]
@@ -259,9 +259,9 @@ def _against(cell: Cell, other: Cell) -> tuple[dict[str, float], dict[str, Inter
     }
 
 
-def _by_dialogue(cells: Sequence[Cell]) -> Iterator[Row]:
+def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
     """How far two ways of evaluating an assistant agree, dialogue by dialogue."""
-    by_assistant: dict[str, list[Cell]] = {}
+    by_assistant: dict[str, list[Trials]] = {}
     for cell in cells:
         by_assistant.setdefault(cell.assistant, []).append(cell)
     for assistant, several in by_assistant.items():
@@ -281,9 +281,9 @@ def _by_dialogue(cells: Sequence[Cell]) -> Iterator[Row]:
             yield (label, users, str(len(tasks)), *_texts(measured)), sources | _as_json(measured)
 
 
-def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
+def _by_method(cells: Sequence[Trials]) -> dict[str, dict[str, Trials]]:
     """A cell for each method and assistant, the first of several."""
-    by_method: dict[str, dict[str, Cell]] = {}
+    by_method: dict[str, dict[str, Trials]] = {}
     for cell in cells:
         if cell.is_published:
             by_method.setdefault(cell.method, {}).setdefault(cell.assistant, cell)

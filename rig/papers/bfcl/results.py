@@ -11,15 +11,17 @@ from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
-from rig.methods.bfcl.data import Entry, lines
-from rig.methods.bfcl.prompt import Settings
-from rig.methods.bfcl.turns.data import Talk
+from rig.methods.bfcl.data import SingleTurnEntry, lines
+from rig.methods.bfcl.prompt import BfclSettings
+from rig.methods.bfcl.turns.data import MultiTurnEntry
 from rig.models import Prediction
 
-Named = TypeVar("Named", Entry, Talk)
+Named = TypeVar("Named", SingleTurnEntry, MultiTurnEntry)
 
 
-def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dict[int, PlayedTurn]]]:
+def read_results(
+    place: Path, entries: Sequence[SingleTurnEntry]
+) -> list[tuple[SingleTurnEntry, dict[int, PlayedTurn]]]:
     """The entries that files of results have an answer to, with what was answered. Raises RigError."""
     return [
         (entry, {0: PlayedTurn(0, tuple(_steps(result, entry.as_truth(underscores=False).language)))})
@@ -27,7 +29,9 @@ def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dic
     ]
 
 
-def read_turns(place: Path, talks: Sequence[Talk]) -> list[tuple[Talk, dict[int, PlayedTurn]]]:
+def read_turns(
+    place: Path, talks: Sequence[MultiTurnEntry]
+) -> list[tuple[MultiTurnEntry, dict[int, PlayedTurn]]]:
     """The same of entries of several turns.
 
     Answers of more turns or fewer than there are were given up; nothing of them is judged.
@@ -74,7 +78,7 @@ def _steps(result: Any, language: str = "python") -> Iterator[Step]:
         yield Step(prediction, ExecutedCall(asked, Outcome()))
 
 
-def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -> str:
+def line_of(entry: SingleTurnEntry, turns: Mapping[int, PlayedTurn], settings: BfclSettings) -> str:
     """A line of such a file: calls with their arguments as texts, or what was said instead."""
     steps = [step for turn in turns.values() for step in turn.steps]
     calls = [step.executed.call for step in steps if step.executed is not None]
@@ -83,7 +87,7 @@ def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -
     return json.dumps({"id": entry.name, "result": result}, ensure_ascii=False)
 
 
-def line_of_turns(talk: Talk, turns: Mapping[int, PlayedTurn]) -> str:
+def line_of_turns(talk: MultiTurnEntry, turns: Mapping[int, PlayedTurn]) -> str:
     """The same of an entry of several turns: for each the messages, with the calls made in it or with words.
 
     If the entry was given up in a turn, that turn is left out, so that you can tell.

@@ -14,7 +14,7 @@ from rig.errors import RigError
 from rig.files import filling
 from rig.papers.toolbench import converting
 from rig.papers.toolbench.raw import raw_of
-from rig.solutions.judgements import SEED, Answers, Shape, own_id
+from rig.solutions.judgements import SEED, ModelAnswers, Shape, own_id
 from rig.solutions.reading import parse
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Finished
@@ -35,7 +35,7 @@ def holds_answers(place: Path) -> bool:
 
 def load(
     place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
-) -> list[Answers]:
+) -> list[ModelAnswers]:
     """All answers in a folder or file, by model and test set. Raises RigError if there are none.
 
     A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
@@ -57,7 +57,7 @@ def load(
             faults.append(str(error))
     if not by_key:
         raise RigError(next(iter(faults or ()), f"{place}: holds no answers, neither raw nor converted ones"))
-    return [Answers(*key, solutions) for key, solutions in by_key.items()]
+    return [ModelAnswers(*key, solutions) for key, solutions in by_key.items()]
 
 
 def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str], dict[str, Solution]]]:
@@ -93,7 +93,7 @@ def is_converted(data: Json) -> bool:
     return isinstance(first, dict) and {"query", "available_tools", "answer"} <= first.keys()
 
 
-def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
+def write(answers: Sequence[ModelAnswers], directory: Path) -> list[Path]:
     """Write a file of converted answers for each model and test set, byte for byte as upstream does."""
     return [
         _written(json.dumps(answer.as_json()), directory, answer.model, f"{file_name(answer.test_set)}.json")
@@ -116,7 +116,7 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
             sets.setdefault((row.model, suite), {})[name] = row
     with filling(directory) as folder:
         solutions = ({name: row.solution for name, row in of.items() if row.solution} for of in sets.values())
-        answers = [Answers(*key, of_set) for key, of_set in zip(sets, solutions, strict=True)]
+        answers = [ModelAnswers(*key, of_set) for key, of_set in zip(sets, solutions, strict=True)]
         written = write(answers, folder / "converted")
         for answer in answers:
             for name, solution in answer.solutions.items():

@@ -22,7 +22,7 @@ from rig.models import Model, Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench import answers
 from rig.papers.toolbench.converting import checked_shape
 from rig.solutions.baselines import without_judge
-from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of
+from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of
 from rig.solutions.reading import parse_judgement
 from rig.solutions.solution import FINISH, Node, Solution
 from rig.tasks import ExpectedTurn
@@ -70,7 +70,7 @@ class Recorded(Judgement):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ToolBenchSettings:
     """Whose answers an arm has, and what stands for those without an end."""
 
     answers: str
@@ -103,10 +103,10 @@ class ToolBench(Method):
     def models(self, tasks: Sequence[Recorded]) -> Mapping[str, Callable[[], Model]]:
         return {}
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
+    def settings(self, values: Mapping[str, Any]) -> ToolBenchSettings:
+        return ToolBenchSettings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
 
-    def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
+    def opening(self, task: Recorded, settings: ToolBenchSettings, role: str) -> Request:
         solution = task.answers.get(settings.answers)
         tools = tuple(
             ToolDoc(str(tool.get("name", "")), str(tool.get("description", "")), tool.get("parameters", {}))
@@ -125,7 +125,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
     for path in files:
         for several in answers.load(path, settings.invalid, settings.walk_seed, faults):
             by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
-    sets = [Answers(*key, solutions) for key, solutions in by_key.items()]
+    sets = [ModelAnswers(*key, solutions) for key, solutions in by_key.items()]
     query_ids = answers.query_ids(place) if place is not None else None
     tasks = list(map(Recorded.of, judgements_of(sets, ids=query_ids)))
     arms = [
@@ -136,7 +136,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
     return RecordedRun(tasks, arms, options, tuple(faults))
 
 
-def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bool) -> RecordedArm:
+def _arm(model: str, tasks: Sequence[Recorded], settings: ToolBenchSettings, is_whole: bool) -> RecordedArm:
     """The answers of a model. A query that it had to answer and did not is there, without steps."""
     episodes = [
         (task.name, 0, (PlayedTurn(0, steps_of(task.answers.get(model))),))
@@ -215,13 +215,15 @@ class ToolBenchSetup(Setup):
     def grader(self) -> Grading:
         return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
 
-    def check(self, task: Recorded, settings: Settings) -> None:
+    def check(self, task: Recorded, settings: ToolBenchSettings) -> None:
         raise _not_played(task.name)
 
-    def start(self, task: Recorded, settings: Settings, where: Where, emit: Emit, slot: int) -> NoReturn:
+    def start(
+        self, task: Recorded, settings: ToolBenchSettings, where: Where, emit: Emit, slot: int
+    ) -> NoReturn:
         raise _not_played(task.name)
 
-    def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings) -> Score:
         """What can be counted of an answer without a judge."""
         solution = self.solution(task, turns, settings)
         calls = [call for turn in turns for call in turn.executed if call.name != FINISH]
@@ -234,11 +236,15 @@ class ToolBenchSetup(Setup):
         }
         return Score(counts)
 
-    def solution(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Solution | None:
+    def solution(
+        self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings
+    ) -> Solution | None:
         """The answer as its file has it."""
         return task.answers.get(settings.answers)
 
-    def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Sequence[Step]:
+    def path(
+        self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings
+    ) -> Sequence[Step]:
         """The steps that are read of a tree."""
         return path_of(turns)
 

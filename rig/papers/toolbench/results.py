@@ -21,7 +21,7 @@ from rig.methods.paper import Results
 from rig.papers.toolbench.answers import file_name, read_json
 from rig.parsing import Foreign, parsed
 from rig.solutions.decisions import SCORES, AnswerStatus, Compared, Judged, Preference, RecordedPasses
-from rig.solutions.judgements import Answers
+from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
@@ -69,7 +69,7 @@ def read_results(path: Path) -> Results:
 
 
 def _pass_table(
-    path: Path, rows: Mapping[str, Json], model: str, answers: Sequence[Answers], raw: bool
+    path: Path, rows: Mapping[str, Json], model: str, answers: Sequence[ModelAnswers], raw: bool
 ) -> str:
     """The table, byte for byte as upstream writes it if it is wanted `raw`."""
     try:
@@ -86,7 +86,7 @@ def _preference_table(
     test_set: str,
     votes: Mapping[str, Preference],
     models: tuple[str, str],
-    answers: Sequence[Answers],
+    answers: Sequence[ModelAnswers],
     raw: bool,
 ) -> str:
     """The same of a file of preferences. Raises RigError if it needs an answer that is not there."""

@@ -19,7 +19,7 @@ __all__ = [
     "Embedding",
     "Exact",
     "MiniLM",
-    "Named",
+    "NamedMeasure",
     "Similarity",
     "load",
 ]
@@ -30,7 +30,7 @@ PRESET = "distilbert:"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedMeasure:
     """A measure as it is named on the command line and in the store: `minilm`, `exact`, the directory of a
     sentence-transformers model, or `distilbert:` and a directory; with a threshold, `@` and its value follow.
     """
@@ -39,7 +39,7 @@ class Named:
     threshold: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> "Named":
+    def parse(cls, text: str) -> "NamedMeasure":
         """The inverse of `str`. Only a number after the last `@` is a threshold."""
         name, at, value = text.rpartition("@")
         try:
@@ -47,7 +47,7 @@ class Named:
         except ValueError:
             return cls(text)
 
-    def at(self, threshold: float | None) -> "Named":
+    def at(self, threshold: float | None) -> "NamedMeasure":
         """The same measure with another threshold. Raises RigError if none makes sense."""
         if threshold is None:
             return self
@@ -57,25 +57,25 @@ class Named:
             )
         if not (math.isfinite(threshold) and 0 < threshold <= 1):
             raise RigError(f"--threshold is above 0 and at most 1, not {threshold:g}")
-        return Named(self.name, threshold)
+        return NamedMeasure(self.name, threshold)
 
     @property
-    def absolute(self) -> "Named":
+    def absolute(self) -> "NamedMeasure":
         """With the directory, if there is one, named from the root."""
         if self.name in PACKAGED:
             return self
         preset = PRESET if self.name.startswith(PRESET) else ""
-        return Named(f"{preset}{Path(self.name.removeprefix(preset)).absolute()}", self.threshold)
+        return NamedMeasure(f"{preset}{Path(self.name.removeprefix(preset)).absolute()}", self.threshold)
 
     def __str__(self) -> str:
         return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
 
 
 def load(text: str) -> Similarity:
-    """The measure of that name, as `Named` writes it. No weights are read before the first texts that need
-    them. Raises RigError when there is no such model or the threshold makes no sense.
+    """The measure of that name, as `NamedMeasure` writes it. No weights are read before the first texts that
+    need them. Raises RigError when there is no such model or the threshold makes no sense.
     """
-    named = Named.parse(text)
+    named = NamedMeasure.parse(text)
     named = named.at(named.threshold)
     if named.name == "exact":
         return Exact()

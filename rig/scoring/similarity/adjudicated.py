@@ -6,7 +6,7 @@ from typing import Protocol
 from rig.calls import Json
 from rig.scoring.answers import Answers
 from rig.scoring.similarity.protocol import Similarity
-from rig.scoring.texts import Elsewhere, Judgement, Meaning
+from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
 from rig.toolbox.spec import Text
 
 
@@ -45,7 +45,7 @@ class Adjudicated:
     def __call__(self, first: Json, second: Json) -> float:
         return self.similarity(first, second)
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         judged = self.similarity.judge(kind, first, second, elsewhere)
         if judged.meaning is not Meaning.UNCLEAR:
             return judged
@@ -55,4 +55,4 @@ class Adjudicated:
         if same is None:
             return judged
         meaning = Meaning.SAME if same else Meaning.DIFFERENT
-        return Judgement(meaning, judged.likeness, f"{who}: {'the same' if same else 'another thing'}")
+        return TextJudgement(meaning, judged.likeness, f"{who}: {'the same' if same else 'another thing'}")

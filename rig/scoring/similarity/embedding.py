@@ -17,7 +17,7 @@ from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
-from rig.scoring.texts import Band, Elsewhere, Judgement, Residue, judge
+from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 
@@ -67,7 +67,7 @@ class Embedding:
             return 1.0
         return cosine(self._embedding(_readable(first)), self._embedding(_readable(second)))
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)
 
     def _band(self, kind: Text) -> Band:

@@ -53,8 +53,8 @@ class Encoder:
             if word is not None:
                 rows.setdefault(word, []).append(token)
         means = [vectors[rows[word]].mean(0) for word in sorted(rows)]
-        each = numpy.stack(means) if means else numpy.zeros((0, vectors.shape[1]), "float32")
-        return Embedded(out["sentence_embedding"][0].numpy().astype("float64"), each)
+        word_means = numpy.stack(means) if means else numpy.zeros((0, vectors.shape[1]), "float32")
+        return Embedded(out["sentence_embedding"][0].numpy().astype("float64"), word_means)
 
 
 def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from rig.calls import Json
-from rig.scoring.texts import Elsewhere, Judgement, Meaning
+from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
 from rig.toolbox.spec import Text
 
 
@@ -20,6 +20,6 @@ class Exact:
     def __call__(self, first: Json, second: Json) -> float:
         return float(isinstance(first, str) and isinstance(second, str) and first == second)
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         likeness = self(first, second)
-        return Judgement(Meaning.SAME if likeness else Meaning.DIFFERENT, likeness)
+        return TextJudgement(Meaning.SAME if likeness else Meaning.DIFFERENT, likeness)

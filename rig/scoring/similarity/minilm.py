@@ -38,8 +38,8 @@ class MiniLM(Embedding):
         if self.cosine_threshold is not None:
             return self.cosine_threshold
         if kind.like not in self._calibrated:
-            known = ", ".join(self._calibrated)
-            raise RigError(f"texts like {kind.like} were never calibrated; choose from: {known}")
+            calibrated = ", ".join(self._calibrated)
+            raise RigError(f"texts like {kind.like} were never calibrated; choose from: {calibrated}")
         return self._calibrated[kind.like]
 
     def _band(self, kind: Text) -> Band:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from rig.calls import Json
-from rig.scoring.texts import Elsewhere, Judgement
+from rig.scoring.texts import Elsewhere, TextJudgement
 from rig.toolbox.spec import Text
 
 
@@ -37,7 +37,7 @@ class Similarity(Protocol):
         """The cosine, from -1 to 1; 0 when either is not a text."""
         ...
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         """Whether two texts of a kind mean the same, or whether that is not clear; `elsewhere` is what is
         said beside them.
         """

@@ -5,7 +5,7 @@ docs/explanation/free-text.md says how, and how often it errs.
 """
 
 from rig.scoring.texts.checks import Meaning
-from rig.scoring.texts.judgement import Aligned, Band, Elsewhere, Judgement, beside, judge, marked
+from rig.scoring.texts.judgement import Aligned, Band, Elsewhere, TextJudgement, beside, judge, marked
 from rig.scoring.texts.residue import Residue
 from rig.scoring.texts.wording import Embedded, Wording, features
 
@@ -14,9 +14,9 @@ __all__ = [
     "Band",
     "Elsewhere",
     "Embedded",
-    "Judgement",
     "Meaning",
     "Residue",
+    "TextJudgement",
     "Wording",
     "beside",
     "features",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rig.reading.clauses import Atom, Sort
+from rig.reading.clauses import Atom, AtomKind
 from rig.reading.lexicon import given_names, roots, synonymous
 from rig.reading.typos import distance
 
@@ -33,7 +33,7 @@ def _equal(one: Atom, other: Atom) -> bool:
 def _synonymous(one: Atom, other: Atom) -> bool:
     if one.fact is not None or other.fact is not None:
         return False
-    if Sort.NAME in (one.sort, other.sort):
+    if AtomKind.NAME in (one.sort, other.sort):
         return same_name(one.shown, other.shown)
     return synonymous(one.key, other.key) or not roots(one.key).isdisjoint(roots(other.key))
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, Sort, conflicting, is_past
+from rig.reading.clauses import Atom, AtomKind, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
 from rig.reading.lexicon import contrasting, in_order, opposites, stem, vocabulary
 from rig.scoring.texts.residue import PASSIVE, Residue
@@ -117,22 +117,22 @@ def facts(found: Residue) -> Iterator[Finding]:
 
 def names(found: Residue) -> Iterator[Finding]:
     """Names of people and places."""
-    ones, others = ([atom for atom in side if atom.sort is Sort.NAME] for side in found.content)
-    words = [[atom for atom in side if atom.sort is Sort.WORD] for side in found.content]
+    ones, others = ([atom for atom in side if atom.sort is AtomKind.NAME] for side in found.content)
+    words = [[atom for atom in side if atom.sort is AtomKind.WORD] for side in found.content]
     if ones and others:
         yield different(f"name: {ones[0].shown.capitalize()} is not {others[0].shown.capitalize()}")
     for name, own in ((ones, words[1]), (others, words[0])):
         if name and not (ones and others):
-            shown = name[0].shown.capitalize()
+            text = name[0].shown.capitalize()
             vague = own or _has_surname(found, name[0])
-            yield unclear(f"name: {shown}") if vague else different(f"only one says: {shown}")
+            yield unclear(f"name: {text}") if vague else different(f"only one says: {text}")
 
 
 def _has_surname(found: Residue, name: Atom) -> bool:
     """Whether a name stands beside one that both clauses have: Maria, Maria Lopez."""
     for side, matched in ((found.first, found.pairs.keys()), (found.second, found.pairs.values())):
         near = [n + step for n, atom in enumerate(side) if atom is name for step in (-1, 1)]
-        if any(n in matched and side[n].sort is Sort.NAME for n in near):
+        if any(n in matched and side[n].sort is AtomKind.NAME for n in near):
             return True
     return False
 
@@ -278,7 +278,7 @@ def tense(found: Residue) -> Iterator[Finding]:
     helped = any(small.atom.family in HELPERS for side in found.small for small in side)
     for m, n in found.pairs.items():
         one, other = found.first[m], found.second[n]
-        if m in found.timed or one.fact is not None or one.shown == other.shown or one.sort is Sort.NAME:
+        if m in found.timed or one.fact is not None or one.shown == other.shown or one.sort is AtomKind.NAME:
             continue
         if is_past(one.word) is not is_past(other.word):
             if found.passive is not None:
@@ -369,9 +369,9 @@ def order(found: Residue) -> Iterator[Finding]:
         return
     alike = Counter(small.atom.key for small in found.small[0]) == Counter(s.atom.key for s in found.small[1])
     names = _named(moved) if len(_named(moved)) > 1 else _transposed(found)
-    shown = " and ".join(atom.shown for atom in (names or moved)[:2])
+    moving = " and ".join(atom.shown for atom in (names or moved)[:2])
     sure = names and found.only_small and alike
-    yield different(f"{shown} have changed places") if sure else unclear(f"order: {shown}")
+    yield different(f"{moving} have changed places") if sure else unclear(f"order: {moving}")
 
 
 def _is_compound(found: Residue) -> bool:
@@ -393,7 +393,7 @@ def _transposed(found: Residue) -> list[Atom]:
 
 
 def _named(atoms: Sequence[Atom]) -> list[Atom]:
-    return [atom for atom in atoms if atom.sort is Sort.NAME]
+    return [atom for atom in atoms if atom.sort is AtomKind.NAME]
 
 
 def _skips(found: Residue, before: int, after: int) -> bool:
@@ -416,11 +416,11 @@ def omitted(found: Residue) -> Iterator[Finding]:
     """Content that only one of the clauses has."""
     for own, other in (found.content, found.content[::-1]):
         idle = INTENSIFIERS if found.kind.like == "body" else GENERIC
-        words = [atom for atom in own if atom.sort is Sort.WORD and atom.key not in idle]
+        words = [atom for atom in own if atom.sort is AtomKind.WORD and atom.key not in idle]
         if words and not other:
-            shown = " ".join(atom.shown for atom in words)
+            text = " ".join(atom.shown for atom in words)
             yield (
-                different(f"only one says: {shown}") if len(words) > 2 else unclear(f"only one says: {shown}")
+                different(f"only one says: {text}") if len(words) > 2 else unclear(f"only one says: {text}")
             )
 
 

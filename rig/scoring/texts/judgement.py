@@ -13,8 +13,8 @@ from itertools import accumulate, chain, product
 from operator import attrgetter
 
 from rig.reading.characters import mood, readable
-from rig.reading.clauses import Atom, Clause, ReadText, Sort, conflicting, read_parts, sentences
-from rig.reading.facts import Fact, Span
+from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
+from rig.reading.facts import Fact, TextSpan
 from rig.reading.facts import Sort as FactSort
 from rig.reading.times import WEEKDAYS
 from rig.reading.typos import corrected
@@ -68,7 +68,7 @@ class Aligned:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class TextJudgement:
     """What is said about two texts, and why. `likeness` is that of the words that remain, from 0 to 1."""
 
     meaning: Meaning
@@ -92,8 +92,8 @@ class Elsewhere:
 
 Likeness = Callable[[Residue], float]
 NOWHERE = Elsewhere()
-SAME = Judgement(Meaning.SAME, 1.0)
-TOO_LONG = Judgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
+SAME = TextJudgement(Meaning.SAME, 1.0)
+TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
 def beside(values: Iterable[str]) -> Elsewhere:
@@ -116,12 +116,12 @@ def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
             name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
         except ValueError:
             continue
-        yield Fact(FactSort.WEEKDAY, frozenset({name}), Span(name, 0, 0))
+        yield Fact(FactSort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))
 
 
 def judge(
     kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere = NOWHERE
-) -> Judgement:
+) -> TextJudgement:
     """Whether two texts of a kind mean the same. Symmetric. Texts of any length are read whole."""
     if first == second:
         return SAME
@@ -155,7 +155,7 @@ def _turned(aligned: Aligned) -> Aligned:
 
 def _judged(
     kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere
-) -> Judgement:
+) -> TextJudgement:
     parts = [opened(text) for text in (first, second)]
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
@@ -169,17 +169,17 @@ def _judged(
     least = [unclear(f"{one} is not {other}") for one, other in exchanged(*whole, kind.like == "task")]
     comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
-    found = [
+    findings = [
         *_around(first_text, second_text),
         *least,
         *(Finding(one.meaning, one.reason) for one in clauses),
     ]
     for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
-        reason = next((finding.reason for finding in found if finding.meaning is meaning), None)
+        reason = next((finding.reason for finding in findings if finding.meaning is meaning), None)
         if reason is not None:
             note = reason if meaning is Meaning.DIFFERENT else f"not clear: {reason}"
-            return Judgement(meaning, comparison.least, note[:LONGEST_REASON], clauses)
-    return Judgement(Meaning.SAME, comparison.least, None, clauses)
+            return TextJudgement(meaning, comparison.least, note[:LONGEST_REASON], clauses)
+    return TextJudgement(Meaning.SAME, comparison.least, None, clauses)
 
 
 def _around(first: ReadText, second: ReadText) -> Iterator[Finding]:
@@ -199,7 +199,7 @@ def _around(first: ReadText, second: ReadText) -> Iterator[Finding]:
         yield unclear("emoji")
 
 
-def _foreign(first: ReadText, second: ReadText) -> Judgement:
+def _foreign(first: ReadText, second: ReadText) -> TextJudgement:
     """Of other languages only the words are known: the same ones, in an order that moves no name."""
     atoms = [text.atoms for text in (first, second)]
     bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
@@ -210,14 +210,14 @@ def _foreign(first: ReadText, second: ReadText) -> Judgement:
     is_short = len(left[0]) * len(left[1]) <= MAX_PAIRS
     within = is_short and any(one in other or other in one for one in left[0] for other in left[1])
     if left[0] and left[1] and not within:
-        return Judgement(Meaning.DIFFERENT, 0.0, f"other word: {left[0][0]} is not {left[1][0]}")
+        return TextJudgement(Meaning.DIFFERENT, 0.0, f"other word: {left[0][0]} is not {left[1][0]}")
     if left[0] or left[1]:
-        return Judgement(Meaning.UNCLEAR, 0.5, f"not clear: only one says: {(left[0] or left[1])[0]}")
+        return TextJudgement(Meaning.UNCLEAR, 0.5, f"not clear: only one says: {(left[0] or left[1])[0]}")
     small = [Counter(atom.shown for atom in side if is_small(atom.shown)) for side in atoms]
     capital = [{atom.shown for atom in side if atom.word.capital and not atom.word.first} for side in atoms]
     rows = [[atom.shown for atom in side if atom.shown in capital[0] & capital[1]] for side in atoms]
     if rows[0] != rows[1] or small[0] != small[1]:
-        return Judgement(Meaning.UNCLEAR, 0.5, "not clear: the small words and their order")
+        return TextJudgement(Meaning.UNCLEAR, 0.5, "not clear: the small words and their order")
     return SAME
 
 
@@ -266,10 +266,12 @@ class _Comparison:
         groups = self._listed(align(*self.rest))
         self.compared = [(group, self._residue(group)) for group in groups]
         self.heads = self._opening(0) & self._opening(1)
-        for group, found in self.compared:
-            finding = self._judged(group, found) if group.first and group.second else self._lone(group, found)
-            shown = self._shown(group)
-            yield Aligned(shown[0], shown[1], found.left, *finding)
+        for group, remains in self.compared:
+            finding = (
+                self._judged(group, remains) if group.first and group.second else self._lone(group, remains)
+            )
+            texts = self._shown(group)
+            yield Aligned(texts[0], texts[1], remains.left, *finding)
 
     def _sides(self, group: Group) -> tuple[list[Clause], list[Clause]]:
         first, second = self.rest
@@ -303,13 +305,16 @@ class _Comparison:
         """What opens a list before an item that the other text has elsewhere: "Bring bread, cheese"."""
         openings: set[tuple[str, ...]] = set()
         if any(
-            small.atom.key in ORDERING for _, found in self.compared for part in found.small for small in part
+            small.atom.key in ORDERING
+            for _, remains in self.compared
+            for part in remains.small
+            for small in part
         ):
             return openings
-        for group, found in self.compared:
+        for group, remains in self.compared:
             clauses = self._sides(group)[side]
-            left = found.content[side]
-            if not clauses or not left or found.content[1 - side]:
+            left = remains.content[side]
+            if not clauses or not left or remains.content[1 - side]:
                 continue
             numbers = [clause.sentence for clause in self.rest[side]]
             starts = min((group.first, group.second)[side]) == numbers.index(clauses[0].sentence)
@@ -317,23 +322,23 @@ class _Comparison:
                 openings.add(tuple(atom.key for atom in left))
         return openings
 
-    def _judged(self, group: Group, found: Residue) -> Finding:
+    def _judged(self, group: Group, remains: Residue) -> Finding:
         """What one group of clauses means: the gravest of all that remains."""
-        findings = list(self._structure(group, found))
+        findings = list(self._structure(group, remains))
         if group in self.lists:
             return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
-        found = without_double_negation(found)
+        remains = without_double_negation(remains)
         for side in (0, 1):
-            if tuple(atom.key for atom in found.content[side]) in self.heads:
-                found = found.without(side, len(found.content[side]))
-        found = replace(found, content=(self._new(found.content[0]), self._new(found.content[1])))
-        findings += chain.from_iterable(check(found) for check in CHECKS.values())
+            if tuple(atom.key for atom in remains.content[side]) in self.heads:
+                remains = remains.without(side, len(remains.content[side]))
+        remains = replace(remains, content=(self._new(remains.content[0]), self._new(remains.content[1])))
+        findings += chain.from_iterable(check(remains) for check in CHECKS.values())
         proven = next((finding for finding in findings if finding.meaning is Meaning.DIFFERENT), None)
         if proven is None and not self.kind.place and any(map(is_foreign, self._shown(group))):
-            return _foreign_clause(found)
-        words = [[atom for atom in side if atom.fact is None] for side in found.content]
+            return _foreign_clause(remains)
+        words = [[atom for atom in side if atom.fact is None] for side in remains.content]
         if proven is None and words[0] and words[1]:
-            value = self.likeness(found)
+            value = self.likeness(remains)
             self.least = min(self.least, value)
             reason = f"the wording is alike by {value:.2f}"
             if value < self.band.unclear:
@@ -349,7 +354,7 @@ class _Comparison:
 
     def _stands(self, atom: Atom) -> bool:
         if atom.fact is None:
-            return atom.sort is Sort.NAME and atom.key in self.elsewhere.stems
+            return atom.sort is AtomKind.NAME and atom.key in self.elsewhere.stems
         others = self.elsewhere.facts
         told = atom.fact.sort in (FactSort.RELATIVE, FactSort.WHICH, FactSort.PART)
         dated = any(other.sort in (FactSort.DAY, FactSort.CLOCK) for other in others)
@@ -378,17 +383,19 @@ class _Comparison:
         side = 0 if group.first else 1
         clauses = self._sides(group)[side]
         content = self._new([atom for clause in clauses for atom in clause.content])
-        shown = f"only one says: {' '.join(clause.shown for clause in clauses)}"
+        reason = f"only one says: {' '.join(clause.shown for clause in clauses)}"
         other = self.texts[1 - side]
-        if all(atom.sort is Sort.NAME and atom.key in (*other.greeted, *other.signed) for atom in content):
+        if all(
+            atom.sort is AtomKind.NAME and atom.key in (*other.greeted, *other.signed) for atom in content
+        ):
             small = [atom for clause in clauses for atom in clause.atoms if not atom.is_content]
             silent = all(atom.family in ("article", "degree", "thing", "courtesy") for atom in small)
-            return Finding(Meaning.SAME, "it says nothing") if silent else unclear(shown)
+            return Finding(Meaning.SAME, "it says nothing") if silent else unclear(reason)
         others = [atom for clause in other.clauses for atom in clause.content]
         new = len(content) - len(matching(content, others))
-        reworded = any(found.content[1 - side] for _, found in self.compared)
+        reworded = any(remains.content[1 - side] for _, remains in self.compared)
         sure = new > 2 or (new and not reworded)
-        return different(shown) if sure and new * 2 >= len(content) else unclear(shown)
+        return different(reason) if sure and new * 2 >= len(content) else unclear(reason)
 
 
 def _flat(text: ReadText) -> list[tuple[str, object]]:

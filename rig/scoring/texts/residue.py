@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, Sort
+from rig.reading.clauses import Atom, AtomKind
 from rig.reading.facts import Sort as FactSort
 from rig.reading.lexicon import vocabulary
 from rig.scoring.texts.atoms import matching
@@ -56,7 +56,7 @@ class Residue:
     def named(self, number: int) -> Atom:
         """A pair of content words: as the name that it is in one of the clauses."""
         m, n = list(self.pairs.items())[number]
-        return self.second[n] if self.second[n].sort is Sort.NAME else self.first[m]
+        return self.second[n] if self.second[n].sort is AtomKind.NAME else self.first[m]
 
     def without(self, side: int, count: int) -> "Residue":
         """The same without the first content words that remain of a side, and the small words before them."""

@@ -18,14 +18,14 @@ OTHERWISE = vocabulary("would can could may might must should neednot mustnot le
 """With one of these the verb says what is possible, due or wanted."""
 
 
-class Verb(NamedTuple):
+class VerbForm(NamedTuple):
     """The times that a verb can speak of, its voice, and what else its helpers say."""
 
     times: Set[str]
     passive: bool
     otherwise: Set[str]
 
-    def agrees(self, other: "Verb") -> bool:
+    def agrees(self, other: "VerbForm") -> bool:
         """Whether both can speak of one time, in one voice."""
         same = self.passive == other.passive and self.otherwise == other.otherwise
         return same and not self.times.isdisjoint(other.times)
@@ -36,20 +36,20 @@ def is_helper(small: Atom, verb: Atom) -> bool:
     return small.key in HELPING or (small.key in GETTING | {"have", "had"} and is_past(verb.word))
 
 
-def verb_of(atom: Atom, before: Sequence[Atom]) -> Verb:
+def verb_of(atom: Atom, before: Sequence[Atom]) -> VerbForm:
     """How a word that may be a verb is meant, by the closed-class words before it."""
     keys = {small.key for small in before}
-    shown = {small.shown for small in before}
+    texts = {small.shown for small in before}
     otherwise = keys & OTHERWISE
     participle = is_past(atom.word)
     passive = participle and bool(keys & (BEING | GETTING))
-    perfect = "have" in keys and (participle or "been" in shown)
+    perfect = "have" in keys and (participle or "been" in texts)
     if "will" in keys or (otherwise and not passive):
-        return Verb({FUTURE}, passive, otherwise)
+        return VerbForm({FUTURE}, passive, otherwise)
     if not keys.isdisjoint(("was", "did", "had")) or (passive and "got" in keys):
-        return Verb({PAST}, passive, otherwise)
+        return VerbForm({PAST}, passive, otherwise)
     if perfect:
-        return Verb({PAST, PRESENT} if passive else {PAST}, passive, otherwise)
+        return VerbForm({PAST, PRESENT} if passive else {PAST}, passive, otherwise)
     if participle and not passive:
-        return Verb({PAST}, False, otherwise)
-    return Verb({PRESENT, FUTURE}, passive, otherwise)
+        return VerbForm({PAST}, False, otherwise)
+    return VerbForm({PRESENT, FUTURE}, passive, otherwise)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from rig.calls import Json, JsonObject
-from rig.documents import Part
+from rig.documents import DocumentPart
 
 MOST_NODES = 5_000
 
@@ -38,7 +38,7 @@ _FORMATS = ("date", "date-time", "email", "time", "uuid")
 class Declared:
     """Reads the schemas of one tool. `notes` say what of them is not held to, a line on each."""
 
-    def __init__(self, root: Part) -> None:
+    def __init__(self, root: DocumentPart) -> None:
         self._root = root
         self._left = MOST_NODES
         self.notes: list[str] = []
@@ -238,7 +238,7 @@ class Declared:
         return self._root.fault(f"{where or 'it'} {text}")
 
 
-def _check_schema(schema: JsonObject, root: Part) -> None:
+def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
     # By `$schema` a validator would look for another draft.
     errors = _of_schemas().iter_errors({name: schema[name] for name in schema if name != "$schema"})
     for error in sorted(errors, key=lambda error: len(error.absolute_path)):

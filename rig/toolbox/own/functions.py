@@ -11,7 +11,7 @@ from typing import Any, get_type_hints, overload
 from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
 from rig.calls import Json, JsonObject
-from rig.documents import Part
+from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.toolbox import declare
 from rig.toolbox.errors import Stuck, ToolError, quoted
@@ -189,7 +189,7 @@ def _declared(
         raw = model.model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
-    schema = Declared(Part(_without_titles(raw), Path(where))).parameters()
+    schema = Declared(DocumentPart(_without_titles(raw), Path(where))).parameters()
     for name, words in _arguments(doc).items():
         if name in schema["properties"]:
             schema["properties"][name].setdefault("description", words)

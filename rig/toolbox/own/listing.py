@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rig.calls import Json, JsonObject
-from rig.documents import Part, read
+from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.files import write
 from rig.toolbox.own.declared import Declared
@@ -30,7 +30,7 @@ _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class ToolDeclaration:
     """A tool as a file declares it. `default` is what it answers where nothing was recorded."""
 
     name: str
@@ -59,7 +59,7 @@ class Listing:
     """The tools of a file, whose form it has, and what of their schemas rig does not hold to."""
 
     form: str
-    tools: tuple[Declaration, ...]
+    tools: tuple[ToolDeclaration, ...]
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
@@ -73,7 +73,7 @@ def read_listing(file: Path) -> Listing:
     if len(documents) != 1:
         raise RigError(f"{file}: needs one list of tools")
     forms: list[str] = []
-    tools: dict[str, Declaration] = {}
+    tools: dict[str, ToolDeclaration] = {}
     notes: list[str] = []
     for part in _tools(documents[0], notes):
         form, tool = _declaration(part, notes)
@@ -107,7 +107,7 @@ def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> di
     return {name: rules[name] for name in schema["properties"]}
 
 
-def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
+def _tools(part: DocumentPart, notes: list[str]) -> Iterator[DocumentPart]:
     """The parts that declare one tool each, in any wrapping."""
     if isinstance(part.value, list):
         return part.items()
@@ -124,7 +124,7 @@ def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
     raise part.fault("no tools here: needs a list, or an object with `tools`")
 
 
-def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
+def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclaration]:
     outer = part.fields()
     if "function" in outer and isinstance(outer["function"].value, dict):
         form, inner, schema = "OpenAI", outer["function"].fields(), "parameters"
@@ -139,7 +139,9 @@ def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
     name = inner["name"].text()
     if not NAME.fullmatch(name):
         raise inner["name"].fault(f"{name!r}: a name has up to 64 letters, digits, dots, _ and -")
-    declared = Declared(inner[schema] if schema in inner else Part(None, part.file, part.path, part.lines))
+    declared = Declared(
+        inner[schema] if schema in inner else DocumentPart(None, part.file, part.path, part.lines)
+    )
     parameters = declared.parameters()
     notes += declared.notes
     description = inner["description"].value if "description" in inner else ""
@@ -163,4 +165,6 @@ def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
             raise rule.fault(str(error)) from error
     match = matching(parameters, rules)
     default = outer["default"].value if "default" in outer else UNSAID
-    return form, Declaration(name, " ".join(description.split()), parameters, acts, returns, match, default)
+    return form, ToolDeclaration(
+        name, " ".join(description.split()), parameters, acts, returns, match, default
+    )

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from rig.calls import Json, JsonObject
 from rig.toolbox import rules
 from rig.toolbox.errors import ToolError
-from rig.toolbox.own.listing import UNSAID, Declaration
+from rig.toolbox.own.listing import UNSAID, ToolDeclaration
 from rig.toolbox.rules import ABSENT, Rule, TrueCall
 from rig.toolbox.world import RECORDED_CALLS, World
 
@@ -48,7 +48,7 @@ class _Recorded(NamedTuple):
         return self.arguments != arguments, self.answered, -self.number if self.answered else self.number
 
 
-def answer(declared: Declaration, world: World, /, **arguments: Json) -> Json:
+def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Json:
     """The function of a tool that has no code."""
     fitting = [call for call in _true_calls(world, declared.name) if _fits(declared, call, arguments)]
     if not fitting:
@@ -75,7 +75,7 @@ def _true_calls(world: World, tool: str) -> Iterable[_Recorded]:
         yield _Recorded(number, bool(answered), call["arguments"], present, call["outcome"])
 
 
-def _fits(declared: Declaration, true: _Recorded, arguments: JsonObject) -> bool:
+def _fits(declared: ToolDeclaration, true: _Recorded, arguments: JsonObject) -> bool:
     """Whether a call is this true one, as far as that can be told without judging free texts."""
     for name in {**true.arguments, **true.rules}:
         rule = true.rules.get(name) or declared.match.get(name) or Rule("exact")

@@ -18,7 +18,7 @@ PERFECT = tagged(**GOLD)
 
 
 def test_an_end_is_no_part_of_what_was_said() -> None:
-    assert answers.read("I cannot do that. [DONE]") == answers.Answer("done", "I cannot do that. ")
+    assert answers.read("I cannot do that. [DONE]") == answers.ParsedReply("done", "I cannot do that. ")
 
 
 def test_what_upstream_lets_pass_is_named_otherwise() -> None:

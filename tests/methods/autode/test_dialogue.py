@@ -12,12 +12,12 @@ from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, PredictionMade, TurnStarted
 from rig.methods.autode.data.scenarios import USER, Utterance
 from rig.methods.autode.method import AutoDE
-from rig.methods.autode.prompt import THE_USER, Settings
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction, ReplyMessage, UserMessage
 
 GOLD = dict(scenario().slots)
-COMPAT = Settings(compat=True)
+COMPAT = AutoDeSettings(compat=True)
 TALK = [replied("Hm?")] * 9
 RIGHT = called("SwitchLamp", GOLD)
 
@@ -42,7 +42,7 @@ def test_an_assistant_that_never_calls_and_nobody_answers_its_last_words() -> No
 @pytest.mark.parametrize("compat", [True, False])
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_the_round_limit_can_be_set(rounds: int, compat: bool) -> None:
-    heard = Heard(scenario(), TALK, TALK, Settings(max_rounds=rounds, compat=compat)).all()
+    heard = Heard(scenario(), TALK, TALK, AutoDeSettings(max_rounds=rounds, compat=compat)).all()
     assert len(heard.turns) == rounds
     assert len(heard.said) == 2 * rounds + compat
 
@@ -61,7 +61,7 @@ def test_an_end_at_once() -> None:
 def test_a_static_plain_reply() -> None:
     history = (Utterance(USER, "Light."), Utterance("Assistant", "Where?"), Utterance(USER, "In the hall."))
     task = scenario(history=history)
-    heard = Heard(task, TALK, settings=Settings(mode="static")).all()
+    heard = Heard(task, TALK, settings=AutoDeSettings(mode="static")).all()
     assert (heard.end, len(heard.said)) == ("round_limit", 4)
     (ask,) = heard.asked
     texts = [each.text for each in ask.request.messages if isinstance(each, UserMessage | ReplyMessage)]
@@ -117,11 +117,11 @@ def test_each_reads_the_other_as_the_one_that_asks() -> None:
 
 
 def test_a_call_in_words_is_a_call_only_where_it_is_asked_for_so() -> None:
-    func = Heard(scenario(), [tagged(**GOLD)], settings=Settings(form="func")).all()
+    func = Heard(scenario(), [tagged(**GOLD)], settings=AutoDeSettings(form="func")).all()
     assert func.turns[0].steps[0].prediction.call == Call("SwitchLamp", GOLD)
     assert "<doc>" in func.asked[0].request.context
     assert func.asked[0].request.tools == ()
-    words = Heard(scenario(), [tagged(**GOLD)], settings=Settings(max_rounds=1)).all()
+    words = Heard(scenario(), [tagged(**GOLD)], settings=AutoDeSettings(max_rounds=1)).all()
     assert words.end == "round_limit"
     broken = Heard(scenario(), [replied("<func>{</func>")], settings=COMPAT).all()
     assert (broken.end, broken.turns[0].error) == ("malformed", ErrorKind.INVALID)
@@ -187,18 +187,18 @@ def test_asking_for_what_was_said_is_redundant() -> None:
 )
 def test_settings_that_cannot_be(change: dict[str, Any]) -> None:
     with pytest.raises(RigError, match=f"--set {next(iter(change))}"):
-        Settings(**change)
+        AutoDeSettings(**change)
 
 
 def test_settings_are_in_the_fingerprint() -> None:
     fingerprints = [
         json.dumps(each.fingerprint, sort_keys=True)
         for each in (
-            Settings(),
-            Settings(max_rounds=5),
+            AutoDeSettings(),
+            AutoDeSettings(max_rounds=5),
             COMPAT,
-            Settings(mode="static"),
-            Settings(form="func"),
+            AutoDeSettings(mode="static"),
+            AutoDeSettings(form="func"),
         )
     ]
     assert len(set(fingerprints)) == 5
@@ -210,7 +210,7 @@ UNKNOWN = replied("Sorry, I don't know that.")
 @pytest.mark.parametrize(("compat", "end"), [(False, "user_failed"), (True, "round_limit")])
 def test_who_cannot_answer_is_not_the_assistants_fault_but_upstream_says_so(compat: bool, end: str) -> None:
     asked = [replied("What is your shoe size?")] * 8
-    heard = Heard(scenario(), asked, [UNKNOWN] * 8, Settings(compat=compat)).all()
+    heard = Heard(scenario(), asked, [UNKNOWN] * 8, AutoDeSettings(compat=compat)).all()
     assert heard.end == end
     assert heard.counts["reluctant"] == int(compat)
     assert heard.counts["user_failed"] == int(not compat)
@@ -218,5 +218,5 @@ def test_who_cannot_answer_is_not_the_assistants_fault_but_upstream_says_so(comp
 
 def test_who_answers_half_of_the_questions_leaves_the_reluctance_with_the_assistant() -> None:
     answers = [UNKNOWN, replied("It's hall. I don't know the colour.")] * 4
-    heard = Heard(scenario(), [replied("Which colour?")] * 9, answers, Settings(max_rounds=9)).all()
+    heard = Heard(scenario(), [replied("Which colour?")] * 9, answers, AutoDeSettings(max_rounds=9)).all()
     assert heard.end == "round_limit"

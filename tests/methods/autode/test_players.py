@@ -7,7 +7,7 @@ from small_scenarios import Heard, scenario
 
 from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import FAILED, ScriptedUser, answer, missing, similarity
-from rig.methods.autode.prompt import Settings
+from rig.methods.autode.prompt import AutoDeSettings
 from rig.methods.scripted import Oracle, replied
 from rig.models import Prediction
 
@@ -60,8 +60,10 @@ def test_missing_are_the_values_that_nobody_said() -> None:
     assert missing(TASK, ["On my tablet", "at dusk!"]) == ["room", "dimmed"]
 
 
-@pytest.mark.parametrize("settings", [Settings(), Settings(compat=True), Settings(form="func")])
-def test_the_oracle_asks_for_what_is_missing_and_then_calls(settings: Settings) -> None:
+@pytest.mark.parametrize(
+    "settings", [AutoDeSettings(), AutoDeSettings(compat=True), AutoDeSettings(form="func")]
+)
+def test_the_oracle_asks_for_what_is_missing_and_then_calls(settings: AutoDeSettings) -> None:
     oracle, user = Oracle([TASK], true_step), ScriptedUser([TASK])
     heard = Heard(TASK, [], settings=settings)
     predicted: list[Prediction] = []

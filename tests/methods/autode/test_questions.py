@@ -4,7 +4,7 @@ import pytest
 from small_scenarios import LAMP
 
 from rig.methods.autode.data.documents import ApiDocument
-from rig.methods.autode.players.questions import Question, mentions, read, spoken
+from rig.methods.autode.players.questions import AskedSlots, mentions, read, spoken
 
 TICKET = ApiDocument.from_row(
     "Travel",
@@ -67,16 +67,16 @@ def test_what_there_is_and_what_it_shall_become(text: str, slots: list[str]) -> 
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ("Could you give me more details?", Question(is_general=True)),
-        ("Is that correct?", Question(is_closed=True)),
-        ("Shall I go ahead?", Question(is_closed=True)),
-        ("What is your mother's maiden name?", Question(is_open=True)),
-        ("Can I help you with anything else?", Question()),
-        ("Open the settings and tap on it.", Question()),
-        ("Could you please provide me with that information?", Question()),
+        ("Could you give me more details?", AskedSlots(is_general=True)),
+        ("Is that correct?", AskedSlots(is_closed=True)),
+        ("Shall I go ahead?", AskedSlots(is_closed=True)),
+        ("What is your mother's maiden name?", AskedSlots(is_open=True)),
+        ("Can I help you with anything else?", AskedSlots()),
+        ("Open the settings and tap on it.", AskedSlots()),
+        ("Could you please provide me with that information?", AskedSlots()),
     ],
 )
-def test_what_else_is_asked(text: str, question: Question) -> None:
+def test_what_else_is_asked(text: str, question: AskedSlots) -> None:
     assert read(text, LAMP) == question
 
 
@@ -93,7 +93,7 @@ def test_embeddings_are_asked_where_the_rules_are_silent() -> None:
     assert read("Which room?", LAMP, alike).slots == ("room",)
     assert read("Is that right?", LAMP, alike).slots == ()
     assert not heard
-    assert read("Whereabouts is it?", LAMP, lambda *_: 0.44) == Question(is_open=True)
+    assert read("Whereabouts is it?", LAMP, lambda *_: 0.44) == AskedSlots(is_open=True)
 
 
 def test_the_packaged_encoder_knows_what_a_hue_is() -> None:

@@ -12,7 +12,7 @@ from small_scenarios import Heard, scenario
 
 from rig.methods.autode import judgement as slots
 from rig.methods.autode.data.scenarios import Utterance
-from rig.methods.autode.prompt import Settings
+from rig.methods.autode.prompt import AutoDeSettings
 from rig.methods.scripted import replied
 from rig.papers.autode.records import record_of
 
@@ -101,7 +101,7 @@ TALK = {
 
 def played(text: str, gold: dict[str, Any] = GOLD) -> tuple[Heard, dict[str, Any]]:
     """A dialogue in compat whose assistant begins with this text, and its record in a result file."""
-    heard = Heard(scenario(gold), [replied(text)], settings=Settings(compat=True))
+    heard = Heard(scenario(gold), [replied(text)], settings=AutoDeSettings(compat=True))
     heard.turn()
     return heard, json.loads(record_of(scenario(gold), heard.episode.talk, compat=True).line())
 
@@ -164,7 +164,7 @@ def test_the_protocol_and_what_is_recorded_of_it(
 ) -> None:
     history = [("User", "Light."), ("Assistant", "Where?"), ("User", "In the hall.")]
     task = scenario(GOLD, history=[Utterance(*each) for each in history])
-    settings = Settings(mode=mode, compat=True)
+    settings = AutoDeSettings(mode=mode, compat=True)
     heard = Heard(task, [replied(text) for text in replies], [replied("Hm.")] * 9, settings).all()
     record = record_of(task, heard.episode.talk, compat=True)
     assert (len(record.said), len(heard.asked), record.said[-1].role) == (messages, asked, last)
@@ -173,7 +173,7 @@ def test_the_protocol_and_what_is_recorded_of_it(
 
 def test_what_no_file_could_hold_is_written_as_text() -> None:
     text = func("SwitchLamp", room="\ud800").replace("}<", ', "startTime": NaN}<')
-    heard = Heard(scenario(), [replied(text)], settings=Settings(form="func")).all()
+    heard = Heard(scenario(), [replied(text)], settings=AutoDeSettings(form="func")).all()
     line = record_of(scenario(), heard.episode.talk, compat=False).line()
     assert line.isascii()
     assert json.loads(line, parse_constant=pytest.fail)["slots"] == {"room": "\ud800", "startTime": "nan"}

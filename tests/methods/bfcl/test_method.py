@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode
 from rig.methods.bfcl.judgement import score_output
-from rig.methods.bfcl.prompt import Settings, tools
+from rig.methods.bfcl.prompt import BfclSettings, tools
 from rig.papers.bfcl.results import read_results
 from rig.verdicts import FaultKind
 
@@ -94,7 +94,7 @@ def test_truths_are_run_by_category_exported_and_scored_again(
 
 def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
     entries = {entry.suite: entry for entry in data.load(checkout)}
-    [doc] = tools(entries["simple_python"], Settings())
+    [doc] = tools(entries["simple_python"], BfclSettings())
     assert doc.name == "math_add"
     assert doc.description == "Adds. Note that the provided function is in Python 3 syntax."
     properties = doc.parameters["properties"]
@@ -105,14 +105,14 @@ def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
         "array",
     ]
     assert properties["b"]["description"] == "second This is a float type value."
-    [java] = tools(entries["simple_java"], Settings("dots"))
+    [java] = tools(entries["simple_java"], BfclSettings("dots"))
     assert java.name == "math.add"
     assert java.parameters["properties"]["a"] == {
         "type": "string",
         "description": "n. This is Java long type parameter in string representation.",
     }
     for entry in entries.values():
-        for each in tools(entry, Settings()):
+        for each in tools(entry, BfclSettings()):
             narrow(each.parameters, each.name, formats=True)
 
 
@@ -316,7 +316,7 @@ def test_truths_of_the_public_data_answered_with_themselves() -> None:
             check(output, entry.as_truth(underscores=False))
         except Wrong as wrong:
             missed.append((entry.name, wrong.kind))
-        for tool in tools(entry, Settings()):
+        for tool in tools(entry, BfclSettings()):
             narrow(tool.parameters, tool.name, formats=True)
     assert len(entries) >= 1000
     assert len(missed) <= 18
@@ -367,7 +367,7 @@ def test_what_goes_wrong_has_its_kind(
     checkout: Path, category: str, calls: Any, failed: bool, kind: FaultKind | None
 ) -> None:
     [entry] = data.load(checkout / f"BFCL_v4_{category}.json")
-    score = score_output(entry, calls, Settings(), failed=failed)
+    score = score_output(entry, calls, BfclSettings(), failed=failed)
     assert [fault.kind for fault in score.faults] == ([] if kind is None else [kind])
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from rig.methods.dynamic.method import Dynamic
 from rig.methods.dynamic.prompt import as_heard
-from rig.methods.dynamic.script import DONE, Line, LiveTask, knowledge, lines, script
-from rig.methods.dynamic.user import GO_ON, ScriptedUser, answer
+from rig.methods.dynamic.script import DONE, LiveTask, UserLine, knowledge, lines, script
+from rig.methods.dynamic.user import GO_ON, LiveUser, answer
 from rig.models import ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
@@ -22,7 +22,11 @@ def never(_: str, __: str) -> float:
     return 0.0
 
 
-SCRIPT = (Line("Wake me up early."), Line("Five, please.", "When?"), Line("And remind me of Ann."))
+SCRIPT = (
+    UserLine("Wake me up early."),
+    UserLine("Five, please.", "When?"),
+    UserLine("And remind me of Ann."),
+)
 
 
 def say(heard: str, *own: str, name: str = "AddAlarm-easy") -> str:
@@ -70,7 +74,7 @@ def test_the_script_has_who_they_are_and_what_they_say_in_order() -> None:
 
 @pytest.mark.parametrize("times", range(2))
 def test_the_same_words_get_the_same_answer(times: int) -> None:
-    user = ScriptedUser([task()])
+    user = LiveUser([task()])
     said = (UserMessage(lines(task().conversation)[0].text), ReplyMessage("Which device do you mean?"))
     request = Request(StepKey(task().name, 1, 0), "", (), "", as_heard(said))
     answers = {user.predict(request, lambda _: None).raw for _ in range(2)}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.methods.tooleval.search import DEPTH, Code, Expand, Found, Made, Node, Rank, Strategy, search
+from rig.methods.tooleval.search import DEPTH, Code, Expand, Found, Made, Rank, SearchNode, Strategy, search
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -157,7 +157,7 @@ def searched(strategy: Strategy, script: list[Made], budget: int, prefers: Calla
 KINDS = {"root": "R", "thought": "T", "action": "A", "input": "I"}
 
 
-def outline(node: Node) -> str:
+def outline(node: SearchNode) -> str:
     mark = f"{KINDS[node.kind]}{'*' if node.terminal else ''}"
     return f"{mark}({''.join(map(outline, node.children))})"
 

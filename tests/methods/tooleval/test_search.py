@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.methods.tooleval.search import Found, Made, Node, Rank, Strategy, search
+from rig.methods.tooleval.search import Found, Made, Rank, SearchNode, Strategy, search
 
 CALL = Made("ok", "", "f", "{}", "seen")
 BOTH = Made("ok", "thought", "f", "{}", "seen")
@@ -17,7 +17,7 @@ GIVE_UP = Made("give_up", "", "Finish", "{}")
 ANSWER = Made("answer", "", "Finish", "{}")
 FAILED = Made("failed", "no answer")
 
-Script = Callable[[int, Node], Made]
+Script = Callable[[int, SearchNode], Made]
 
 
 def play(way: str, script: Script, **more: Any) -> Found:
@@ -45,7 +45,7 @@ def after(calls: int, made: Made) -> Script:
     return lambda number, node: made if node.depth >= 2 * calls else CALL
 
 
-def late(number: int, node: Node) -> Made:
+def late(number: int, node: SearchNode) -> Made:
     return GIVE_UP if number == 4 else ANSWER if number >= 8 else CALL
 
 

@@ -20,7 +20,7 @@ from rig.methods.scripted import called, failed, replied
 from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load
-from rig.methods.tooleval.search import Found, Node
+from rig.methods.tooleval.search import Found, SearchNode
 from rig.methods.tooleval.steps import replayed
 from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
@@ -100,7 +100,7 @@ def search_of(query: Query, answer: Answer, way: str, budget: int = 200) -> tupl
         return episode, setup
 
 
-def world_of(node: Node, query: Query, setup: ToolEvalSetup) -> Snapshot:
+def world_of(node: SearchNode, query: Query, setup: ToolEvalSetup) -> Snapshot:
     """The world that the calls on a node's path alone make, in a world of its own."""
     twin = setup.simulator_of(9)
     twin.start(*query.start)

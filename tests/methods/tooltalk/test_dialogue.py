@@ -17,8 +17,8 @@ from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import Oracle, called, failed, replied
 from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
-from rig.methods.tooltalk.episode import Dialogue
-from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
+from rig.methods.tooltalk.episode import ToolTalkEpisode
+from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
 from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Mode
@@ -44,7 +44,9 @@ class Played:
         setup = small_talks.setup()
         self.simulator = setup.simulator = simulator or small_talks.simulator()
         where = Where(0, conversation.name)
-        self.dialogue = Dialogue(setup, conversation, Settings(**choices), where, self.events.append)
+        self.dialogue = ToolTalkEpisode(
+            setup, conversation, ToolTalkSettings(**choices), where, self.events.append
+        )
 
     def turn(self, turn: int, answer: Answer) -> PlayedTurn:
         while (skipped := self.dialogue.next_turn) not in (turn, None):
@@ -306,7 +308,7 @@ def test_events_come_in_the_order_of_what_happens() -> None:
 def test_requests_share_what_an_engine_can_keep() -> None:
     played = Played(ALARMS).all(oracle(ALARMS))
     assert {request.instructions for request in played.requests} == {INSTRUCTIONS}
-    assert all(request.tools == offered_tools(ALARMS, Settings()) for request in played.requests)
+    assert all(request.tools == offered_tools(ALARMS, ToolTalkSettings()) for request in played.requests)
     [context] = {request.context for request in played.requests}
     assert "Springfield" in context
     assert small_world.NOW in context
@@ -321,12 +323,15 @@ def test_context_says_when_nobody_is_logged_in() -> None:
 
 
 def test_the_tools_on_offer_follow_the_setting() -> None:
-    assert [doc.name for doc in offered_tools(ALARMS, Settings())] == list(TOOLTALK.tools)
-    assert [doc.name for doc in offered_tools(ALARMS, Settings(tools="exact"))] == ["AddAlarm", "FindAlarms"]
-    by_plugin = {doc.name for doc in offered_tools(ALARMS, Settings(tools="suite"))}
+    assert [doc.name for doc in offered_tools(ALARMS, ToolTalkSettings())] == list(TOOLTALK.tools)
+    assert [doc.name for doc in offered_tools(ALARMS, ToolTalkSettings(tools="exact"))] == [
+        "AddAlarm",
+        "FindAlarms",
+    ]
+    by_plugin = {doc.name for doc in offered_tools(ALARMS, ToolTalkSettings(tools="suite"))}
     assert by_plugin == {name for name, tool in TOOLTALK.tools.items() if tool.plugin in set(ALARMS.plugins)}
-    assert all(not doc.description for doc in offered_tools(ALARMS, Settings(docs="names")))
-    assert all(doc.description for doc in offered_tools(ALARMS, Settings(docs="full")))
+    assert all(not doc.description for doc in offered_tools(ALARMS, ToolTalkSettings(docs="names")))
+    assert all(doc.description for doc in offered_tools(ALARMS, ToolTalkSettings(docs="full")))
 
 
 @pytest.mark.parametrize(
@@ -341,12 +346,17 @@ def test_a_conversation_that_does_not_name_its_tools_is_refused(
     conversation: Conversation, tools: str, fault: str
 ) -> None:
     with pytest.raises(RigError, match=fault):
-        offered_tools(conversation, Settings(tools=tools))
+        offered_tools(conversation, ToolTalkSettings(tools=tools))
 
 
 def test_fingerprint_changes_with_everything_a_model_is_told() -> None:
-    variants = [Settings(), Settings(docs="names"), Settings(tools="suite"), Settings(history="replayed")]
-    prints = [str(settings.fingerprint) for settings in [*variants, Settings(max_calls=3)]]
+    variants = [
+        ToolTalkSettings(),
+        ToolTalkSettings(docs="names"),
+        ToolTalkSettings(tools="suite"),
+        ToolTalkSettings(history="replayed"),
+    ]
+    prints = [str(settings.fingerprint) for settings in [*variants, ToolTalkSettings(max_calls=3)]]
     assert len(set(prints)) == len(prints)
 
 

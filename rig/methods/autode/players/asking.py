@@ -2,7 +2,7 @@
 
 import re
 
-from rig.methods.autode.players.clauses import Clause, content, tokens
+from rig.methods.autode.players.clauses import DialogueAct, content, tokens
 from rig.methods.autode.players.slots import Slot
 from rig.methods.autode.players.words import stems_of, table
 from rig.reading.lexicon import stem
@@ -33,7 +33,7 @@ def synonyms(word: str) -> frozenset[str]:
     return frozenset((stem(word), *_NOUNS.get(word, _NOUNS.get(word.removesuffix("s"), ()))))
 
 
-def degree(slot: Slot, clause: Clause, own: str) -> float:
+def degree(slot: Slot, clause: DialogueAct, own: str) -> float:
     """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
     words = frozenset(content(clause.text))
     total = kind_degree(slot, clause)
@@ -55,7 +55,7 @@ def degree(slot: Slot, clause: Clause, own: str) -> float:
     return total
 
 
-def kind_degree(slot: Slot, clause: Clause) -> float:
+def kind_degree(slot: Slot, clause: DialogueAct) -> float:
     """How far a slot is of the kind that a question word asks for; negative if it cannot be."""
     families, stems = slot.families, slot.stems
     is_time = slot.is_time or (not slot.is_known and bool(slot.named & _TIMES))
@@ -101,13 +101,13 @@ def kind_degree(slot: Slot, clause: Clause) -> float:
             return 1.7 * is_named(slot, clause)
 
 
-def is_named(slot: Slot, clause: Clause) -> bool:
+def is_named(slot: Slot, clause: DialogueAct) -> bool:
     """Whether a clause asks what something is called, and the slot has a name as its value."""
     asks_name = re.search(r"\b(?:name|called|title)\b", clause.text, re.IGNORECASE) is not None
     return asks_name and bool(slot.stems & _NAMED)
 
 
-def _nearness(slot: Slot, clause: Clause) -> float:
+def _nearness(slot: Slot, clause: DialogueAct) -> float:
     """Which of several days and times is meant: the time of day, the first, or the last."""
     nearness = 0.5 * bool(slot.named & _TIMES)
     if clause.asks.endswith("time"):

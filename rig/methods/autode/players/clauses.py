@@ -17,7 +17,7 @@ from rig.reading.words import words_said
 Kind: TypeAlias = Literal["wh", "tell", "closed", "claim", "fragment", "statement", "chat"]
 
 
-class Clause(NamedTuple):
+class DialogueAct(NamedTuple):
     """A clause. `asks` is what its question word asks for ("when", "how heavy"), empty if it has none.
 
     A claim is said to be confirmed: You are leaving on Monday, right?
@@ -109,7 +109,7 @@ _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", 
 """As in: what is the day, and your name?"""
 
 
-def clauses(text: str) -> Iterator[Clause]:
+def clauses(text: str) -> Iterator[DialogueAct]:
     """The clauses of an assistant's words, in order."""
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", text)):
         is_question = sentence.rstrip(' "*)').endswith("?")
@@ -117,7 +117,7 @@ def clauses(text: str) -> Iterator[Clause]:
         if is_question and (start := _LISTED.search(text)):
             text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
         parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]
-        sequence: list[Clause] = []
+        sequence: list[DialogueAct] = []
         for part in filter(None, parts):
             goes_on = any(clause.kind in ("tell", "wh") for clause in sequence) and _WH.match(part)
             sequence.append(_clause(part, is_question or bool(goes_on)))
@@ -127,22 +127,22 @@ def clauses(text: str) -> Iterator[Clause]:
             yield clause._replace(kind="claim") if is_claim else clause
 
 
-def _clause(text: str, is_question: bool) -> Clause:
+def _clause(text: str, is_question: bool) -> DialogueAct:
     if _CHAT.search(text):
-        return Clause(text, "chat")
+        return DialogueAct(text, "chat")
     if _CHECK.match(text) and is_question:
-        return Clause(text, "closed")
+        return DialogueAct(text, "closed")
     lead, asks = _TELL.search(text), asked(text)
     if lead and not _WH.match(_LEAD.sub("", text[lead.end() :])):
         # "The name of the room where it is" asks for a name, and not where.
         asks = asked(text[: lead.start()]) if _WH.match(text) else ""
     if is_question and _CLOSED.match(text) and not (lead or (asks and _INDIRECT.search(text))):
-        return Clause(text, "closed")
+        return DialogueAct(text, "closed")
     if asks and (is_question or lead):
-        return Clause(text, "wh", asks)
+        return DialogueAct(text, "wh", asks)
     if lead:
-        return Clause(text, "tell")
-    return Clause(text, "fragment" if is_question else "statement")
+        return DialogueAct(text, "tell")
+    return DialogueAct(text, "fragment" if is_question else "statement")
 
 
 def asked(text: str) -> str:

@@ -20,7 +20,7 @@ NEAR = 0.45
 """The cosine from which a question is about a slot that none of its words names (docs/lab/autode.md)."""
 
 
-class Question(NamedTuple):
+class AskedSlots(NamedTuple):
     """What was asked: slots by name in the order of the document, and whether anything was.
 
     `is_general` asks for everything that is missing, `is_closed` for a yes or no, `is_open` for something
@@ -33,7 +33,7 @@ class Question(NamedTuple):
     is_open: bool = False
 
 
-def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
+def read(text: str, api: ApiDocument, alike: Alike | None = None) -> AskedSlots:
     """What an assistant's words ask for, of the parameters of an API. Without `alike` the rules are all."""
     topics = _topics(api)
     asked: set[str] = set()
@@ -50,7 +50,7 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
     if alike is not None and not asked and not is_closed and not general:
         asked = {name for sentence in rest for name in _nearest(sentence, topics, alike)}
     names = tuple(parameter.name for parameter in api.parameters if parameter.name in asked)
-    return Question(names, bool(general), is_closed, len(rest) > len(general))
+    return AskedSlots(names, bool(general), is_closed, len(rest) > len(general))
 
 
 def asks(text: str) -> bool:

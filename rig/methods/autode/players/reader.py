@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rig.methods.autode.players import asking, questions
-from rig.methods.autode.players.clauses import Clause, clauses, content, facts, family, stems, tokens
+from rig.methods.autode.players.clauses import DialogueAct, clauses, content, facts, family, stems, tokens
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.slots import Knowledge, Slot
 from rig.methods.autode.players.words import stems_of, words
@@ -131,7 +131,7 @@ class _Reader:
             elif clause.kind == "statement" and is_told and not is_choice:
                 self._compare(clause)
 
-    def _worded(self, clause: Clause) -> Slot | None:
+    def _worded(self, clause: DialogueAct) -> Slot | None:
         """The slot that a question asks for in the very words of the document."""
         plain = clause.text.casefold().strip(" ?!.")
         for slot in self._slots:
@@ -145,7 +145,7 @@ class _Reader:
 
     # Questions for a value.
 
-    def _read_question(self, clause: Clause) -> None:
+    def _read_question(self, clause: DialogueAct) -> None:
         if _OWN_NAME.search(clause.text) and not any("owner" in slot.stems for slot in self._slots):
             self.result.is_name = True
         elif clause.kind != "tell" and (slot := self._offered(clause.text)):
@@ -169,7 +169,7 @@ class _Reader:
         elif not questions.BACK.search(clause.text):
             self.result.is_open = True
 
-    def _asked(self, clause: Clause) -> list[Slot]:
+    def _asked(self, clause: DialogueAct) -> list[Slot]:
         """The slots that a question names, or the one that it is clearly about."""
         chosen = [slot for slot in self._slots if self._head(clause) in stems(" ".join(slot.parameter.enum))]
         best, degree = self._best(clause)
@@ -184,7 +184,7 @@ class _Reader:
         is_other = noun in best.stems and not any(noun in slot.stems for slot in slots)
         return [best] if is_other else slots
 
-    def _named(self, clause: Clause, alike: Alike | None = None) -> list[Slot]:
+    def _named(self, clause: DialogueAct, alike: Alike | None = None) -> list[Slot]:
         """The slots that the words of a question name, or with `alike` the one that it is nearest to."""
         if alike is not None and _identifiers(clause):
             return []
@@ -192,14 +192,14 @@ class _Reader:
         slots = [slot for slot in self._slots if slot.name in names and asking.kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
-    def _best(self, clause: Clause) -> tuple[Slot | None, float]:
+    def _best(self, clause: DialogueAct) -> tuple[Slot | None, float]:
         """The slot that a question is most about, and how much."""
         slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
         degrees = [asking.degree(slot, clause, self._own) for slot in slots]
         highest = max(degrees, default=0.0)
         return (slots[degrees.index(highest)] if degrees else None), highest
 
-    def _is_elsewhere(self, clause: Clause) -> bool:
+    def _is_elsewhere(self, clause: DialogueAct) -> bool:
         """Whether a question is about something that no slot is: since when, the make of a car."""
         if _ELSEWHERE.search(clause.text):
             return True
@@ -214,12 +214,12 @@ class _Reader:
             return True
         return any(asking.synonyms(noun).isdisjoint(every) for noun in nouns) and not named
 
-    def _is_main(self, clause: Clause) -> bool:
+    def _is_main(self, clause: DialogueAct) -> bool:
         """Whether a question is about what the call is about: what would you like, which result."""
         noun = self._head(clause)
         return _MAIN.search(clause.text) is not None or noun in self._knowledge.topics
 
-    def _head(self, clause: Clause) -> str:
+    def _head(self, clause: DialogueAct) -> str:
         """The stem of the noun behind "which" or "what"."""
         head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
         return stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
@@ -238,7 +238,7 @@ class _Reader:
 
     # Questions of yes or no, choices, and what is said about what shall happen.
 
-    def _read_closed(self, clause: Clause) -> None:
+    def _read_closed(self, clause: DialogueAct) -> None:
         if slot := self._offered(clause.text):
             self._tell([slot])
             return
@@ -248,7 +248,7 @@ class _Reader:
         if is_true or (_PERMISSION.search(clause.text) and not strange):
             self.result.is_closed = True
             return
-        slot, degree = self._best(Clause(clause.text, "closed"))
+        slot, degree = self._best(DialogueAct(clause.text, "closed"))
         exists = _EXISTS.match(clause.text) is not None
         if slot is not None and degree >= (1.0 if exists else asking.CLEAR):
             # What it says of the slot is not the value.
@@ -266,7 +266,7 @@ class _Reader:
         else:
             self.result.is_closed = True
 
-    def _contradicted(self, clause: Clause, likely: Slot | None) -> Slot | None:
+    def _contradicted(self, clause: DialogueAct, likely: Slot | None) -> Slot | None:
         """The slot of which a clause claims what the user never said, or offers something else."""
         if clause.kind == "claim" or _ABOUT.match(clause.text):
             return likely or self._main(also_said=True)
@@ -274,7 +274,7 @@ class _Reader:
         does = stems(clause.text) & self._knowledge.actions
         return self._main(also_said=True) if is_offer and does else None
 
-    def _answer_flag(self, clause: Clause) -> bool:
+    def _answer_flag(self, clause: DialogueAct) -> bool:
         """Answer a question about a truth value; False if it is about none."""
         asked = {token.text for token in tokens(clause.text)}
         for slot in filter(lambda slot: slot.is_flag, self._slots):
@@ -306,7 +306,7 @@ class _Reader:
                 return slot
         return None
 
-    def _compare(self, clause: Clause) -> bool | None:
+    def _compare(self, clause: DialogueAct) -> bool | None:
         """Note what a clause says falsely. Whether all it says of slots is true; None if it says nothing."""
         text = clause.text
         if clause.kind == "fragment":
@@ -368,7 +368,7 @@ class _Reader:
         return word not in _PLAIN_NOUNS and self._knowledge.is_strange(tokens(word)[0])
 
 
-def _identifiers(clause: Clause) -> frozenset[str]:
+def _identifiers(clause: DialogueAct) -> frozenset[str]:
     return _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
 
 
@@ -377,5 +377,5 @@ def _most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
     return max(slots, key=lambda slot: len(slot.described.intersection(about)), default=None)
 
 
-def _as_question(clause: Clause) -> str:
+def _as_question(clause: DialogueAct) -> str:
     return f"{clause.text.rstrip('?.! ')}?"

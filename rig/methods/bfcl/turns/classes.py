@@ -37,7 +37,7 @@ _PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 _LONG_CONTEXT = "long_context"
 
 
-class TrueCall(NamedTuple):
+class PythonCall(NamedTuple):
     """A call with arguments by place and by name, as the data have them."""
 
     name: str
@@ -65,7 +65,7 @@ class Instances:
                 if not method.startswith("_"):
                     self._methods[method] = bound
 
-    def call(self, call: TrueCall) -> str:
+    def call(self, call: PythonCall) -> str:
         """What a call gives, as text; a fault is a text, too."""
         try:
             if call.name in _REFUSED:

@@ -12,7 +12,7 @@ from pydantic import Field
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines
-from rig.methods.bfcl.turns.classes import FILES, TrueCall
+from rig.methods.bfcl.turns.classes import FILES, PythonCall
 from rig.parsing import Foreign, Many, parsed
 from rig.tasks import ExpectedTurn, Task
 
@@ -25,7 +25,7 @@ _FILE = re.compile(r"BFCL_v\d+_(multi_turn_\w+)\.json")
 
 
 @dataclass(frozen=True)
-class Talk(Task):
+class MultiTurnEntry(Task):
     """An entry. `functions` are those of its classes; `kept_back` names those that come with a turn."""
 
     name: str
@@ -35,7 +35,7 @@ class Talk(Task):
     config: Mapping[str, Any]
     kept_back: Mapping[int, Sequence[str]]
     functions: Sequence[JsonObject]
-    truth: Sequence[Sequence[TrueCall]]
+    truth: Sequence[Sequence[PythonCall]]
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -85,7 +85,7 @@ def category_of(file: Path) -> str | None:
     return match[1] if match and match[1] in CATEGORIES else None
 
 
-def load(file: Path) -> list[Talk]:
+def load(file: Path) -> list[MultiTurnEntry]:
     """The entries of a file. Raises RigError."""
     category = category_of(file)
     if category is None or not file.is_file():
@@ -123,14 +123,14 @@ class _TalkSource(Foreign):
     truth: Many[Many[str]]
 
 
-def parse(source: JsonObject, where: str, suite: str) -> Talk:
+def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
     """An entry from what is stored of it. Raises RigError."""
     row = parsed(_TalkSource, source, where, "an entry of BFCL")
     try:
         truth = [[true_call(text) for text in turn] for turn in row.truth]
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
         raise RigError(f"{where}: not an entry of BFCL: {error}") from error
-    return Talk(
+    return MultiTurnEntry(
         row.entry.id,
         suite,
         [[message.model_dump() for message in turn] for turn in row.entry.question],
@@ -143,7 +143,7 @@ def parse(source: JsonObject, where: str, suite: str) -> Talk:
     )
 
 
-def true_call(text: str) -> TrueCall:
+def true_call(text: str) -> PythonCall:
     """A call of the data, whose arguments are literals. Raises ValueError for anything else."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -152,4 +152,4 @@ def true_call(text: str) -> TrueCall:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError(f"no call: {text[:80]!r}")
     names = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
-    return TrueCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
+    return PythonCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)

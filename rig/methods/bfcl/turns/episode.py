@@ -7,9 +7,9 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn
 from rig.errors import ErrorKind
 from rig.events import Rejudged
-from rig.methods.bfcl.prompt import INSTRUCTIONS, Settings, tools_of
-from rig.methods.bfcl.turns.classes import Instances, TrueCall
-from rig.methods.bfcl.turns.data import Talk
+from rig.methods.bfcl.prompt import INSTRUCTIONS, BfclSettings, tools_of
+from rig.methods.bfcl.turns.classes import Instances, PythonCall
+from rig.methods.bfcl.turns.data import MultiTurnEntry
 from rig.methods.bfcl.turns.judgement import judge
 from rig.methods.episode import Episode
 from rig.methods.scripted import called, replied
@@ -21,11 +21,11 @@ MOST_STEPS = 20
 """How many messages with calls a turn may have. One more ends the entry."""
 
 
-class Dialogue(Episode):
+class MultiTurn(Episode):
     """An entry. What calls give, the classes say that it acts in."""
 
-    task: Talk
-    settings: Settings
+    task: MultiTurnEntry
+    settings: BfclSettings
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -61,7 +61,7 @@ class Dialogue(Episode):
 
     def execute(self, call: Call) -> ExecutedCall:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        return ExecutedCall(call, Outcome(self._world.call(TrueCall(call.name, (), arguments))))
+        return ExecutedCall(call, Outcome(self._world.call(PythonCall(call.name, (), arguments))))
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return Verdict(False, reason="judged when the entry has ended"), ()
@@ -70,7 +70,7 @@ class Dialogue(Episode):
         return judge(self.task, self.played, self.setup.code)
 
 
-def opening(talk: Talk, settings: Settings, turn: int = 0) -> Request:
+def opening(talk: MultiTurnEntry, settings: BfclSettings, turn: int = 0) -> Request:
     """How every request of a turn begins: without messages."""
     system = (message["content"] for turns in talk.turns for message in turns if message["role"] == "system")
     tools = tools_of(talk.offered(turn), "python", settings)
@@ -78,7 +78,7 @@ def opening(talk: Talk, settings: Settings, turn: int = 0) -> Request:
     return Request(key, INSTRUCTIONS, tools, "\n\n".join(system), (), False, several_calls=True)
 
 
-def true_step(talk: Talk, request: Request) -> Prediction:
+def true_step(talk: MultiTurnEntry, request: Request) -> Prediction:
     """The next of the true calls of a turn, and at last a reply. Many calls are made in one message."""
     calls = tuple(talk.calls(request.key.turn))[request.key.step :]
     if not calls:

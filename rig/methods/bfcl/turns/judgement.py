@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rig.calls import Call
 from rig.episodes import PlayedTurn
-from rig.methods.bfcl.turns.classes import Instances, TrueCall
-from rig.methods.bfcl.turns.data import Talk
+from rig.methods.bfcl.turns.classes import Instances, PythonCall
+from rig.methods.bfcl.turns.data import MultiTurnEntry
 from rig.metrics import Score
 from rig.verdicts import Fault, FaultKind, Verdict
 
@@ -15,7 +15,7 @@ VERSION = "1"
 """Raised whenever a change can change a verdict; stored with every score."""
 
 
-def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:
+def fault_of(talk: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:
     """The first turn that is wrong, and why; None if all are right.
 
     `calls` are those of each turn that was played. A turn in which nothing is due is not judged.
@@ -27,7 +27,7 @@ def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[i
             return turn, "multi_turn:force_terminated: the entry was given up before"
         for call in calls[turn]:
             arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-            results.append(world.call(TrueCall(call.name, (), arguments)))
+            results.append(world.call(PythonCall(call.name, (), arguments)))
         expected = [truth.call(call) for call in due]
         if not due:
             continue
@@ -41,7 +41,7 @@ def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[i
     return None
 
 
-def judge(talk: Talk, turns: Sequence[PlayedTurn], code: Path) -> Score:
+def judge(talk: MultiTurnEntry, turns: Sequence[PlayedTurn], code: Path) -> Score:
     """The score of an entry that was played. One that was given up in a turn is not judged beyond it."""
     calls = [[executed.call for executed in turn.executed] for turn in turns]
     stopped = next((number for number, turn in enumerate(turns) if turn.error), None)

@@ -15,11 +15,11 @@ from rig.files import read_bytes
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl.data import folder_of_data
 from rig.methods.bfcl.judgement import rates
-from rig.methods.bfcl.prompt import Settings
+from rig.methods.bfcl.prompt import BfclSettings
 from rig.methods.bfcl.turns import data
 from rig.methods.bfcl.turns.classes import FILES, Instances
-from rig.methods.bfcl.turns.data import Talk
-from rig.methods.bfcl.turns.episode import Dialogue, opening, true_step
+from rig.methods.bfcl.turns.data import MultiTurnEntry
+from rig.methods.bfcl.turns.episode import MultiTurn, opening, true_step
 from rig.methods.bfcl.turns.judgement import VERSION, judge
 from rig.metrics import Declaration, Part, Score
 from rig.models import Request
@@ -38,15 +38,15 @@ class BFCLTurns(Method):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
     oracles = MappingProxyType({"oracle": true_step})
-    episode = Dialogue
+    episode = MultiTurn
 
     def recognises(self, place: Path) -> bool:
         return place.is_file() and data.category_of(place) is not None
 
-    def load(self, place: Path) -> Sequence[Talk]:
+    def load(self, place: Path) -> Sequence[MultiTurnEntry]:
         return data.load(place)
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> Talk:
+    def parse(self, source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
@@ -54,10 +54,10 @@ class BFCLTurns(Method):
         suites = {task.suite for task in tasks}
         return rates("bfcl-turns", [name for name in data.CATEGORIES if name in suites], _TURNS)
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings("dots")
+    def settings(self, values: Mapping[str, Any]) -> BfclSettings:
+        return BfclSettings("dots")
 
-    def opening(self, task: Talk, settings: Settings, role: str) -> Request:
+    def opening(self, task: MultiTurnEntry, settings: BfclSettings, role: str) -> Request:
         return opening(task, settings)
 
     def ready(self, values: Mapping[str, Any]) -> "BFCLTurnsSetup":
@@ -68,7 +68,7 @@ class BFCLTurns(Method):
 class BFCLTurnsSetup(Setup):
     """The classes that calls act in. Their code is run, so that nobody but the user says where it is."""
 
-    def __init__(self, method: Method, settings: Settings, place: str, of_data: str) -> None:
+    def __init__(self, method: Method, settings: BfclSettings, place: str, of_data: str) -> None:
         super().__init__(method, settings)
         self._place = place
         self._of_data = of_data
@@ -95,14 +95,14 @@ class BFCLTurnsSetup(Setup):
     def grader(self) -> Grading:
         return Grading("state", VERSION, "", {"grader": "state", "grader_version": VERSION})
 
-    def check(self, task: Talk, settings: Settings) -> None:
+    def check(self, task: MultiTurnEntry, settings: BfclSettings) -> None:
         """Raise RigError for an entry whose classes cannot be had."""
         Instances(self.code, task.involved, task.config, long=task.is_long)
 
-    def score(self, task: Talk, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+    def score(self, task: MultiTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, self.code)
 
-    def data(self) -> Sequence[Talk]:
+    def data(self) -> Sequence[MultiTurnEntry]:
         """The entries of several turns that `--set data=DIR` or $RIG_BFCL name."""
         folder = folder_of_data(self._of_data)
         files = (file for file in sorted(folder.glob("*.json")) if data.category_of(file))

@@ -13,8 +13,8 @@ from pathlib import Path
 from rig.calls import SESSION_TOKEN, JsonObject, without_token
 from rig.errors import RigError
 from rig.files import read_text, write
-from rig.methods.tooltalk.check.faults import PARTS, Fault, FileCheck
-from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
+from rig.methods.tooltalk.check.faults import PARTS, Defect, FileCheck
+from rig.methods.tooltalk.check.replay import Replayed, ResponseDifference, replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, parse_conversation
 from rig.methods.tooltalk.written import SIGNED_IN
 from rig.toolbox.simulator import Simulator
@@ -24,13 +24,13 @@ from rig.words import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DirectoryReport:
     """What checking a directory found. `conversations` counts its files, `replayed` has those that run."""
 
     directory: Path
     conversations: int
     replayed: tuple[tuple[Conversation, tuple[Replayed, ...]], ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[Defect, ...]
 
     @property
     def calls(self) -> tuple[Replayed, ...]:
@@ -38,10 +38,10 @@ class Report:
         return tuple(call for _, calls in self.replayed for call in calls)
 
     @property
-    def differences(self) -> dict[Difference, int]:
+    def differences(self) -> dict[ResponseDifference, int]:
         """How many recorded responses differ from the simulator's, by class."""
         counts = Counter(call.difference for call in self.calls)
-        return {difference: counts[difference] for difference in Difference if counts[difference]}
+        return {difference: counts[difference] for difference in ResponseDifference if counts[difference]}
 
     @property
     def reproduced(self) -> int:
@@ -70,7 +70,7 @@ class Report:
         }
 
 
-def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
+def check_directory(directory: Path, world: World, toolbox: Toolbox) -> DirectoryReport:
     """Check every `*.json` of a directory against a world and the tools that act in it.
 
     Raises RigError when there is no such directory or nothing in it.
@@ -78,7 +78,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
     paths = _files(directory)
-    faults: list[Fault] = []
+    faults: list[Defect] = []
     replayed: list[tuple[Conversation, tuple[Replayed, ...]]] = []
     simulator = Simulator(world, toolbox)
     base = simulator.snapshot()
@@ -86,7 +86,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
         try:
             conversation = load_conversation(path)
         except RigError as error:
-            faults.append(Fault(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
+            faults.append(Defect(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
             continue
         simulator.restore(base)
         file = FileCheck(path, conversation, world, toolbox)
@@ -102,7 +102,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
         faults += _replay_faults(file, calls, toolbox)
     simulator.restore(base)
     faults += _repeated([conversation for conversation, _ in replayed])
-    return Report(directory, len(paths), tuple(replayed), tuple(faults))
+    return DirectoryReport(directory, len(paths), tuple(replayed), tuple(faults))
 
 
 def _files(directory: Path) -> list[Path]:
@@ -112,7 +112,7 @@ def _files(directory: Path) -> list[Path]:
     return paths
 
 
-def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
+def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Defect]:
     for call in calls:
         if call.difference is not None:
             yield file.fault("replay", f"{call.difference}: {call.explanation}", call.turn, call.call)
@@ -123,12 +123,12 @@ def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox)
                 yield file.fault("token", text, call.turn, call.call)
 
 
-def _repeated(conversations: Sequence[Conversation]) -> Iterator[Fault]:
+def _repeated(conversations: Sequence[Conversation]) -> Iterator[Defect]:
     seen: dict[str, str] = {}
     for conversation in conversations:
         for value, kind in ((f"id {conversation.id}", "id"), (f"name {conversation.name}", "name")):
             if value in seen:
-                yield Fault(f"{conversation.name}.json", kind, f"the {value} is also that of {seen[value]}")
+                yield Defect(f"{conversation.name}.json", kind, f"the {value} is also that of {seen[value]}")
             seen.setdefault(value, conversation.name)
 
 

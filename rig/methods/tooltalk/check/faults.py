@@ -21,7 +21,7 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Defect:
     """What is wrong, and where. `kind` is one word for counting; `position` is that of a message in its
     conversation and `call` that of a call in it, both from 0. `turn` is which of the assistant's turns it is,
     from 1.
@@ -58,13 +58,13 @@ class FileCheck:
         self._world = world
         self._toolbox = toolbox
 
-    def fault(self, kind: str, text: str, position: int | None = None, call: int | None = None) -> Fault:
+    def fault(self, kind: str, text: str, position: int | None = None, call: int | None = None) -> Defect:
         """A fault of this file, with the turn as people count them."""
         is_turn = position in self._conversation.known_turns
         turn = turn_number(self._conversation, position) if is_turn and position is not None else None
-        return Fault(self._path.name, kind, text, position, call, turn)
+        return Defect(self._path.name, kind, text, position, call, turn)
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Iterator[Defect]:
         """The shape of the file: what must be there, in which order, and that its parts agree; its calls."""
         conversation = self._conversation
         for part in PARTS:
@@ -84,7 +84,7 @@ class FileCheck:
             yield self.fault("timestamp", f"{timestamp!r} is not YYYY-MM-DD HH:MM:SS")
         yield from self._calls()
 
-    def _turns(self) -> Iterator[Fault]:
+    def _turns(self) -> Iterator[Defect]:
         previous = "assistant"
         for position, turn in enumerate(self._conversation.source["conversation"]):
             role = turn["role"]
@@ -103,7 +103,7 @@ class FileCheck:
             if "apis" in turn and not turn["apis"]:
                 yield self.fault("apis", "the list of calls is empty; leave it out", position)
 
-    def _lists(self) -> Iterator[Fault]:
+    def _lists(self) -> Iterator[Defect]:
         conversation, tools = self._conversation, self._toolbox.tools
         called = {call.name for call in conversation.ground_truth if call.name in tools}
         plugins = {tools[name].plugin for name in called}
@@ -115,7 +115,7 @@ class FileCheck:
                 if names:
                     yield self.fault(part, f"the list {what} {', '.join(names)}")
 
-    def _login(self) -> Iterator[Fault]:
+    def _login(self) -> Iterator[Defect]:
         user, metadata = self._conversation.user, self._conversation.metadata
         token = self._conversation.source["metadata"].get("session_token")
         if user.session_token != token:
@@ -141,7 +141,7 @@ class FileCheck:
             if here != there:
                 yield self.fault("user", f"{field} is {here!r}, in the world it is {there!r}")
 
-    def _calls(self) -> Iterator[Fault]:
+    def _calls(self) -> Iterator[Defect]:
         """Whether each ground-truth call is one that its tool takes, written as the dataset writes it."""
         positions = self._conversation.ground_truth_positions()
         for place, call in zip(positions, self._conversation.ground_truth, strict=True):

@@ -14,7 +14,7 @@ from rig.toolbox.spec import Match, Response
 _LONGEST = 80
 
 
-class Difference(StrEnum):
+class ResponseDifference(StrEnum):
     """How a recorded response differs from the simulator's."""
 
     RANDOM_ID = "random id only"
@@ -42,32 +42,32 @@ class Replayed:
     match: Match
 
     @property
-    def difference(self) -> Difference | None:
+    def difference(self) -> ResponseDifference | None:
         """How they differ, None when they do not."""
         if self.recorded.exception != self.executed.exception:
-            return Difference.EXCEPTION
+            return ResponseDifference.EXCEPTION
         if self.recorded.response == self.executed.response:
             return None
         if self.match.response is Response.IGNORED:
-            return Difference.RANDOM_ID
+            return ResponseDifference.RANDOM_ID
         recorded, returned = self._records(self.recorded), self._records(self.executed)
         if recorded is None or returned is None:
-            return Difference.FIELDS
+            return ResponseDifference.FIELDS
         if not recorded.keys() <= returned.keys():
-            return Difference.LESS
+            return ResponseDifference.LESS
         if any(record != returned[key] for key, record in recorded.items()):
-            return Difference.FIELDS
-        return Difference.MORE if len(recorded) < len(returned) else Difference.ORDER
+            return ResponseDifference.FIELDS
+        return ResponseDifference.MORE if len(recorded) < len(returned) else ResponseDifference.ORDER
 
     @property
     def explanation(self) -> str:
         """What was recorded and what is returned, as far as they differ."""
         recorded, returned = self._records(self.recorded), self._records(self.executed)
-        if self.difference is Difference.EXCEPTION:
+        if self.difference is ResponseDifference.EXCEPTION:
             return _against(self.recorded.exception, self.executed.exception)
         if recorded is None or returned is None:
             return _against(self.recorded.response, self.executed.response)
-        if self.difference is not Difference.FIELDS:
+        if self.difference is not ResponseDifference.FIELDS:
             return _against(", ".join(recorded), ", ".join(returned))
         key = next(key for key in recorded if recorded[key] != returned[key])
         was, now = recorded[key], returned[key]

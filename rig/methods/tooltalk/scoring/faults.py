@@ -60,7 +60,9 @@ def find_faults(
         if index in acted:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            examined = _Turn(conversation, index, acted[index], due, later, seen.copy(), compare, toolbox)
+            examined = _ExaminedTurn(
+                conversation, index, acted[index], due, later, seen.copy(), compare, toolbox
+            )
             faults += examined.faults()
         for number, call in enumerate(turn.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
@@ -69,7 +71,7 @@ def find_faults(
 
 
 @dataclass(slots=True)
-class _Turn:
+class _ExaminedTurn:
     """One assistant turn under examination. `due` are its ground-truth calls that nothing matched."""
 
     conversation: Conversation

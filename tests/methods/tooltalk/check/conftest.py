@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import shipped as shipped_files
 
-from rig.methods.tooltalk.check import Report, check_directory
+from rig.methods.tooltalk.check import DirectoryReport, check_directory
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
@@ -25,10 +25,10 @@ def shipped() -> Callable[[str], Source]:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, world: World) -> Callable[..., Report]:
+def checked(tmp_path: Path, world: World) -> Callable[..., DirectoryReport]:
     """Writes conversations (JSON or raw text, each under its file's stem) and checks their directory."""
 
-    def check(*sources: Source | str) -> Report:
+    def check(*sources: Source | str) -> DirectoryReport:
         return check_directory(shipped_files.write(tmp_path / "conversations", *sources), world, TOOLTALK)
 
     return check

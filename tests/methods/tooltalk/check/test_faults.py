@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.check import Report
+from rig.methods.tooltalk.check import DirectoryReport
 
 Source = dict[str, Any]
 Change = Callable[[Source], object]
@@ -145,7 +145,7 @@ def test_is_reported(
     kind: str,
     text: str,
     shipped: Callable[[str], Source],
-    checked: Callable[..., Report],
+    checked: Callable[..., DirectoryReport],
 ) -> None:
     source = shipped(tool)
     change(source)
@@ -156,7 +156,7 @@ def test_is_reported(
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": 1}', "nul\x00l", "[" * 100_000])
 def test_unreadable_files_do_not_hide_others(
-    text: str, shipped: Callable[[str], Source], checked: Callable[..., Report]
+    text: str, shipped: Callable[[str], Source], checked: Callable[..., DirectoryReport]
 ) -> None:
     report = checked(text, shipped("AddAlarm"))
     assert [fault.kind for fault in report.faults] == ["unreadable"]
@@ -164,7 +164,9 @@ def test_unreadable_files_do_not_hide_others(
     assert report.reproduced == len(report.calls) == 1
 
 
-def test_ids_and_names_are_unique(shipped: Callable[[str], Source], checked: Callable[..., Report]) -> None:
+def test_ids_and_names_are_unique(
+    shipped: Callable[[str], Source], checked: Callable[..., DirectoryReport]
+) -> None:
     first, second = shipped("AddAlarm"), shipped("UserLogin")
     second["conversation_id"] = first["conversation_id"]
     second.update(name=first["name"], __stem__="UserLogin-easy")
@@ -173,7 +175,7 @@ def test_ids_and_names_are_unique(shipped: Callable[[str], Source], checked: Cal
 
 
 def test_a_conversation_that_cannot_start(
-    shipped: Callable[[str], Source], checked: Callable[..., Report]
+    shipped: Callable[[str], Source], checked: Callable[..., DirectoryReport]
 ) -> None:
     source = shipped("AddAlarm")
     source["user"]["username"] = source["metadata"]["username"] = "nobody"
@@ -181,14 +183,16 @@ def test_a_conversation_that_cannot_start(
     assert kinds == ["user", "replay"]
 
 
-def test_nothing_wrong(shipped: Callable[[str], Source], checked: Callable[..., Report]) -> None:
+def test_nothing_wrong(shipped: Callable[[str], Source], checked: Callable[..., DirectoryReport]) -> None:
     report = checked(shipped("AddAlarm"), shipped("RegisterUser"), shipped("ResetPassword"))
     assert report.faults == ()
     assert report.reproduced == 3
     assert report.differences == {}
 
 
-def test_reading_a_report(checked: Callable[..., Report], shipped: Callable[[str], dict[str, Any]]) -> None:
+def test_reading_a_report(
+    checked: Callable[..., DirectoryReport], shipped: Callable[[str], dict[str, Any]]
+) -> None:
     source = shipped("AddAlarm")
     source["conversation"][3]["apis"][0]["response"] = {"alarm_id": "0"}
     report = json.loads(json.dumps(checked(source).as_json()))
@@ -201,7 +205,7 @@ def test_reading_a_report(checked: Callable[..., Report], shipped: Callable[[str
 
 
 def test_turns_are_counted_as_everywhere_and_messages_of_the_user_as_such(
-    checked: Callable[..., Report], shipped: Callable[[str], Source]
+    checked: Callable[..., DirectoryReport], shipped: Callable[[str], Source]
 ) -> None:
     source = shipped("AddAlarm")
     arguments(source, 3)["time"] = "8"
@@ -214,7 +218,7 @@ def test_turns_are_counted_as_everywhere_and_messages_of_the_user_as_such(
 
 
 def test_a_field_of_no_value_that_has_another_name(
-    shipped: Callable[[str], Source], checked: Callable[..., Report]
+    shipped: Callable[[str], Source], checked: Callable[..., DirectoryReport]
 ) -> None:
     source = shipped("QueryCalendar")
     calls = [call for message in source["conversation"] for call in message.get("apis", ())]
