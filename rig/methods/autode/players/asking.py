@@ -65,11 +65,10 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
             return of_kind if stems & about else _CANNOT
         case ["when"] | ["what" | "which", "time" | "day" | "date"]:
             is_other = slot.is_known and bool(families) and not slot.is_time
-            return (
-                2.0 + _nearness(slot, clause)
-                if is_time or (slot.named & _TIMES and not is_other)
-                else _CANNOT
-            )
+            is_hour = clause.asks.endswith("time") and "clock" not in families
+            if is_other or (is_hour and slot.is_known) or not (is_time or slot.named & _TIMES):
+                return _CANNOT
+            return 2.0 + _nearness(slot, clause)
         case ["how", "long"]:
             if "duration" in families or stems & _LASTING:
                 return 2.6 if "duration" in families else 2.2

@@ -59,7 +59,10 @@ _CLOSED = re.compile(
     rf"|in that case)[,:]? )*(?:{_VERB}|any)\b",
     re.IGNORECASE,
 )
-_SAY = r"(?:tell|give|provide|share|specify|describe|confirm|enter|choose|select|state"
+_SAY = (
+    r"(?:tell|read (?:me|out)|spell|repeat|remind me|give|provide|share|specify|describe|confirm|enter"
+    r"|choose|select|state"
+)
 _TELL = re.compile(
     rf"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){{0,2}}?{_SAY}|let|have|get|ask|know)"
     rf"|please (?:\w+ )?{_SAY}|let)|(?:tell|give) me|let me know"

@@ -56,6 +56,8 @@ _FLAGS = tuple(
 """Words for what is true or false of a slot, and for the opposite."""
 _ABOUT = _pattern(r"^(?:and )?(?:is|was) (?:it|this|that) (?:about|for)\b")
 _TIMES = stems_of("times")
+_AT = frozenset(["at", "in", "near", "to", "from", "by", "outside", "for", "clean", "behind", "opposite"])
+_ARTICLES = frozenset(["a", "an", "the", "your"])
 _FLAG_STOPS, _IDENTIFIERS, _PLAIN_NOUNS = stems_of("flag_stops"), words("identifiers"), words("plain")
 _NEGATED = _pattern(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b")
 _QUESTION_TAG = _pattern(r",? \w+n['’]t (?:you|it|we)\W*$")
@@ -81,6 +83,7 @@ _WISH = _pattern(r"\b(?:would you like|do you want|should|shall|do you need)\b")
 _FACTUAL = _pattern(
     r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they)\b"
 )
+_GUESS = _pattern(r"^(?:and )?(?:is|are|was|were) (?!there\b)")
 _EXISTS = _pattern(r"^(?:is there|are there|do you have|does anyone|any|was any|has any)\b")
 _RESTATES = _pattern(
     r"^(?:(?:so|you|i will|let me|your)\b|i['’]ll\b|i(?:['’]m| am) \w+ing\b|ok(?:ay)?,|that['’]s\b)"
@@ -192,6 +195,10 @@ class _Reader:
         slots = [slot for slot in self._slots if slot.name in names and asking.kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
+    def _guessed(self, clause: DialogueAct) -> list[Slot]:
+        """The slot with a text that a guess is nearest to."""
+        return [slot for slot in self._named(clause, self._alike) if slot.text]
+
     def _best(self, clause: DialogueAct) -> tuple[Slot | None, float]:
         """The slot that a question is most about, and how much."""
         slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
@@ -252,13 +259,16 @@ class _Reader:
         exists = _EXISTS.match(clause.text) is not None
         if slot is not None and degree >= (1.0 if exists else asking.CLEAR):
             # What it says of the slot is not the value.
-            says_more = not exists and any(len(asking.synonyms(word)) == 1 for word in strange)
+            is_new = clause.kind == "claim" or any(len(asking.synonyms(word)) == 1 for word in strange)
+            says_more = not exists and bool(strange) and is_new
             is_other = clause.kind in ("closed", "claim") and slot.text and says_more
             self.result.false.append(slot.name) if is_other else self._tell([slot])
         elif strange and (slot := self._contradicted(clause, slot if degree >= 1.0 else None)):
             self.result.false.append(slot.name)
         elif clause.kind == "fragment":
             self._read_question(clause)
+        elif strange and _GUESS.match(clause.text) and (named := self._guessed(clause)):
+            self.result.false.append(named[0].name)
         elif strange or _FACTUAL.match(clause.text):
             is_wish = _WISH.search(clause.text) is not None
             self.result.is_declined |= is_wish
@@ -269,10 +279,23 @@ class _Reader:
     def _contradicted(self, clause: DialogueAct, likely: Slot | None) -> Slot | None:
         """The slot of which a clause claims what the user never said, or offers something else."""
         if clause.kind == "claim" or _ABOUT.match(clause.text):
-            return likely or self._main(also_said=True)
+            return self._located(clause) or likely or self._main(also_said=True)
+        if not _EXISTS.match(clause.text) and (slot := self._located(clause)):
+            return slot
         is_offer = _PERMISSION.search(clause.text) or _WISH.search(clause.text)
         does = stems(clause.text) & self._knowledge.actions
         return self._main(also_said=True) if is_offer and does else None
+
+    def _located(self, clause: DialogueAct) -> Slot | None:
+        """The slot of the place that a clause names: near the harbour."""
+        where = DialogueAct(clause.text, "wh", "where")
+        places = [slot for slot in self._slots if slot.text and asking.kind_degree(slot, where) > 0]
+        sequence = tokens(clause.text)
+        is_place = any(
+            self._is_strange_noun(token.text) and before.text in _ARTICLES and first.text in _AT
+            for first, before, token in zip(sequence, sequence[1:], sequence[2:], strict=False)
+        )
+        return places[0] if is_place and places else None
 
     def _answer_flag(self, clause: DialogueAct) -> bool:
         """Answer a question about a truth value; False if it is about none."""
@@ -317,6 +340,9 @@ class _Reader:
                 verdict = slot.compared(text, self._knowledge)
                 true |= {slot.name} if verdict else set()
                 false |= {slot.name} if verdict is False else set()
+        guessed = [slot for slot in self._slots if slot.name in false and not slot.families]
+        if any(not slot.parameter.enum for slot in guessed):
+            false -= {slot.name for slot in guessed if slot.parameter.enum and not slot.chosen(text)}
         is_explained = any(not slot.families for slot in self._slots if slot.name in false)
         replaced = [None if is_explained else self._replaced_name(text, true | false)]
         if true and not (false or any(replaced)) and clause.kind != "closed":
@@ -337,6 +363,8 @@ class _Reader:
             if same or any(fact.sort is own.sort and fact.agrees(own) for own in story):
                 continue
             rivals = [slot for slot in slots if family(fact) in slot.families]
+            if not rivals and fact.sort is Sort.CLOCK and re.search(r"\b(?:until|till)\b", text):
+                rivals = [slot for slot in slots if "duration" in slot.families]
             if fact.sort is Sort.NUMBER:
                 rivals = [slot for slot in rivals if slot.counts(fact.said.shown, text)]
             false |= {slot.name for slot in [_most_about(text, rivals)] if slot is not None}
@@ -373,8 +401,12 @@ def _identifiers(clause: DialogueAct) -> frozenset[str]:
 
 
 def _most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
-    about = content(text)
-    return max(slots, key=lambda slot: len(slot.described.intersection(about)), default=None)
+    about, when = content(text), DialogueAct(text, "wh", "when")
+    return max(
+        slots,
+        key=lambda slot: (len(slot.described.intersection(about)), asking.kind_degree(slot, when)),
+        default=None,
+    )
 
 
 def _as_question(clause: DialogueAct) -> str:
