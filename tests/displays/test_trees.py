@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from searches import astray, searched
+from searches import GIVE_UP, astray, calls_in, searched
 
 from rig.displays.trees import back, branches, parent_of
 from rig.episodes import Step
 from rig.events import Event, WentBack, Where
-from rig.methods.scripted import replied
+from rig.methods.scripted import called, replied
+from rig.models import Prediction, Request
 from rig.replay import Moment, turn_moments
 from tui.live.blocks import BlockLayout, plain
 from tui.live.column import Column
@@ -60,6 +61,17 @@ def test_every_step_is_drawn_once_and_after_what_it_follows(parents: list[int]) 
         for number, step in enumerate(made):
             parent = parent_of(number, step)
             assert parent < 0 or order.index(parent) < order.index(number)
+
+
+def test_of_a_search_without_an_answer_it_is_said_what_counts(rig: Rig, tmp_path: Path) -> None:
+    def lost(request: Request) -> Prediction:
+        return GIVE_UP if calls_in(request) else called("FindAlarms", {})
+
+    store = tmp_path / "runs.sqlite"
+    for search, legend in (("cot@2", "were tried last"), ("dfs_w2", "are what counts")):
+        run = searched(store, lost, search, "later-alarm")
+        shown = rig("show", run.id, "later-alarm", "--runs", store).out
+        assert f"those with * {legend}, without an answer:" in shown
 
 
 def test_a_search_is_shown_as_a_tree_by_every_display(rig: Rig, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_tree_is_stored_and_shown_as_one(rig: Rig, tmp_path: Path) -> None:
     place = folder(tmp_path / "answers") / "raw" / "G1" / "2_DFS_woFilter_w2.json"
     run = imported(rig, place, "--set", "invalid=tree")["run"]
     shown = rig("show", run, "2").out
-    assert "tree of 5 steps; those with * were tried last, without an answer:" in shown
+    assert "tree of 5 steps; those with * are what counts, without an answer:" in shown
     assert '`- 5. Finish "GU"' in shown
     assert "back: again from the beginning" in shown
     rig("export", run, "--format", "toolbench", "--output", tmp_path / "out")

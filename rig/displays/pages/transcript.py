@@ -81,9 +81,11 @@ def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> l
         if isinstance(answer, Called):
             told = f"{words} {answer.arguments.line}"
         lines.append(f"{drawn}{number + 1}.{' *' * (StepPlace(turn, number) in path)} {told}")
-    on_path = [step for number, step in enumerate(played) if StepPlace(turn, number) in path]
-    is_answered = bool(on_path) and _is_answer(on_path[-1])
-    legend = "lead to the answer" if is_answered else "were tried last, without an answer"
+    on_path = [number for number in range(len(played)) if StepPlace(turn, number) in path]
+    is_last = bool(on_path) and on_path[-1] == len(played) - 1
+    legend = "were tried last, without an answer" if is_last else "are what counts, without an answer"
+    if on_path and _is_answer(played[on_path[-1]]):
+        legend = "lead to the answer"
     legend = f"; those with * {legend}" if on_path else ""
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
 
