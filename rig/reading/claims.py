@@ -151,13 +151,11 @@ def _agrees(wanted: Fact, other: Fact) -> bool:
     """Whether a fact is the wanted one. A plain number may have any unit that is no time."""
     if wanted.agrees(other):
         return True
-    number = re.search(r"\d[\d,]*(?:\.\d+)?", other.said.shown)
-    counted = wanted.sort is Sort.NUMBER and other.sort in (
-        Sort.MEASURE,
-        Sort.LETTER,
-        Sort.NUMBER,
-        Sort.MONEY,
-    )
+    shown = other.said.shown
+    number = re.search(r"\d[\d,]*(?:\.\d+)?", shown)
+    # Between 17 and 32 may be hours, or degrees.
+    is_plain = shown.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
+    counted = wanted.sort is Sort.NUMBER and is_plain
     return counted and number is not None and float(number.group().replace(",", "")) in wanted.values
 
 
