@@ -61,7 +61,7 @@ class Playback(Control):
     def step(self) -> None:
         """Show the rest of the turn being played, or the whole next one, and pause there."""
         with self._changed:
-            self._paused = True
+            self.is_paused = True
             self._stepping = True
             self._changed.notify_all()
 
@@ -94,7 +94,7 @@ class Playback(Control):
             while seconds > 0:
                 if self._stepping or self.until is not None:
                     return
-                if self._paused:
+                if self.is_paused:
                     self._changed.wait()
                 elif not self.is_paced:
                     return

@@ -66,7 +66,7 @@ def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> Non
     """Run, and have that killed."""
     from rig.cli import main as rig
     from rig.cluster.workers import Workers
-    from rig.displays import none
+    from rig.displays.none import NoDisplay
 
     models: list[Workers] = []
     begin = Workers.prepare
@@ -98,7 +98,7 @@ def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> Non
             while any(each["NodeID"] == node and each["Alive"] for each in ray.nodes()):
                 time.sleep(0.05)
 
-    none._ignore = kill
+    NoDisplay.run = lambda display, job, control: job(kill)  # type: ignore[method-assign]
     rig([*arguments, "--runs", store, "--on", f"ray:{address}", "--display", "none"])
 
 

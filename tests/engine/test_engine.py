@@ -10,10 +10,11 @@ import tiny_gguf
 from rig_form import rig_format
 
 from rig.calls import Call, Outcome
-from rig.engine import EngineSettings, grammar, load
+from rig.engine import EngineSettings, load
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files import registry
 from rig.engine.files.registry import Entry, Source, template_of
+from rig.engine.grammar.constraint import ConstraintError
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
 from rig.engine.memory import fit as fitting
 from rig.engine.memory.devices import GPU_MARGIN
@@ -156,7 +157,7 @@ def test_a_failing_grammar_never_becomes_an_answer(
         nonlocal count
         count += 1
         if count == 20:
-            raise grammar.ConstraintError("the parser gave up")
+            raise ConstraintError("the parser gave up")
         accept(constraint, token)
 
     with monkeypatch.context() as patch:
