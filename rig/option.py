@@ -86,18 +86,17 @@ def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **
     )
 
 
-def options_of(table: type, reader: Reader, recorded: Recorded = "changed") -> dict[str, Option]:
-    """The options that the fields of a class declare, by name; `recorded` holds where none says otherwise."""
+def options_of(table: type, reader: Reader) -> dict[str, Option]:
+    """The options that the fields of a class declare, by name."""
     hints = get_type_hints(table)
-    common = {"reader": reader, "recorded": recorded}
-    read = (_option(part, value_type(hints[part.name]), common) for part in fields(table))
+    read = (_option(part, value_type(hints[part.name]), reader) for part in fields(table))
     return {option.name: option for option in read}
 
 
-def _option(part: Field[Any], hint: Any, common: Mapping[str, Any]) -> Option:
+def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
     choices = get_args(hint) if get_origin(hint) is Literal else ()
-    told: dict[str, Any] = {"name": part.name, "key": part.name, **common, **part.metadata["option"]}
+    told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
     if values := told.get("values"):
         choices = tuple(values)
         default = next(word for word, value in values.items() if value == default)

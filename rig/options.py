@@ -204,7 +204,11 @@ class EngineOptions:
         256, "At most N tokens in a step.", GENERATION, least=1, verbs="judge", recorded="always"
     )
     thinking_tokens: int = option(
-        1024, "At most N tokens of thinking in a step, on top of --max-tokens.", GENERATION, least=0
+        1024,
+        "At most N tokens of thinking in a step, on top of --max-tokens.",
+        GENERATION,
+        least=0,
+        recorded="never",
     )
     temperature: float = option(
         0.0,
@@ -222,6 +226,7 @@ class EngineOptions:
         least=0,
         most=2**32 - 1,
         verbs="judge",
+        recorded="never",
     )
     n_threads: int = option(
         available_cores,
@@ -272,6 +277,7 @@ class EngineOptions:
         most=64,
         unset="measured; 1 unless more are faster",
         verbs="judge fit",
+        recorded="never",
     )
     kv_type: KvType = option(
         "f16",
@@ -295,6 +301,7 @@ class EngineOptions:
         "Keep the processed beginning of the prompt on disk, so that the next run starts faster.",
         MACHINE,
         verbs="judge",
+        recorded="never",
     )
     format: str = option(
         "auto",
@@ -305,15 +312,21 @@ class EngineOptions:
         several=True,
         verbs="screen",
         key="prompt_format",
+        recorded="never",
     )
     tool_choice: ToolChoice = option(
         "auto",
         "Whether the model may, must or must not call tools. Needs the model's own format.",
         PROMPT,
         several=True,
+        recorded="never",
     )
     several_calls: bool = option(
-        True, "Allow several calls in one message, if the model's format has them.", PROMPT, off="one-call"
+        True,
+        "Allow several calls in one message, if the model's format has them.",
+        PROMPT,
+        off="one-call",
+        recorded="never",
     )
     thinking: ThinkingArm = option(
         "auto",
@@ -321,6 +334,7 @@ class EngineOptions:
         PROMPT,
         several=True,
         verbs="screen",
+        recorded="never",
     )
     chat_template: Path | None = option(
         None,
@@ -328,6 +342,7 @@ class EngineOptions:
         PROMPT,
         opens=True,
         verbs="judge screen bench",
+        recorded="never",
     )
     draft: str = option(
         "none",
@@ -338,6 +353,7 @@ class EngineOptions:
         metavar="none|sibling|lookup|MODEL",
         several=True,
         opens=True,
+        recorded="never",
     )
     grammar: GrammarArm = option(
         "json",
@@ -346,6 +362,7 @@ class EngineOptions:
         GENERATION,
         several=True,
         verbs="judge screen",
+        recorded="never",
     )
     grammar_engine: GrammarEngine = option(
         "llguidance",
@@ -354,6 +371,7 @@ class EngineOptions:
         several=True,
         idle=("grammar", "none"),
         verbs="judge screen",
+        recorded="never",
     )
     parameter_order: ParameterOrder = option(
         "fixed",
@@ -362,6 +380,7 @@ class EngineOptions:
         several=True,
         idle=("grammar", "none"),
         verbs="screen",
+        recorded="never",
     )
     exact: bool = option(
         False,
@@ -374,7 +393,7 @@ class EngineOptions:
 
 OF_RUN = options_of(RunOptions, "run")
 OF_METHODS = options_of(MethodOptions, "method")
-OF_ENGINE = options_of(EngineOptions, "engine", recorded="never")
+OF_ENGINE = options_of(EngineOptions, "engine")
 TABLE: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
 """Every option by name."""
 

@@ -51,7 +51,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
                 (FreeConstraint, FreeGrammar),
             )
             for seam in (
-                *all_of(constraint, "allowed", "accept", "forced", "complete"),
+                *all_of(constraint, "allowed", "accept", "forced"),
                 *all_of(grammar, "start"),
             )
         ],
