@@ -5,7 +5,7 @@ from typing import TextIO
 
 from rig.displays.base import T
 from rig.displays.signals import stopping
-from rig.events import Emit
+from rig.events import Emit, Event
 from rig.running.control import Control
 
 
@@ -17,4 +17,8 @@ class NoDisplay:
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         with stopping(control):
-            return job(lambda event: None)
+            return job(_ignore)
+
+
+def _ignore(event: Event) -> None:
+    """Tests of kills and full disks listen here."""
