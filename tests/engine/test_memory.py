@@ -170,8 +170,9 @@ def load_in_a_process(path: Path, *, batch: int = 0, limit: int = 0) -> tuple[li
         capture_output=True,
         text=True,
         check=False,
-        # Reserved for threads, by chance more or less of it: it would be counted.
-        env={**os.environ, "MALLOC_ARENA_MAX": "1"},
+        # What is reserved for threads, and what is kept of memory that was freed, is more or less by chance:
+        # it would be counted.
+        env={**os.environ, "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"},
     )
     assert done.returncode == 0, done.stderr
     *lines, grown = done.stdout.splitlines()
