@@ -20,11 +20,14 @@ def setup_of(
 ) -> Setup:
     """The method of a stored run, ready as it was but for `changes` by name that are not None.
 
-    `answers` is the file of what people said of unclear texts. Raises RigError for what the method does not
-    know, for what cannot be had, and for files that the run names and the user does not.
+    `answers` is the file of what people said of unclear texts; without it nothing is to be graded, and the
+    run's reader is left alone. Raises RigError for what the method does not know, for what cannot be had, and
+    for files that the run names and the user does not.
     """
     method = methods.get(run.declaration.method)
     stored = Options.from_json(run.settings)
+    if answers is None:
+        stored = stored.replace(reader=None)
     files = files_named(stored, method)
     _require_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
     return _ready(method, stored, threshold, answers, changes)

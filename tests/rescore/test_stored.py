@@ -144,6 +144,18 @@ def test_a_grading_is_that_of_the_run_but_for_what_is_given(store: Path, tmp_pat
     assert setup_of(stored, world=world).fingerprint["world_sha256"] == small_world.new_world().sha256()
 
 
+def test_a_runs_reader_is_opened_only_where_texts_are_graded(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    recipe = {"models": ["oracle"], "similarity": "minilm"}
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE runs SET settings = json_set(settings, '$.reader', 'nobody')")
+    stored = small_talks.stored(path)
+    assert setup_of(stored).grader.similarity == "minilm"
+    with pytest.raises(RigError, match="nobody"):
+        setup_of(stored, answers=tmp_path / "answers.jsonl")
+
+
 def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
