@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from rig.reading.clauses import Atom, Clause, ReadText, read_text
-from rig.reading.clauses import AtomKind as AtomSort
+from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, read_text
 from rig.reading.facts import Fact, Sort
 from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 
@@ -27,7 +26,7 @@ def facts(text: str) -> tuple[Fact, ...]:
 def names(text: str) -> tuple[str, ...]:
     """The names of people and places in a text, in lower case, greeting and signature included."""
     read = read_text(text)
-    inner = (atom.shown for atom in read.atoms if atom.sort is AtomSort.NAME)
+    inner = (atom.shown for atom in read.atoms if atom.sort is AtomKind.NAME)
     return tuple(dict.fromkeys((*read.greeted, *inner, *read.signed)))
 
 

@@ -14,8 +14,7 @@ from operator import attrgetter
 
 from rig.reading.characters import mood, readable
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
-from rig.reading.facts import Fact, TextSpan
-from rig.reading.facts import Sort as FactSort
+from rig.reading.facts import Fact, Sort, TextSpan
 from rig.reading.times import WEEKDAYS
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, is_small, opened
@@ -109,14 +108,14 @@ def beside(values: Iterable[str]) -> Elsewhere:
 
 def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
     facts = list(facts)
-    sorts = (FactSort.YEAR, FactSort.MONTH, FactSort.DAY)
+    sorts = (Sort.YEAR, Sort.MONTH, Sort.DAY)
     parts = [[fact.values for fact in facts if fact.sort is sort] for sort in sorts]
     for year, month, day in product(*(values[0] if values else () for values in parts)):
         try:
             name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
         except ValueError:
             continue
-        yield Fact(FactSort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))
+        yield Fact(Sort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))
 
 
 def judge(
@@ -160,12 +159,12 @@ def _judged(
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
         return TOO_LONG
-    whole = corrected(*brought_together(*map(readable, (first, second))))
     bodies = corrected(*brought_together(*(part.body for part in parts)))
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
         return _foreign(first_text, second_text)
+    whole = corrected(*brought_together(*map(readable, (first, second))))
     least = [unclear(f"{one} is not {other}") for one, other in exchanged(*whole, kind.like == "task")]
     comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
@@ -356,8 +355,8 @@ class _Comparison:
         if atom.fact is None:
             return atom.sort is AtomKind.NAME and atom.key in self.elsewhere.stems
         others = self.elsewhere.facts
-        told = atom.fact.sort in (FactSort.RELATIVE, FactSort.WHICH, FactSort.PART)
-        dated = any(other.sort in (FactSort.DAY, FactSort.CLOCK) for other in others)
+        told = atom.fact.sort in (Sort.RELATIVE, Sort.WHICH, Sort.PART)
+        dated = any(other.sort in (Sort.DAY, Sort.CLOCK) for other in others)
         return (told and dated) or any(atom.fact.agrees(other) for other in others)
 
     def _structure(self, group: Group, found: Residue) -> Iterator[Finding]:

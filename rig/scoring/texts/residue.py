@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rig.reading.clauses import Atom, AtomKind
-from rig.reading.facts import Sort as FactSort
+from rig.reading.facts import Sort
 from rig.reading.lexicon import vocabulary
 from rig.scoring.texts.atoms import matching
 from rig.scoring.texts.verbs import is_helper, verb_of
@@ -160,17 +160,17 @@ def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]
     facts = [[(n, atom.fact) for n, atom in enumerate(side) if atom.fact is not None] for side in content]
     silent: list[set[int]] = []
     for side, matched, others, met in zip(facts, numbers, facts[::-1], numbers[::-1], strict=True):
-        clocks = any(fact.sort is FactSort.CLOCK for n, fact in side if n in matched)
-        days = {fact.said for n, fact in side if n in matched and fact.sort is FactSort.DAY}
-        months = any(fact.sort is FactSort.MONTH for n, fact in others if n not in met)
-        parts = any(fact.sort is FactSort.PART for n, fact in others if n not in met)
+        clocks = any(fact.sort is Sort.CLOCK for n, fact in side if n in matched)
+        days = {fact.said for n, fact in side if n in matched and fact.sort is Sort.DAY}
+        months = any(fact.sort is Sort.MONTH for n, fact in others if n not in met)
+        parts = any(fact.sort is Sort.PART for n, fact in others if n not in met)
         silent.append(
             {
                 n
                 for n, fact in side
                 if n not in matched
-                if (fact.sort is FactSort.PART and clocks and not parts)
-                or (fact.sort is FactSort.MONTH and fact.said in days and not months)
+                if (fact.sort is Sort.PART and clocks and not parts)
+                or (fact.sort is Sort.MONTH and fact.said in days and not months)
             }
         )
     return silent
