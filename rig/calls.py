@@ -1,8 +1,9 @@
-"""Tool calls and their outcomes: the one currency that every room of rig accepts."""
+"""Tool calls and their outcomes, and what scoring says about them: the one currency of rig's rooms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = Any
 """A value that `json.loads` can return."""
@@ -110,3 +111,126 @@ class ExecutedCall:
             Call(request["api_name"], request["parameters"]),
             Outcome(data.get("response"), data.get("exception")),
         )
+
+
+class CallPlace(NamedTuple):
+    """Where a ground-truth call is: its turn, and its number among the turn's calls."""
+
+    turn: int
+    call: int
+
+
+class StepPlace(NamedTuple):
+    """Where a step is: its turn, and its number in the turn."""
+
+    turn: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(ByName):
+    """One reason why a predicted call is not the ground-truth call it was checked against.
+
+    `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
+    `logged-in user`. For free text, `similarity` was below `threshold`, or `note` says why texts of any
+    similarity differ. `unclear` says that they may mean the same: the rules do not settle it, and it
+    counts as no match.
+    """
+
+    what: str
+    expected: Json
+    got: Json
+    similarity: float | None = None
+    threshold: float | None = None
+    note: str | None = None
+    unclear: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(ByName):
+    """The match status of one predicted call.
+
+    `ground_truth` is the call it matched, None without a match. `bad_action` follows
+    ToolTalk: an action tool that executed without an error and matched nothing. `reason` is one line for
+    people; `differences` are those to the nearest ground-truth call of the same tool, if there is one.
+    """
+
+    match: bool
+    ground_truth: CallPlace | None = None
+    bad_action: bool = False
+    reason: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt(ByName):
+    """Two texts that nobody can judge, and that decide a match.
+
+    The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
+    """
+
+    turn: int
+    step: int
+    ground_truth: CallPlace
+    tool: str
+    argument: str
+    expected: str
+    got: str
+    note: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both texts, in an order that does not depend on which was expected."""
+        first, second = sorted((self.expected, self.got))
+        return first, second
+
+
+class FaultKind(StrEnum):
+    """What a user can act on: the ways in which a turn of a failed conversation goes wrong."""
+
+    MADE_UP = "made-up value"
+    """A call was made before its value was given: an argument is nothing that the model had seen."""
+    MISSING_CALL = "missing call"
+    """A call that was due was not even tried."""
+    WRONG_TOOL = "wrong tool"
+    """Another tool was called than the one that was due, or one that does not exist."""
+    WRONG_ARGUMENT = "wrong argument"
+    """The right tool was called with an argument that is not the expected one."""
+    WRONG_FORMAT = "wrong format"
+    """An argument does not fit the tool's schema, so that the call failed."""
+    REPEATED_CALL = "repeated call"
+    """A call was made again that had been made, or had been right, already."""
+    FORBIDDEN_CALL = "forbidden call"
+    """A tool was called that the conversation says must not be."""
+    UNNEEDED_ACTION = "unneeded action"
+    """The world was changed though nothing of the kind was due, or more was called than was due."""
+    GAVE_UP = "gave up after an error"
+    """The last call failed, something was still to be done, and the model replied instead."""
+    CLAIMED_SUCCESS = "claims success without a call"
+    """The reply says that an action was done which the model did not do."""
+    WORLD_DIFFERS = "world differs"
+    """In the end the world holds something else than it should."""
+    NOT_SAID = "not said"
+    """The user was not told what they had asked for."""
+    GENERATION_FAILED = "generation failed"
+    """No answer could be had of the model, so that what was due is missing. Its error says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault(ByName):
+    """One thing that went wrong in the assistant turn at position `turn` of a failed conversation.
+
+    `step` counts the calls of the turn, None if no call is at fault; `ground_truth` is the call that should
+    have been made, if there is one. `argument` names the argument at fault, with what was expected and got.
+    `text` is one line for people.
+    """
+
+    kind: FaultKind
+    turn: int
+    text: str
+    step: int | None = None
+    ground_truth: CallPlace | None = None
+    tool: str = ""
+    argument: str = ""
+    expected: Json = None
+    got: Json = None

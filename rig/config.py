@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.files import read_toml
 from rig.paths import config_files, expanded
-from rig.words import did_you_mean
 
 PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
 """Keys of the table `places`: files and folders, with the environment variables that count for more."""

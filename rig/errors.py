@@ -1,5 +1,6 @@
-"""What can go wrong: faults that a user can fix, and the kinds of failed generation that are counted."""
+"""What can go wrong, and the words in which people are told."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -33,3 +34,25 @@ class ErrorKind(StrEnum):
 
 MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.MEMORY, ErrorKind.DECODE, ErrorKind.TEMPLATE})
 """Failures that say something of the machine and the setup, and nothing of the model."""
+
+
+_LONGEST = 100
+"""Characters of a name that are looked at: comparing takes time by their square."""
+
+
+def counted(count: float, noun: str, none: str = "0") -> str:
+    """A count with its noun, as in `1 file`, `2,000 files`, `0 queries`; `none` stands for 0."""
+    if count == 1:
+        return f"1 {noun}"
+    amount = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    amount = amount if count else none
+    return f"{amount} {noun[:-1]}ies" if noun.endswith("y") else f"{amount} {noun}s"
+
+
+def did_you_mean(text: str, names: Iterable[str]) -> str:
+    """The name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
+    from difflib import get_close_matches
+
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(text[:_LONGEST].lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rig.calls import ExecutedCall, JsonObject
+from rig.calls import ExecutedCall, JsonObject, Verdict
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.models import Message, Prediction
-from rig.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import JsonObject
-from rig.verdicts import Doubt, Fault, Verdict
+from rig.calls import Doubt, Fault, JsonObject, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
 """How many of what, by name: of one task, or summed over many."""

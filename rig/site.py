@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.paths import CHECKOUT, expanded
-from rig.words import did_you_mean
 
 START = "index.html"
 

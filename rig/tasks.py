@@ -1,15 +1,15 @@
-"""Tasks: what models have to do. A conversation, a scenario or a query; its method says what is in one."""
+"""Tasks, what models have to do, and the steps and turns that were played of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from rig.calls import ExecutedCall, JsonObject
-from rig.errors import RigError
+from rig.calls import ExecutedCall, JsonObject, Verdict
+from rig.errors import ErrorKind, RigError, did_you_mean
+from rig.models import Prediction
 from rig.plugins import Named
-from rig.words import did_you_mean
 
 
 class ExpectedTurn(NamedTuple):
@@ -127,3 +127,48 @@ def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None
         )
     chosen = [task for task in tasks if not only or task.name in only]
     return chosen if limit is None else chosen[:limit]
+
+
+ASSISTANT = "assistant"
+"""The role that is evaluated, in most methods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One prediction of a turn, by the `role` that made it. A call comes with its outcome and its verdict.
+
+    `parent` is the number of the step of the same turn that this one follows, -1 for none; None stands for
+    the step before. Steps are a line in most methods, and a tree where a search goes back.
+    """
+
+    prediction: Prediction
+    executed: ExecutedCall | None = None
+    verdict: Verdict | None = None
+    role: str = ASSISTANT
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTurn:
+    """What a model did in the assistant turn at position `turn`.
+
+    `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
+    `cpu_s` is the CPU time that the process used meanwhile, None if nobody measured it.
+    """
+
+    turn: int
+    steps: tuple[Step, ...]
+    wall_s: float = 0.0
+    tools_s: float = 0.0
+    scoring_s: float = 0.0
+    cpu_s: float | None = None
+
+    @property
+    def error(self) -> ErrorKind | None:
+        """Why the turn ended without a reply, None if it ended with one."""
+        return self.steps[-1].prediction.error if self.steps else None
+
+    @property
+    def executed(self) -> tuple[ExecutedCall, ...]:
+        """The calls that were executed, in order."""
+        return tuple(step.executed for step in self.steps if step.executed is not None)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from rig.errors import RigError
-from rig.files import filling, write
-from rig.temporary import is_running, started_s, temporary_folder, temporary_path
+from rig.files import filling, is_running, started_s, temporary_folder, temporary_path, write
 
 WAITING = """
 import sys, time

@@ -7,7 +7,7 @@ from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOORS, PARALLEL, RIG
 from benchmarks.engine.job import Answer
 from benchmarks.engine.run import Benchmark
 from benchmarks.engine.spread import Spread
-from rig.words import counted
+from rig.errors import counted
 
 HEADER = (
     "",

@@ -17,9 +17,8 @@ from rig.engine.files.pull import run_pip
 from rig.engine.files.registry import load_registry, resolve
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.errors import RigError
-from rig.files import json_text
+from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
-from rig.temporary import put_in_place, temporary_folder
 from rig.toolbox.own.folder import holds_toolbox
 
 TOP = "rig-bundle"

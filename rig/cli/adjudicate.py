@@ -9,11 +9,10 @@ from rig.cli.options import RUN, STORE, json_option
 from rig.cli.output import print_json, say
 from rig.cli.verbs import option, verb
 from rig.displays.pages.adjudication import QUESTION, question_text
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.models import Model
 from rig.rescore import Adjudication, Opinions
 from rig.scoring import add_answers, answers_file, read_answers
-from rig.words import counted
 
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}
 _UNDO = ("u", "undo")

@@ -19,10 +19,9 @@ from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, verb
 from rig.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.options import TABLE
 from rig.paths import cache_directory, config_files, models_directory, runs_file
-from rig.words import did_you_mean
 
 _HEADER = ("setting", "value", "from")
 _ONLY_USERS = {

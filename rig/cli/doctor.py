@@ -21,14 +21,13 @@ from rig.displays.numbers import file_size
 from rig.engine.built import built_for
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.paths import models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.world import World
 from rig.tooltalk.world.checks import check_world
-from rig.words import counted
 
 _WORLD_TABLES = (
     *("users", "alarms", "events", "emails", "messages", "reminders", "weather"),

@@ -12,12 +12,11 @@ from rig.cli.options import RUN, STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import option, verb
 from rig.displays.numbers import out_of
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.judging.stored import finished
 from rig.methods import paper
 from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines, write_parquet
 from rig.store import EXPORTED_VIEWS, Runs
-from rig.words import counted
 
 
 @verb()

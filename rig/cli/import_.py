@@ -8,12 +8,11 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, NAME, WRITTEN_STORE
 from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.methods.paper import Paper
 from rig.rescore import import_run
 from rig.running.options import Options
 from rig.store import is_store, merge
-from rig.words import counted
 
 MOST_LINES = 20
 """Lines on what was left out that are printed."""

@@ -13,12 +13,11 @@ from rig.calls import ExecutedCall, JsonObject
 from rig.cli.output import print_table, say
 from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.files import json_text
 from rig.methods.base import Setup
 from rig.metrics import Counts, Declaration, total
 from rig.rescore import Reexecuted, Scored, reexecute
-from rig.words import counted
 
 _IN_MEMORY = 1 << 20
 _MOST_DIFFERENCES = 20

@@ -14,7 +14,7 @@ from rig.cli.output import ProgressLine, print_json, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.screen import screen_text
 from rig.engine.files.checksums import sha256_of
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Method
 from rig.options import TABLE
@@ -22,7 +22,6 @@ from rig.running.options import Options
 from rig.running.planning import require_opened
 from rig.store import Runs
 from rig.tasks import Task, select
-from rig.words import counted
 
 if TYPE_CHECKING:
     from rig.screening import Screening

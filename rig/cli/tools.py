@@ -13,13 +13,12 @@ from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
 from rig.toolbox.own.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Tool
-from rig.words import counted
 
 
 @click.group(cls=Verbs)

@@ -19,9 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_o
 
 import click
 
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.option import value_type
-from rig.words import did_you_mean
 
 HELP_NAMES = ("-h", "--help")
 """What every verb takes. A context without them would leave a command with others, which click remembers."""

@@ -9,12 +9,11 @@ import click
 from rig.cli.options import json_option
 from rig.cli.output import say
 from rig.cli.verbs import Verbs, option
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.tooltalk.world import World
 from rig.tooltalk.world.build import build_world
 from rig.tooltalk.world.checks import check_world
-from rig.words import counted
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any
 from rig import engine
 from rig.cluster.worker import Weights, Worker
 from rig.cluster.workers import WorkerLost, Workers
-from rig.errors import RigError
+from rig.errors import RigError, counted
+from rig.files import started_s
 from rig.models import Model, Notify
-from rig.temporary import started_s
-from rig.words import counted
 
 if TYPE_CHECKING:
     import psutil

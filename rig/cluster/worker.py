@@ -13,9 +13,9 @@ from time import monotonic
 from rig.calls import Json
 from rig.engine.files.checksums import sha256_of
 from rig.errors import RigError
+from rig.files import put_in_place, temporary_folder
 from rig.models import Model, Piece, Prediction, Request
 from rig.paths import cache_directory, models_directory
-from rig.temporary import put_in_place, temporary_folder
 
 PATIENCE_S = 0.1
 """How long an actor works before it returns what it has: the live view shows text this often."""

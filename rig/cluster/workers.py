@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rig.calls import Json
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.models import Model, Notify, OnPiece, Prediction, Request
-from rig.words import counted
 
 
 class WorkerLost(Exception):

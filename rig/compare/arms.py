@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.metrics import Counts, Declaration, Metric, Remark
 from rig.rates.bootstrap import RESAMPLES, SEED
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
-from rig.words import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

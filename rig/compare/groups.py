@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import JsonObject
+from rig.calls import CallPlace, JsonObject
 from rig.errors import RigError
 from rig.metrics import rate
 from rig.store import Runs, StoredRun, Transcript
 from rig.toolbox.rules import is_optional
-from rig.verdicts import CallPlace
 
 By: TypeAlias = Literal["tool", "tag", "suite"]
 WAYS: tuple[By, ...] = get_args(By)

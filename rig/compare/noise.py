@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rig.calls import ByName
+from rig.calls import ByName, StepPlace
 from rig.compare.arms import (
     ChosenArm,
     ConversationKey,
@@ -22,7 +22,6 @@ from rig.compare.settings import MODEL, SEED, factors
 from rig.errors import RigError
 from rig.rates import Estimate, interval
 from rig.store import Runs, ScoredCell
-from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
 from rig.calls import ByName
+from rig.errors import counted
 from rig.metrics import Metric
 from rig.rates import Estimate
 from rig.rates.paired import RateDifference
-from rig.words import counted
 
 
 class VerdictKind(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rig.calls import Json
 from rig.displays.signs import ELLIPSIS
-from rig.words import counted
+from rig.errors import counted
 
 LIMIT = 4_000
 """Characters of one text that are shown where nobody asked for all of it. The store keeps all of it."""

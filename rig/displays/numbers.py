@@ -1,7 +1,7 @@
 """Numbers for people."""
 
+from rig.errors import counted
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric
-from rig.words import counted
 
 UNKNOWN = "-"
 """What stands for a number that there is none of."""

@@ -11,9 +11,9 @@ from rig.displays.printable import printable
 from rig.displays.progress import NOT_EVALUATED, Answered, Progress
 from rig.displays.signals import stopping
 from rig.displays.steps import ended
+from rig.errors import counted
 from rig.events import Emit, Event
 from rig.running.control import Control
-from rig.words import counted
 
 _SIGN = 11
 """Characters of the longest way in which a conversation can end."""

@@ -8,18 +8,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from rig.calls import ExecutedCall, Json, Outcome, without_token
+from rig.calls import CallPlace, ExecutedCall, Json, Outcome, StepPlace, Verdict, without_token
 from rig.displays import signs
 from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.signs import Sign
 from rig.displays.trees import Back, back
-from rig.episodes import ASSISTANT, PlayedTurn, Step
+from rig.errors import counted
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
 from rig.store import Transcript
+from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.rules import is_optional
-from rig.verdicts import CallPlace, StepPlace, Verdict
-from rig.words import counted
 
 
 class Lengths(NamedTuple):

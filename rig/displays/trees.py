@@ -10,7 +10,7 @@ from typing import ClassVar
 from rig.displays import signs
 from rig.displays.clip import Clip
 from rig.displays.signs import Sign
-from rig.episodes import Step
+from rig.tasks import Step
 
 NOTHING = Clip("")
 

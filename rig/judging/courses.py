@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Generic, NamedTuple
 
 from rig.calls import ExecutedCall, JsonObject, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Notice, PredictionMade
 from rig.judging.evaluators import Evaluator
@@ -18,6 +17,7 @@ from rig.methods.episode import Ask, Asking, Episode
 from rig.metrics import Score
 from rig.models import Model, Prediction, Request, StepKey, Usage
 from rig.solutions.judgements import Judgement
+from rig.tasks import PlayedTurn, Step
 
 JUDGE = "judge"
 """The role that judges."""

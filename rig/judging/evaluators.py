@@ -17,9 +17,9 @@ import yaml  # type: ignore[import-untyped]
 from pydantic import AfterValidator, Field
 
 from rig.calls import JsonObject
+from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.files import read_text
-from rig.parsing import Foreign, Many, parsed
 
 DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")

@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field
 
 from rig import files
 from rig.calls import Json, JsonObject
+from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.parsing import Foreign, Many, parsed
 from rig.paths import CONVERSATIONS
 from rig.solutions.judgements import Judgement, require_unique
 from rig.solutions.reading import parse

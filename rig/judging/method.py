@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
 from rig.errors import ErrorKind, RigError
 from rig.events import Emit, Where
 from rig.judging import metrics
@@ -32,6 +31,7 @@ from rig.models import Model, Request, StepKey
 from rig.solutions.decisions import DEFAULTS, VoteRules
 from rig.solutions.judgements import Judgement, judgements_of
 from rig.solutions.reading import parse_judgement
+from rig.tasks import PlayedTurn
 
 NOBODY = "nobody"
 """The judge of evaluators that ask no questions."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from statistics import fmean, pvariance
 from typing import get_args
 
-from rig.episodes import PlayedTurn
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.baselines import without_judge
 from rig.solutions.decisions import AnswerStatus, TaskStatus, VoteRules, tally
 from rig.solutions.judgements import Judgement
+from rig.tasks import PlayedTurn
 
 VERSION = "2"
 """Of the scores; to be raised with any change that can change one. Since 2, only an answer is answered."""

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rig import plugins
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.methods.base import Loaded, Method
-from rig.words import did_you_mean
 
 ALL = "all"
 """Every suite of the first method."""

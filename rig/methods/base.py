@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.files import read_json
@@ -24,6 +23,7 @@ from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Searched
+from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from rig.calls import JsonObject
-from rig.words import counted
+from rig.errors import counted
 
 
 class Report(Protocol):

@@ -5,12 +5,11 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
-from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn, Step
+from rig.calls import Call, ExecutedCall, Verdict
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.metrics import Score
 from rig.models import CallMessage, Message, Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
-from rig.verdicts import Verdict
+from rig.tasks import PlayedTurn, Step
 
 
 class Ask(NamedTuple):

@@ -1,6 +1,6 @@
 """Everything that a method of your own is made of, in one place (docs/tutorials/methods.md)."""
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.methods.base import Method, OptionValues, Setup
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import Oracle, called, replied, words
@@ -9,7 +9,6 @@ from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.options import Option
 from rig.plugins import Registry
 from rig.tasks import ExpectedTurn, Task
-from rig.verdicts import Verdict
 
 __all__ = [
     "TASKS",

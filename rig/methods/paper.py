@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Settings
 from rig.metrics import Counts
 from rig.solutions.decisions import Compared, Judged, Preference, RecordedPasses
 from rig.solutions.judgements import SEED, ModelAnswers, Shape
 from rig.solutions.trajectory import Finished
-from rig.tasks import Task
+from rig.tasks import PlayedTurn, Task
 
 
 class ArmScore(NamedTuple):

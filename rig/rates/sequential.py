@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.calls import JsonObject
+from rig.errors import counted
 from rig.metrics import UNCLEAR, Counts, Declaration, if_right
 from rig.rates.rates import Vector
-from rig.words import counted
 
 Finding: TypeAlias = Literal["shown", "excluded"]
 """Of a loss of a size: the arm loses at least so much, or it loses less."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rig.episodes import PlayedTurn
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -29,7 +28,7 @@ from rig.metrics import Counts
 from rig.models import Prediction, Usage
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun
-from rig.tasks import Task
+from rig.tasks import PlayedTurn, Task
 
 _BATCH = 512
 """Tokens of a prompt that are read at once, unless a run says otherwise."""

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.events import Emit, Notice, PieceGenerated, Where
 from rig.replay.moments import Moment, StoredEvents
 from rig.replay.playback import Playback, Sought
 from rig.running.control import Stopped
 from rig.store import Cell, Follower, Runs, StoredRun, TurnEntry
-from rig.words import did_you_mean
 
 POLL_S = 0.3
 """How long to wait before the next look at a store in which nothing changed."""

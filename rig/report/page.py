@@ -21,10 +21,10 @@ from rig.displays.pages import compare_rows
 from rig.displays.pages.compare_rows import flips_with_turns, how_often
 from rig.displays.pages.published import cell_text
 from rig.displays.printable import printable
+from rig.errors import counted
 from rig.report import calibration, plots
 from rig.report.material import Material
 from rig.report.views import conversation_views
-from rig.words import counted
 
 LARGEST = 1_000_000
 """Bytes that a page should not exceed; transcripts are packed, and texts of models cut, until it does not."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rig.calls import CallPlace, StepPlace
 from rig.compare import ConversationResult
 from rig.displays import signs
 from rig.displays.clip import Clip, clip
@@ -24,7 +25,6 @@ from rig.metrics import Declaration
 from rig.report.material import Material
 from rig.store import Transcript
 from rig.tasks import turn_number
-from rig.verdicts import CallPlace, StepPlace
 
 _BEST = 10
 _TRUTH = 300

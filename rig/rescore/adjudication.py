@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rig.calls import JsonObject
+from rig.calls import Doubt, JsonObject
 from rig.events import Where
 from rig.methods.base import Setup
 from rig.rescore.scored import Scored
@@ -12,7 +12,6 @@ from rig.rescore.stored import scored_again
 from rig.scoring import Answer, add_answers, answers_file
 from rig.store import Runs, StoredRun
 from rig.tasks import numbered
-from rig.verdicts import Doubt
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rig.calls import ExecutedCall, Json, JsonObject
-from rig.episodes import PlayedTurn
+from rig.calls import ExecutedCall, Json, JsonObject, StepPlace
 from rig.errors import RigError
 from rig.methods.base import Setup
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
-from rig.tasks import Task, turn_number
+from rig.tasks import PlayedTurn, Task, turn_number
 from rig.toolbox.diff import WorldDiff
-from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)

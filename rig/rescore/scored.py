@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
+from rig.calls import CallPlace, JsonObject
 from rig.metrics import Declaration, Score
-from rig.tasks import Task, numbered
-from rig.verdicts import CallPlace
+from rig.tasks import PlayedTurn, Task, numbered
 
 
 @dataclass(frozen=True, slots=True)

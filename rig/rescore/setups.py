@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods, opening, plugins
+from rig.calls import StepPlace
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
@@ -12,7 +13,6 @@ from rig.running.options import Options
 from rig.running.planning import files_named
 from rig.scoring import NamedMeasure
 from rig.store import StoredRun, Transcript
-from rig.verdicts import StepPlace
 
 
 def setup_of(

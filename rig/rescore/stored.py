@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import filling, write, writing
@@ -17,7 +16,7 @@ from rig.metrics import Score
 from rig.rescore.scored import Scored
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun
-from rig.tasks import Task
+from rig.tasks import PlayedTurn, Task
 
 
 def score_run(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from time import perf_counter, process_time
 from typing import cast
 
-from rig.episodes import PlayedTurn
 from rig.events import (
     ConversationFinished,
     ConversationSkipped,
@@ -30,7 +29,7 @@ from rig.running.plan import Plan
 from rig.running.stored_state import StoredState
 from rig.running.totals import Totals, errors_of
 from rig.store import ConversationScore, RunWriter
-from rig.tasks import Task
+from rig.tasks import PlayedTurn, Task
 
 
 class Clock:

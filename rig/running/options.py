@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from rig.calls import JsonObject
 from rig.engine import EngineSettings
 from rig.engine.core.settings import DRAFTS
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
 from rig.running.person import HUMAN
 from rig.scoring import NamedMeasure
-from rig.words import did_you_mean
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from rig import opening
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
+from rig.errors import counted
 from rig.events import ArmInfo, ConversationInfo, RunStarted, Where
 from rig.metrics import total
 from rig.models import Model
@@ -13,8 +13,7 @@ from rig.running.fingerprints import fingerprint_of, regraded, require_same
 from rig.running.plan import Plan
 from rig.running.totals import Totals
 from rig.store import OWN, Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun
-from rig.tasks import Task
-from rig.words import counted
+from rig.tasks import PlayedTurn, Task
 
 
 class StoredState:

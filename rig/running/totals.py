@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 
-from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.meters import Costs
 from rig.metrics import Counts, total
 from rig.models import Usage
+from rig.tasks import PlayedTurn
 
 _SPEED = tuple(part.name for part in fields(Speed))
 _USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rig import times
-from rig.calls import ExecutedCall, Json
+from rig.calls import Difference, ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.texts import Meaning, beside
 from rig.toolbox.spec import Equality, Text, Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import Difference
 
 
 class FixedRules(Rules):

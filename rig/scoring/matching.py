@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, get_args
 
-from rig.calls import ExecutedCall, Json
+from rig.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
 from rig.errors import RigError
 from rig.options import Mode as Mode
 from rig.scoring import reasons
@@ -17,7 +17,6 @@ from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import CallPlace, Difference, Verdict
 
 GRADER_VERSION = "9"
 """Raised whenever a change to this room can change a score; stored with every score."""

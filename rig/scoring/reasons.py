@@ -3,9 +3,8 @@
 import reprlib
 from collections.abc import Sequence
 
-from rig.calls import Json
+from rig.calls import Difference, Json
 from rig.toolbox.rules import first_difference
-from rig.verdicts import Difference
 
 MOST_DIFFERENCES = 3
 REPEATS = "repeats a call that was matched already"

@@ -6,12 +6,11 @@ ToolTalk's own rules are in `upstream`, ours in `fixed`. `compare` is the frame 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
-from rig.calls import ExecutedCall, Json
+from rig.calls import Difference, ExecutedCall, Json
 from rig.scoring.similarity import Similarity
 from rig.toolbox.rules import ABSENT, NESTED, Rule, TrueCall, nested_texts
 from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import Difference
 
 
 class Rules(ABC):

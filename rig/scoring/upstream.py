@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from rig import times
-from rig.calls import ExecutedCall, Json
+from rig.calls import Difference, ExecutedCall, Json
 from rig.scoring.rules import Rules
 from rig.toolbox.spec import Equality, Text, Tool
-from rig.verdicts import Difference
 
 
 class UpstreamRules(Rules):

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rig.calls import Json, JsonObject
-from rig.parsing import Count, Foreign, Many, parsed
+from rig.documents import Count, Foreign, Many, parsed
 from rig.solutions.decisions import AnswerStatus
 from rig.solutions.judgements import MOST_VOTES, Judgement
 from rig.solutions.solution import Node, Solution

@@ -6,7 +6,6 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from rig.calls import ExecutedCall, JsonObject
-from rig.episodes import PlayedTurn, Step
 from rig.models import ToolDoc
 from rig.solutions.solution import (
     FINISH,
@@ -20,7 +19,7 @@ from rig.solutions.solution import (
     counted,
     tool_node,
 )
-from rig.tasks import Task
+from rig.tasks import PlayedTurn, Step, Task
 
 FINISH_TOOL = ToolDoc(
     FINISH,

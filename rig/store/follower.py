@@ -7,12 +7,12 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from rig.episodes import PlayedTurn
 from rig.events import Where
 from rig.metrics import Counts
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.reader import Row, Runs, held_by
 from rig.store.records import StoredRun
+from rig.tasks import PlayedTurn
 
 
 @dataclass(frozen=True, slots=True)

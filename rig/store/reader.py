@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from sqlite_utils import Database
 
 from rig import methods
-from rig.episodes import PlayedTurn
-from rig.errors import MACHINE, ErrorKind, RigError
+from rig.errors import MACHINE, ErrorKind, RigError, did_you_mean
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration
@@ -25,8 +24,7 @@ from rig.store.rows import fault_from_row, step_from_row
 from rig.store.scores import CLOCK, USAGE, speed_from
 from rig.store.tasks import StoredTask
 from rig.store.views import EXPORTED, create_temporary_views
-from rig.tasks import Task
-from rig.words import did_you_mean
+from rig.tasks import PlayedTurn, Task
 
 LATEST = "latest"
 

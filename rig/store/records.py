@@ -6,16 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from rig.calls import ByName, JsonObject
-from rig.episodes import PlayedTurn
+from rig.calls import ByName, Fault, JsonObject
+from rig.errors import counted
 from rig.events import Speed
 from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.paper import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
-from rig.tasks import Task
-from rig.verdicts import Fault
-from rig.words import counted
+from rig.tasks import PlayedTurn, Task
 
 FAILED_ARM = "arm"
 """What stands for the kind of error where an arm as a whole failed and was tried again."""

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Json, Outcome
-from rig.episodes import Step
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Outcome, Verdict
 from rig.errors import ErrorKind
 from rig.models import Prediction, Usage
-from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
+from rig.tasks import Step
 
 
 def to_json(value: Json) -> str:

@@ -17,8 +17,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from rig import __version__
-from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
+from rig.calls import JsonObject, Verdict
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
@@ -31,7 +30,7 @@ from rig.store.records import FAILED_ARM, ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns
 from rig.store.tasks import view_of
 from rig.store.views import refresh_views
-from rig.verdicts import Verdict
+from rig.tasks import PlayedTurn
 
 
 class RunWriter:

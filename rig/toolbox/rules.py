@@ -13,13 +13,14 @@ import regex
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.errors import RigError
-from rig.regexes import fits
 
 MARK = "$"
 """What the name of a rule begins with where a value may stand."""
 
 LONGEST = 100_000
 """Characters of a text that are looked at."""
+LIMIT_S = 0.5
+"""Seconds that a regular expression may take for one text: either can be hostile."""
 
 NESTED = "nested"
 """The name of the rule of a value with rules inside."""
@@ -289,7 +290,23 @@ def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
     if not isinstance(text, str) or len(text) > LONGEST:
         return False
-    return fits(rule.of, text)
+    return is_match(rule.of, text)
+
+
+def is_match(pattern: str, text: str) -> bool:
+    """Whether the whole text is one of a pattern; no text is that takes too long to tell."""
+    try:
+        return regex.fullmatch(pattern, text, timeout=LIMIT_S) is not None
+    except TimeoutError:
+        return False
+
+
+def is_match_inside(pattern: str, text: str) -> bool:
+    """Whether a pattern is anywhere in a text; in none that takes too long to tell."""
+    try:
+        return regex.search(pattern, text, timeout=LIMIT_S) is not None
+    except TimeoutError:
+        return False
 
 
 _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {

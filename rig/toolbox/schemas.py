@@ -8,9 +8,9 @@ from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rig import regexes, times
+from rig import times
 from rig.calls import Json, JsonObject
-from rig.toolbox.rules import equal
+from rig.toolbox.rules import equal, is_match, is_match_inside
 
 Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
 
@@ -147,9 +147,9 @@ def _validator_class(whole_patterns: bool) -> Any:
     def pattern(_: Any, needed: str, value: Any, __: Any) -> Iterator[ValidationError]:
         if not isinstance(value, str):
             return
-        if whole_patterns and not regexes.fits(needed[1:-1], value):
+        if whole_patterns and not is_match(needed[1:-1], value):
             yield ValidationError(f"{value!r} does not have the form that is asked for")
-        elif not whole_patterns and not regexes.found(needed, value):
+        elif not whole_patterns and not is_match_inside(needed, value):
             yield ValidationError(f"{value!r} does not match {needed!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]

@@ -3,7 +3,6 @@
 import pytest
 
 from benchmarks.engine.work import Work, prefixes
-from rig.episodes import ASSISTANT
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.episode import course
@@ -13,6 +12,7 @@ from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Request
 from rig.scoring import Exact, Grader
+from rig.tasks import ASSISTANT
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

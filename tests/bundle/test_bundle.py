@@ -67,7 +67,7 @@ def test_a_bundle_is_as_it_was_packed(bundle: Bundle, model: Path) -> None:
 def test_what_a_killed_bundle_left_is_removed_by_the_next(bundle: Bundle) -> None:
     folder = bundle().parent
     script = (
-        "import os, sys; from pathlib import Path; from rig.temporary import temporary_folder\n"
+        "import os, sys; from pathlib import Path; from rig.files import temporary_folder\n"
         "with temporary_folder(Path(sys.argv[1]), 'bundle'): os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", script, folder], check=False)

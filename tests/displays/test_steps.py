@@ -6,7 +6,7 @@ import pytest
 import small_talks
 from rich.cells import cell_len
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.displays import signs
 from rig.displays.pages.transcript import transcript_text
 from rig.displays.signs import Sign
@@ -21,14 +21,13 @@ from rig.displays.steps import (
     expected,
     step_view,
 )
-from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import UNDECLARED
 from rig.models import Prediction
 from rig.report.views import step_box
 from rig.store import Transcript
-from rig.verdicts import CallPlace, Difference, Verdict
+from rig.tasks import PlayedTurn, Step
 from tui.live.blocks import BlockLayout, block, plain
 from tui.live.transcript import LiveTranscript
 from tui.stored.record import StepRecord

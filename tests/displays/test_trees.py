@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from searches import GIVE_UP, astray, calls_in, searched
 
 from rig.displays.trees import back, branches, parent_of
-from rig.episodes import Step
 from rig.events import Event, WentBack, Where
 from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
 from rig.replay import Moment, turn_moments
+from rig.tasks import Step
 from tui.live.blocks import BlockLayout, plain
 from tui.live.column import Column
 from tui.live.state import RunState

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rig.engine.files.disk_cache import Damaged, DiskCache
-from rig.temporary import temporary_path
+from rig.files import temporary_path
 
 
 def cache_in(directory: Path, max_bytes: int = 1 << 20) -> DiskCache:
@@ -60,7 +60,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_behind_is_swept(tmp_path: Path) -> None:
-    died = "import sys; from pathlib import Path; from rig.temporary import temporary_path\n"
+    died = "import sys; from pathlib import Path; from rig.files import temporary_path\n"
     died += "for suffix in ('index', 'other'): temporary_path(Path(sys.argv[1]), suffix).write_bytes(b'half')"
     subprocess.run([sys.executable, "-c", died, tmp_path], check=True)
     at_work = temporary_path(tmp_path, "index")

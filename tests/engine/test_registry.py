@@ -17,7 +17,7 @@ from rig.engine.files.registry import Entry, check, entry_of, known_names, load_
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
-from rig.temporary import temporary_folder
+from rig.files import temporary_folder
 
 WriteGguf = Callable[..., Path]
 MEMBER = "tiny_weights/tiny.gguf"
@@ -272,7 +272,7 @@ def test_a_file_is_known_by_its_content(entry: Entry) -> None:
 
 def test_what_a_killed_pull_left_is_removed_by_the_next(entry: Entry, models: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from rig.temporary import temporary_folder\n"
+        "import os, sys; from pathlib import Path; from rig.files import temporary_folder\n"
         "with temporary_folder(Path(sys.argv[1]), 'pull') as folder:\n"
         "    (folder / 'part').write_bytes(b'x'); os.kill(os.getpid(), 9)"
     )

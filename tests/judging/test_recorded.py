@@ -9,12 +9,12 @@ import pytest
 from solutions.test_converting import BRANCHED
 from tool_answers import BEGINNING, PUBLIC, finish, given_up, needs_public_data, raw, solution
 
-from rig.episodes import PlayedTurn
 from rig.papers.toolbench.answers import load, write
 from rig.papers.toolbench.converting import convert
 from rig.papers.toolbench.method import path_of, steps_of
 from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution
+from rig.tasks import PlayedTurn
 
 Rig = Callable[..., Any]
 STABLE = PUBLIC / "stabletoolbench" / "data_example"

@@ -19,6 +19,7 @@ from rescore.test_files import CALL, REPLY
 from small_talks import sources
 from tool_answers import solution
 
+from rig.documents import json_of, lines_of
 from rig.errors import RigError
 from rig.judging import evaluators
 from rig.judging.labels import load_labels
@@ -32,7 +33,6 @@ from rig.papers.toolbench import answers, results
 from rig.papers.toolbench.raw import raw_of
 from rig.papers.tooltalk.logs import PAPER as LOGS
 from rig.papers.tooltalk.predictions import load_predictions
-from rig.parsing import json_of, lines_of
 from rig.tooltalk import TOOLTALK
 
 WHOLE = solution()

@@ -13,7 +13,6 @@ import small_talks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.episodes import PlayedTurn, Step
 from rig.events import (
     ArmFinished,
     ArmReady,
@@ -35,6 +34,7 @@ from rig.methods.scripted import Scripted
 from rig.models import Model, Prediction, Usage
 from rig.replay import Player
 from rig.replay.moments import Moment, turn_moments
+from rig.tasks import PlayedTurn, Step
 
 
 def moments_of(played: PlayedTurn) -> list[Moment]:

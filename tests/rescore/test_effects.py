@@ -8,12 +8,12 @@ import small_talks
 import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
 from rig.rescore import Effect, effects, effects_of
 from rig.store import Runs
+from rig.tasks import PlayedTurn, Step
 
 
 def did(*calls: Call, turn: int = 1, compat: bool = False) -> list[Effect]:

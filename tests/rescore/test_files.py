@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.models import Prediction
 from rig.papers.tooltalk.predictions import load_predictions, with_predictions
 from rig.store import Runs
+from rig.tasks import PlayedTurn, Step
 from rig.tooltalk import TOOLTALK
 
 CALL = {

@@ -10,13 +10,13 @@ import small_talks
 import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.models import Prediction
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
+from rig.tasks import PlayedTurn, Step
 from rig.tooltalk.world import World
 
 

@@ -10,7 +10,7 @@ import pytest
 from counted import measured
 from hypothesis import settings
 
-from rig.calls import Call, ExecutedCall
+from rig.calls import Call, ExecutedCall, Verdict
 from rig.methods.tooltalk.conversations import Conversation, load_directory
 from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
 from rig.methods.tooltalk.scoring.metrics import count
@@ -19,7 +19,6 @@ from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
-from rig.verdicts import Verdict
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)

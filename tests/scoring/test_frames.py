@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.calls import Call, ExecutedCall, Json, Outcome
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
 from rig.errors import RigError
 from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
 from rig.scoring.fixed import FixedRules
@@ -20,7 +20,6 @@ from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.spec import Equality, Text
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import CallPlace, Difference
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -13,12 +13,11 @@ from counted import measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, ExecutedCall, Outcome
 from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
 from rig.methods.tooltalk.scoring.metrics import count
 from rig.scoring import Exact, Grader, Matching, Mode
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import CallPlace
 
 TURNS = st.integers(0, 3)
 ERROR = "nothing found"

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.errors import RigError
 from rig.scoring import Exact, Grader, Mode
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import CallPlace, Difference, Verdict
 
 TOKEN = "token-1"
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from rig.calls import CallPlace
 from rig.reading.lexicon import opposite_sides, synonym_sets
 from rig.scoring import Grader, load
 from rig.scoring.texts import Band, Meaning, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.texts import BODY, EVENT, TASK
-from rig.verdicts import CallPlace
 
 
 def meaning(kind: Text, first: str, second: str) -> Meaning:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, ExecutedCall
+from rig.calls import Call, ExecutedCall, Verdict
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.error_types import ErrorType
-from rig.verdicts import Verdict
 
 DROPPED = object()
 True_ = Callable[..., Call]

@@ -7,13 +7,12 @@ import small_talks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
+from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.models import Prediction, Usage
 from rig.store import Runs, RunWriter
-from rig.verdicts import Difference, Verdict
+from rig.tasks import PlayedTurn, Step
 
 texts = st.text()
 numbers = st.integers(0, 2**40)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call
-from rig.episodes import ASSISTANT, PlayedTurn
 from rig.events import Event, Where
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import USER, Scenario, Utterance
@@ -13,6 +12,7 @@ from rig.methods.autode.method import METHOD
 from rig.methods.autode.prompt import THE_USER, AutoDeSettings
 from rig.methods.episode import Ask
 from rig.models import Prediction
+from rig.tasks import ASSISTANT, PlayedTurn
 
 LAMP = ApiDocument.parse(
     {

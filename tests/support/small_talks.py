@@ -13,7 +13,6 @@ from typing import Any
 import small_world
 
 from rig.calls import Call
-from rig.episodes import ASSISTANT
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
 from rig.methods.scripted import Oracle, called, failed, replied
@@ -28,6 +27,7 @@ from rig.running.runner import run
 from rig.scoring import Grader, Mode, load
 from rig.screening.ground_truth import TrueStep, true_steps
 from rig.store import Runs, StoredRun
+from rig.tasks import ASSISTANT
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import World
 from rig.tooltalk import TOOLTALK

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from rig.calls import Call
+from rig.calls import Call, CallPlace
 from rig.errors import RigError
 from rig.plugins import at
 from rig.scoring import Exact, Grader
 from rig.scoring import load as load_similarity
 from rig.toolbox import Composed, Simulator, Toolbox, World, tool
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import CallPlace
 
 
 def respond(simulator: Simulator, name: str, **arguments: Any) -> Any:

@@ -10,7 +10,7 @@ import counted
 import pytest
 from patience import eventually
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind
 from rig.events import (
     ArmFinished,
@@ -36,7 +36,6 @@ from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import Counts, total
 from rig.models import Prediction
 from rig.running.control import Control
-from rig.verdicts import CallPlace, Difference, Verdict
 from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.live.feed import EventQueue

@@ -1,8 +1,7 @@
 import threading
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
-from rig.verdicts import Verdict
 from tui.live.feed import EventQueue
 
 A, B = Where(0, "a"), Where(0, "b")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
 from rig.events import (
     CallJudged,
     Event,
@@ -21,7 +21,6 @@ from rig.events import (
 )
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.verdicts import CallPlace, Verdict
 from tui.live.blocks import plain
 from tui.screens.ask import AskScreen
 from tui.widgets.conversations import ConversationGrid, ConversationList

@@ -1,9 +1,8 @@
 """A call that is made again and again is counted, not repeated."""
 
-from rig.calls import Call, Outcome
+from rig.calls import Call, CallPlace, Outcome, Verdict
 from rig.displays.steps import Called, CallVerdict, Returned
 from rig.models import Prediction
-from rig.verdicts import CallPlace, Verdict
 from tui.live.blocks import BlockLayout, block, plain
 from tui.live.column import Column
 from tui.live.transcript import LiveTranscript, Repeated

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
 from rig.displays import signs
 from rig.events import CallJudged, Event, PieceGenerated, PredictionMade
 from rig.models import Prediction
-from rig.verdicts import Difference, Verdict
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

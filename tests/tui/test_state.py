@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tui.live.state
-from rig.calls import Call, ExecutedCall, Outcome
+from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
 from rig.displays.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.events import (
     ArmFinished,
@@ -27,7 +27,6 @@ from rig.events import (
 from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.store import Cell
-from rig.verdicts import Difference, Verdict
 from tui.live.feed import EventQueue
 from tui.live.state import ConversationState, RunState, Status, StoredBefore
 from tui.live.transcript import Draft, NoticeLine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.verdicts import StepPlace
+from rig.calls import StepPlace
 from tui.live.live_run import TokenRate
 
 

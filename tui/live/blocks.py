@@ -20,7 +20,7 @@ from rig.displays.steps import (
     again,
 )
 from rig.displays.trees import Back
-from rig.words import counted
+from rig.errors import counted
 from tui.live.transcript import Draft, Entry, NoticeLine, Repeated
 from tui.text.bars import progress
 from tui.text.flow import Flow, wrap

@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 
+from rig.calls import StepPlace
 from rig.displays.steps import Called, CallVerdict, Returned, TurnHeading
-from rig.verdicts import StepPlace
 from tui.live.blocks import BlockLayout, DraftBlock, block
 from tui.live.transcript import Draft, Entry, LiveTranscript
 from tui.text.lines import Line

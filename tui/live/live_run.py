@@ -4,10 +4,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from rig.calls import StepPlace
 from rig.displays.progress import Progress, Remaining
 from rig.events import Event, PersonAsked, Where
 from rig.running.control import Control
-from rig.verdicts import StepPlace
 from tui.live.feed import EventQueue
 from tui.live.state import RunState, StoredBefore
 from tui.live.transcript import Draft

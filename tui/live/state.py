@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from rig import events
+from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.clip import clip
 from rig.displays.progress import Answered
@@ -16,7 +17,6 @@ from rig.displays.steps import Due, Said, TurnHeading, ended, expected
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
-from rig.verdicts import CallPlace, StepPlace, Verdict
 from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
 
 MEMORY = 2_000_000

@@ -6,14 +6,13 @@ An entry above the end changes only when a later call makes an earlier one match
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rig.calls import Outcome
+from rig.calls import Outcome, Verdict
 from rig.displays import steps
 from rig.displays.clip import LIMIT, Clip, clip
 from rig.displays.steps import Called, CallVerdict, Lengths, Piece, TurnHeading
 from rig.displays.trees import Back
-from rig.episodes import ASSISTANT
 from rig.models import Prediction
-from rig.verdicts import Verdict
+from rig.tasks import ASSISTANT
 
 LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
 

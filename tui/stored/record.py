@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rig.calls import StepPlace
 from rig.displays.steps import Ended, StepView, end_of, step_view
 from rig.displays.trees import branches
-from rig.episodes import Step
 from rig.events import Where
 from rig.store import Runs, StoredRun, Transcript
-from rig.verdicts import StepPlace
+from rig.tasks import Step
 
 _FEW = 200
 """Characters of a step that is named in a line."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from rich.cells import set_cell_size
 
 from rig.displays.signs import ELLIPSIS
+from rig.errors import counted
 from rig.models import Prediction
-from rig.words import counted
 from tui.stored.record import StepRecord
 from tui.text.lines import Span, Tint, fit, inert, inert_line
 from tui.text.page_writer import FULL, PageWriter

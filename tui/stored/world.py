@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from rig.errors import counted
 from rig.rescore import Effect, Effects
-from rig.words import counted
 from tui.stored.record import StepRecord
 from tui.text.lines import Span, Tint, inert_line
 from tui.text.page_writer import PageWriter

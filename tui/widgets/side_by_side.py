@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rig.displays.signs import MODEL
 from rig.displays.steps import TurnHeading
-from rig.words import counted
+from rig.errors import counted
 from tui.live.blocks import BlockLayout, block
 from tui.live.glyphs import cell
 from tui.live.state import ConversationState

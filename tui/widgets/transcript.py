@@ -2,9 +2,9 @@
 
 from textual import events
 
+from rig.calls import StepPlace
 from rig.displays.signs import CURSOR
 from rig.displays.steps import Called
-from rig.verdicts import StepPlace
 from tui.live.blocks import BlockLayout
 from tui.live.column import Column
 from tui.live.state import ConversationState

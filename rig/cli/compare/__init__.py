@@ -25,9 +25,8 @@ from rig.compare import (
 )
 from rig.displays.pages.compare import compare_text
 from rig.displays.pages.looks import looks_text
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.store import Runs
-from rig.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,8 @@ from rig.displays.numbers import measured
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve
 from rig.engine.gguf.info import inspect
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.store import Runs
-from rig.words import counted
 
 _NAMED = 3
 """Settings that are named where several changed."""

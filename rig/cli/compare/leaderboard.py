@@ -12,11 +12,11 @@ from rig.cli.runs import print_cautions
 from rig.cli.verbs import argument, option, verb
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
 from rig.displays.numbers import out_of
+from rig.errors import counted
 from rig.methods import paper
 from rig.metrics import Metric
 from rig.rates import Estimate
 from rig.store import Runs
-from rig.words import counted
 
 
 @verb()

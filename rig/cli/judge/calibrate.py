@@ -11,13 +11,12 @@ from rig.cli.options import DISPLAY, JSON_AT_END, WRITTEN_STORE, Grouped, chosen
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import argument, option, verb
 from rig.displays.pages.compare_rows import estimate
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.judging import calibration
 from rig.judging.calibration import LabelAgreement
 from rig.judging.evaluators import DEFAULT, find
 from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_votes
-from rig.words import counted
 
 _VOTES = click.IntRange(1, 120)
 _HEADER = (

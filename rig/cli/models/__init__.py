@@ -31,9 +31,8 @@ from rig.engine.files.registry import (
 )
 from rig.engine.gguf.adapter import AdapterInfo, inspect_adapter
 from rig.engine.gguf.info import GgufInfo, inspect
-from rig.errors import RigError
+from rig.errors import RigError, counted, did_you_mean
 from rig.paths import models_directory
-from rig.words import counted, did_you_mean
 
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _SEQUENCES = (1, 4, 8)

@@ -17,10 +17,9 @@ from rig.engine.files.adapters import Adapter
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import ResolvedModel, resolve
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.meters import available_cores
 from rig.paths import models_directory
-from rig.words import did_you_mean
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 

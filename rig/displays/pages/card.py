@@ -15,11 +15,10 @@ from rig.displays.pages.compare_rows import signed
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
 from rig.displays.table import Row, columns, middle, one_line
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.metrics import TASKS, UNCLEAR, Metric
 from rig.paths import runs_file
 from rig.store import Runs, StoredArm, StoredRun
-from rig.words import counted
 
 Span: TypeAlias = tuple[str, str]
 """A text, and the name of its tint."""

@@ -8,9 +8,9 @@ from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.pages.summary import count_row, wrong_rows
 from rig.displays.table import Row
+from rig.errors import counted
 from rig.metrics import UNCLEAR, Metric, if_right
 from rig.rates.agreement import Interval
-from rig.words import counted
 
 _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
     ("prompt tokens", False, lambda arm: f"{arm.speed.prompt_tokens:,}"),

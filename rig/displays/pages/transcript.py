@@ -3,19 +3,17 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
-from rig.calls import Json, JsonObject
+from rig.calls import CallPlace, Json, JsonObject, StepPlace
 from rig.displays import signs, steps
 from rig.displays.clip import clip, clip_json
 from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, step_view
 from rig.displays.trees import branches, parent_of
-from rig.episodes import Step
+from rig.errors import counted
 from rig.rescore import Effect, Effects
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
-from rig.tasks import Task, numbered, turn_number
+from rig.tasks import Step, Task, numbered, turn_number
 from rig.toolbox.diff import RecordChange
-from rig.verdicts import CallPlace, StepPlace
-from rig.words import counted
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""

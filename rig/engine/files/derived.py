@@ -21,9 +21,8 @@ from rig.engine.files.registry import ResolvedModel, load_registry, validated
 from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
-from rig.files import read_toml, write
+from rig.files import put_in_place, read_toml, temporary_folder, write
 from rig.paths import models_directory
-from rig.temporary import put_in_place, temporary_folder
 
 _REGISTRY = "local.toml"
 _SHA256 = r"^[0-9a-f]{64}$"

@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from rig.temporary import temporary_path
+from rig.files import temporary_path
 
 _MAGIC = b"rig-cache-1"
 _DIGEST_SIZE = 32

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rig.engine.files.registry import Entry, Source, check
 from rig.errors import RigError
-from rig.temporary import put_in_place, temporary_folder
+from rig.files import put_in_place, temporary_folder
 
 
 def pull(entry: Entry) -> bool:

@@ -12,10 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.checksums import sha256_of
 from rig.engine.gguf.info import GgufInfo
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.files import read_text
 from rig.paths import REGISTRY, models_directory
-from rig.words import did_you_mean
 
 
 class Source(BaseModel):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.autode.data import checkout
@@ -19,6 +18,7 @@ from rig.methods.checking import Checked
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
 from rig.models import Model
+from rig.tasks import ASSISTANT as THE_ASSISTANT
 
 GIVEN_AT_FIRST = 2
 """How many values the first query may give away: the rest is for the assistant to ask for."""

@@ -7,9 +7,7 @@ before it; the first words of the user are the scenario's.
 from dataclasses import replace
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import ASSISTANT as THE_ASSISTANT
-from rig.episodes import Step
+from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind
 from rig.events import Rejudged
 from rig.methods.autode import answers
@@ -21,7 +19,8 @@ from rig.methods.autode.talk import Talk
 from rig.methods.episode import Asking, Episode
 from rig.metrics import Score
 from rig.models import Message, Prediction
-from rig.verdicts import Verdict
+from rig.tasks import ASSISTANT as THE_ASSISTANT
+from rig.tasks import Step
 
 
 class Dialogue(Episode):

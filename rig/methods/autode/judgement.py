@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from rig.calls import Call, Json, JsonObject
+from rig.calls import Call, CallPlace, Difference, Json, JsonObject, Verdict
 from rig.methods.autode.answers import usable
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Slots
 from rig.methods.autode.players import questions
 from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.verdicts import CallPlace, Difference, Verdict
 
 Equal: TypeAlias = Callable[[Json, Json], bool]
 

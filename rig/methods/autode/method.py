@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.files import beginning
 from rig.methods.autode.check import check
 from rig.methods.autode.data import checkout, scenarios
@@ -21,6 +20,7 @@ from rig.methods.checking import Checked
 from rig.methods.scripted import Oracle
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
+from rig.tasks import ASSISTANT as THE_ASSISTANT
 
 
 class AutoDE(Method):

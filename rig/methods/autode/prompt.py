@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.errors import RigError
 from rig.methods.autode.data.documents import Required
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.tasks import ASSISTANT as THE_ASSISTANT
 
 THE_USER = "user"
 """The role that talks to the one that is evaluated."""

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from rig.calls import Call
-from rig.episodes import PlayedTurn, Step
 from rig.errors import MACHINE, ErrorKind
 from rig.methods.autode.answers import DONE
 from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
 from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode
+from rig.tasks import PlayedTurn, Step
 
 End: TypeAlias = Literal[
     "called", "malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed"

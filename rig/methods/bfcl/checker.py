@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.errors import counted
 from rig.methods.bfcl.literals import TYPES, value_of
-from rig.words import counted
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 """Calls, each by the name of its function."""

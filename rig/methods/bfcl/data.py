@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.errors import RigError
 from rig.files import PLAIN
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth
 from rig.methods.bfcl.literals import written
-from rig.parsing import Foreign, Many, json_of, lines_of, parsed
 from rig.tasks import ExpectedTurn, Task
 
 ANSWERS = "possible_answer"

@@ -1,7 +1,6 @@
 """One entry for a model: a single message is its answer."""
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.events import CallJudged
 from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.judgement import judge
@@ -10,6 +9,7 @@ from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
+from rig.tasks import PlayedTurn, Step
 
 
 class SingleTurn(Episode):

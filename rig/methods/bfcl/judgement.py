@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from rig.calls import Json
-from rig.episodes import PlayedTurn
+from rig.calls import CallPlace, Fault, FaultKind, Json, Verdict
 from rig.errors import MACHINE
 from rig.methods.bfcl.answers import output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.prompt import BfclSettings
 from rig.metrics import Declaration, Metric, Part, Score
-from rig.verdicts import CallPlace, Fault, FaultKind, Verdict
+from rig.tasks import PlayedTurn
 
 
 def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:

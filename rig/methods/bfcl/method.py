@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT, PlayedTurn
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
 from rig.methods.bfcl.checker import VERSION
@@ -17,7 +16,7 @@ from rig.methods.bfcl.judgement import judge, rates
 from rig.methods.bfcl.prompt import BfclSettings, opening
 from rig.metrics import Declaration, Score
 from rig.models import Request
-from rig.tasks import Task
+from rig.tasks import ASSISTANT, PlayedTurn, Task
 
 
 class BFCL(Method):

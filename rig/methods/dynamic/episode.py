@@ -6,7 +6,6 @@ A turn is what the user says, the assistant's calls, and its reply. The first wo
 from collections.abc import Sequence
 from typing import Any
 
-from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.dynamic.judgement import judge
 from rig.methods.dynamic.prompt import THE_USER, DynamicSettings, as_heard
 from rig.methods.dynamic.script import DONE, LiveTask
@@ -15,6 +14,7 @@ from rig.methods.episode import Asking
 from rig.methods.tooltalk.episode import MatchedEpisode
 from rig.metrics import Score
 from rig.models import Message
+from rig.tasks import ASSISTANT, PlayedTurn, Step
 
 
 class LiveDialogue(MatchedEpisode):

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn
+from rig.calls import Call, ExecutedCall, Fault, FaultKind, Verdict
 from rig.methods.dynamic.prompt import DynamicSettings
 from rig.methods.dynamic.said import ReturnedValue, asked_for, unsaid
 from rig.methods.dynamic.script import LiveTask
@@ -13,10 +12,10 @@ from rig.methods.tooltalk.replay import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
 from rig.scoring import Grader
+from rig.tasks import PlayedTurn
 from rig.toolbox.content import Differences
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
-from rig.verdicts import Fault, FaultKind, Verdict
 
 BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without the user's ending it."""

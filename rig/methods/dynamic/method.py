@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from rig.calls import JsonObject, without_token
-from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Option
 from rig.methods.dynamic.episode import LiveDialogue
@@ -22,6 +21,7 @@ from rig.methods.tooltalk.setup import WorldSetup
 from rig.metrics import Score
 from rig.models import CallMessage, Model, Prediction, Request
 from rig.scoring.matching import ANY_WAY
+from rig.tasks import ASSISTANT, PlayedTurn
 from rig.toolbox.world import Snapshot
 
 

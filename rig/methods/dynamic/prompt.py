@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT
 from rig.errors import RigError
 from rig.methods.dynamic.script import DONE, script
 from rig.methods.tooltalk import prompt as tooltalk
 from rig.methods.tooltalk.conversations import Conversation
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.tasks import ASSISTANT
 
 THE_USER = "user"
 """The role that talks to the one that is evaluated."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from rig.calls import ExecutedCall, Json, JsonObject
+from rig.calls import CallPlace, ExecutedCall, Json, JsonObject
 from rig.methods.autode.data.documents import ApiDocument, Parameter
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.callers import name_truths
 from rig.methods.tooltalk.scoring.evidence import Seen
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import CallPlace
 
 DONE = "[DONE]"
 """What a user ends a conversation with."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-from rig.episodes import PlayedTurn, Step
 from rig.errors import MACHINE, ErrorKind
 from rig.methods.dynamic.prompt import THE_USER
 from rig.methods.dynamic.script import DONE, LiveTask, lines
 from rig.methods.tooltalk.prompt import call_message
 from rig.models import Message, ReplyMessage, UserMessage
+from rig.tasks import PlayedTurn, Step
 
 End: TypeAlias = Literal[
     "done", "malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed"

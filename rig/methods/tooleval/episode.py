@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import Step
 from rig.events import WentBack
 from rig.methods.episode import Asking, Episode
 from rig.methods.tooleval.prompt import ToolEvalSettings, messages, which_is_better
@@ -15,6 +14,7 @@ from rig.methods.tooleval.steps import State, answer, finished, searching
 from rig.metrics import Score
 from rig.models import Message, Prediction, Request
 from rig.solutions.solution import FINISH
+from rig.tasks import Step
 from rig.toolbox.simulator import Simulator
 
 

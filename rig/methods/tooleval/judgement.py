@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Json, Outcome, without_token
-from rig.episodes import PlayedTurn, Step
+from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, Outcome, without_token
 from rig.methods.tooleval.queries import Query, names, plain
 from rig.methods.tooleval.steps import calls_of, path_of, replayed
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.solution import FINISH
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
-from rig.verdicts import CallPlace, Doubt
 
 VERSION = "4"
 """Of the scores; to be raised with any change that can change one."""

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import called
@@ -22,6 +21,7 @@ from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.solutions.trajectory import Searched
+from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 

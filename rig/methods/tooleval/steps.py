@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn, Step
 from rig.methods.tooleval.prompt import ToolEvalSettings
 from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
 from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text
 from rig.solutions.trajectory import observation
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.world import Snapshot
 
 

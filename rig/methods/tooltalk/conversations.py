@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from rig import times
-from rig.calls import Call, Json, JsonObject, Outcome
+from rig.calls import Call, CallPlace, Json, JsonObject, Outcome
 from rig.documents import ENDINGS
 from rig.errors import RigError
 from rig.files import beginning, read_json
@@ -26,7 +26,6 @@ from rig.tasks import ExpectedTurn, Task
 from rig.toolbox import rules
 from rig.toolbox.own.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
-from rig.verdicts import CallPlace
 
 SUITES = ("easy", "hard")
 OWN = "conversations"

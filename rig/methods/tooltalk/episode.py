@@ -10,8 +10,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn, Step
+from rig.calls import Call, CallPlace, ExecutedCall, StepPlace, Verdict
 from rig.errors import ErrorKind
 from rig.events import Rejudged
 from rig.methods.episode import Asking, Episode
@@ -23,8 +22,8 @@ from rig.methods.tooltalk.setup import WorldSetup
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, UserMessage
 from rig.scoring import Matching
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.world import Snapshot
-from rig.verdicts import CallPlace, StepPlace, Verdict
 
 
 class MatchedEpisode(Episode):

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT
 from rig.errors import RigError
 from rig.methods.base import Method, Option
 from rig.methods.checking import Report
@@ -26,6 +25,7 @@ from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.metrics import Declaration
 from rig.models import Request
 from rig.paths import CONVERSATIONS
+from rig.tasks import ASSISTANT
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.own.folder import holds_code, holds_toolbox
 from rig.toolbox.toolbox import Toolbox

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from rig.calls import ExecutedCall
+from rig.calls import CallPlace, ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation, Turn
 from rig.scoring import Grader
 from rig.toolbox.rules import TrueCall
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
-from rig.verdicts import CallPlace
 
 
 class TrueTurn(NamedTuple):

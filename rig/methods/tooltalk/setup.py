@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation
@@ -18,6 +17,7 @@ from rig.metrics import Score
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
+from rig.tasks import PlayedTurn
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rig.episodes import PlayedTurn
 from rig.methods.autode.talk import Talk
 from rig.methods.paper import ArmScore, Paper, Table
 from rig.papers.autode.importing import recorded_run
 from rig.papers.autode.records import record_of
+from rig.tasks import PlayedTurn
 
 
 class AutoDEPaper(Paper):

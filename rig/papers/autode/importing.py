@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
-from rig.episodes import ASSISTANT as THE_ASSISTANT
-from rig.episodes import PlayedTurn, Step
-from rig.errors import ErrorKind, RigError
+from rig.errors import ErrorKind, RigError, counted
 from rig.methods.autode.answers import DONE
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
@@ -20,7 +18,8 @@ from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.papers.autode.records import DialogueRecord, read
 from rig.paths import real
-from rig.words import counted
+from rig.tasks import ASSISTANT as THE_ASSISTANT
+from rig.tasks import PlayedTurn, Step
 
 MAX_ROUNDS = 8
 """Of all of upstream's experiments."""

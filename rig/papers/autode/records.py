@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import Json, JsonObject
+from rig.documents import Foreign, Many, parsed, read_lines
 from rig.files import json_text
 from rig.methods.autode.answers import usable
 from rig.methods.autode.data.checkout import RowTurn
@@ -11,7 +12,6 @@ from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.judgement import arguments
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Loaded
-from rig.parsing import Foreign, Many, parsed, read_lines
 
 _REASONS = {
     "round_limit": "Round limit reached",

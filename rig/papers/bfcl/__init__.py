@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rig.episodes import PlayedTurn
 from rig.methods.paper import Paper
 from rig.papers.bfcl import results
+from rig.tasks import PlayedTurn
 
 
 class BFCLPaper(Paper):

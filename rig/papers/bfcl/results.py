@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
@@ -15,6 +14,7 @@ from rig.methods.bfcl.data import SingleTurnEntry, lines
 from rig.methods.bfcl.prompt import BfclSettings
 from rig.methods.bfcl.turns.data import MultiTurnEntry
 from rig.models import Prediction
+from rig.tasks import PlayedTurn, Step
 
 Named = TypeVar("Named", SingleTurnEntry, MultiTurnEntry)
 

@@ -13,8 +13,8 @@ from typing import cast, get_args
 from pydantic import Field
 
 from rig.calls import Json, JsonObject
+from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.parsing import Foreign, Many, parsed
 from rig.solutions.judgements import SEED, Shape
 from rig.solutions.solution import FINISH, Node, Solution, as_text, begun, chain_of, counted, tool_node
 

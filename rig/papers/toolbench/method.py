@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option, Setup
@@ -25,7 +24,7 @@ from rig.solutions.baselines import without_judge
 from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of
 from rig.solutions.reading import parse_judgement
 from rig.solutions.solution import FINISH, Node, Solution
-from rig.tasks import ExpectedTurn
+from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
 NAME = "toolbench"
 VERSION = "1"

@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import BeforeValidator, Field
 
 from rig.calls import Json, JsonObject
+from rig.documents import Foreign, parsed
 from rig.errors import RigError
 from rig.files import filling, inert, write
 from rig.methods.paper import Results
 from rig.papers.toolbench.answers import file_name, read_json
-from rig.parsing import Foreign, parsed
 from rig.solutions.decisions import SCORES, AnswerStatus, Compared, Judged, Preference, RecordedPasses
 from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution

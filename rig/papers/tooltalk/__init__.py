@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rig.episodes import PlayedTurn
 from rig.methods.paper import Paper
 from rig.papers.tooltalk.predictions import load_predictions, with_predictions
 from rig.papers.tooltalk.tables import published_tables
+from rig.tasks import PlayedTurn
 
 
 class ToolTalkPaper(Paper):

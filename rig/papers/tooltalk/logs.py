@@ -10,12 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 import regex
 
 from rig.calls import Json, JsonObject
-from rig.documents import from_json, read, to_yaml
+from rig.documents import Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.errors import RigError
 from rig.files import filling, write
 from rig.methods.paper import Converted, Paper
 from rig.methods.tooltalk.written import read_written
-from rig.parsing import Foreign, Many, lines_of, parsed
 
 REPLACING_S = 1.0
 """Seconds that a rule may take for one text."""

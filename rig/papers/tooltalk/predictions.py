@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.methods.tooltalk.scoring.callers import name_callers
 from rig.models import Prediction
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Toolbox
 
 _OURS = "rig"

@@ -5,11 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from rig import plugins
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
 from rig.paths import real
 from rig.toolbox.own.folder import hash_of, holds_toolbox, load_folder
 from rig.toolbox.toolbox import Toolbox
-from rig.words import did_you_mean
 
 
 def find_toolbox(text: str | None) -> Toolbox:

@@ -5,8 +5,8 @@ import struct
 from pathlib import Path
 
 from rig.errors import RigError
+from rig.files import put_in_place, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.temporary import put_in_place, temporary_path
 from rig.tooltalk.world.world import World
 
 _CHANGE_COUNTER = 24

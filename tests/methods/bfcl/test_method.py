@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rig.calls import FaultKind
 from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
 from rig.methods.bfcl import data
@@ -15,7 +16,6 @@ from rig.methods.bfcl.answers import Undecodable, decode
 from rig.methods.bfcl.judgement import score_output
 from rig.methods.bfcl.prompt import BfclSettings, tools
 from rig.papers.bfcl.results import read_results
-from rig.verdicts import FaultKind
 
 ADD = {
     "name": "math.add",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.episodes import ASSISTANT, PlayedTurn
+from rig.calls import FaultKind
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Event, Where
 from rig.methods.dynamic.method import Dynamic, DynamicSetup
@@ -17,7 +17,7 @@ from rig.methods.scripted import Scripted, called, failed, replied
 from rig.metrics import Score
 from rig.models import CallMessage, Model, Prediction, Request
 from rig.paths import CONVERSATIONS
-from rig.verdicts import FaultKind
+from rig.tasks import ASSISTANT, PlayedTurn
 
 Rig = Callable[..., Any]
 Twist = Callable[[Request, Prediction], Prediction]

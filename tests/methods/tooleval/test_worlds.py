@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from searches import GIVE_UP, calls_in, finish, searched
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.methods.scripted import called, failed, replied
@@ -24,6 +23,7 @@ from rig.methods.tooleval.search import Found, SearchNode
 from rig.methods.tooleval.steps import replayed
 from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.world import Snapshot
 
 Rig = Callable[..., Any]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall
-from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import Oracle, called, failed, replied
@@ -23,6 +22,7 @@ from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Mode
 from rig.store import Runs
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import AliasChoices, Field
 
 from rig.calls import Call, Json, JsonObject
+from rig.documents import Foreign, Many, parsed, read_lines
 from rig.errors import RigError
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, checked
 from rig.methods.base import Loaded
-from rig.parsing import Foreign, Many, parsed, read_lines
 from rig.paths import real
 
 WORKBOOK = "API_list.xlsx"

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines
 from rig.methods.bfcl.turns.classes import FILES, PythonCall
-from rig.parsing import Foreign, Many, parsed
 from rig.tasks import ExpectedTurn, Task
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.episodes import PlayedTurn
+from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind
 from rig.events import Rejudged
 from rig.methods.bfcl.prompt import INSTRUCTIONS, BfclSettings, tools_of
@@ -15,7 +14,7 @@ from rig.methods.episode import Episode
 from rig.methods.scripted import called, replied
 from rig.metrics import Score
 from rig.models import Prediction, Request, StepKey
-from rig.verdicts import Verdict
+from rig.tasks import PlayedTurn
 
 MOST_STEPS = 20
 """How many messages with calls a turn may have. One more ends the entry."""

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rig.calls import Call
-from rig.episodes import PlayedTurn
+from rig.calls import Call, Fault, FaultKind, Verdict
 from rig.methods.bfcl.turns.classes import Instances, PythonCall
 from rig.methods.bfcl.turns.data import MultiTurnEntry
 from rig.metrics import Score
-from rig.verdicts import Fault, FaultKind, Verdict
+from rig.tasks import PlayedTurn
 
 VERSION = "1"
 """Raised whenever a change can change a verdict; stored with every score."""

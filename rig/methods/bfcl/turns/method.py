@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.files import read_bytes
 from rig.methods.base import Grading, Method, Option, Setup
@@ -23,7 +22,7 @@ from rig.methods.bfcl.turns.episode import MultiTurn, opening, true_step
 from rig.methods.bfcl.turns.judgement import VERSION, judge
 from rig.metrics import Declaration, Part, Score
 from rig.models import Request
-from rig.tasks import Task
+from rig.tasks import ASSISTANT, PlayedTurn, Task
 
 _TURNS = Part("turns_right", "turns right", "turns", short="turns")
 _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_source_code")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import SESSION_TOKEN, JsonObject, without_token
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.files import read_text, write
 from rig.methods.tooltalk.check.faults import PARTS, Defect, FileCheck
 from rig.methods.tooltalk.check.replay import Replayed, ResponseDifference, replayed_calls
@@ -20,7 +20,6 @@ from rig.methods.tooltalk.written import SIGNED_IN
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
-from rig.words import counted
 
 
 @dataclass(frozen=True, slots=True)

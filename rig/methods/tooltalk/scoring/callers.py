@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rig.calls import ExecutedCall
-from rig.episodes import PlayedTurn
+from rig.calls import CallPlace, ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation, User
+from rig.tasks import PlayedTurn
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import CallPlace
 
 
 class Session:

@@ -4,8 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from rig.calls import ExecutedCall
-from rig.verdicts import CallPlace, Verdict
+from rig.calls import CallPlace, ExecutedCall, Verdict
 
 
 class ErrorType(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rig.calls import ExecutedCall, Json
+from rig.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.claims import claims_success
 from rig.methods.tooltalk.scoring.evidence import Seen
@@ -17,7 +17,6 @@ from rig.tasks import turn_number
 from rig.toolbox.schemas import SchemaFault, schema_faults
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
 """A ground-truth call and its (turn, call)."""

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from rig.calls import ExecutedCall
-from rig.episodes import PlayedTurn
+from rig.calls import CallPlace, Doubt, ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.error_types import error_types
 from rig.methods.tooltalk.scoring.faults import Acted, find_faults
 from rig.methods.tooltalk.scoring.metrics import count
 from rig.metrics import Counts, Score
 from rig.scoring import Grader, Matching
+from rig.tasks import PlayedTurn
 from rig.toolbox.rules import is_optional
-from rig.verdicts import CallPlace, Doubt
 
 Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 """The ground truth by place, each with who was logged in."""

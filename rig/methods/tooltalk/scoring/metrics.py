@@ -6,9 +6,8 @@ soft success, which are means over conversations. `soft_success` is from ToolTal
 
 from collections.abc import Callable, Iterable
 
-from rig.calls import ExecutedCall
+from rig.calls import ExecutedCall, Verdict
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part
-from rig.verdicts import Verdict
 
 RECALL = Metric("recall", "recall", "matches", "ground_truths")
 
