@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
-from rig.displays.signals import handled
+from rig.displays.base import handled
 from tui.terminal_guard import terminal_guard
 
 _LOOK_S = 0.5

@@ -27,13 +27,13 @@ _SWEEP = """
 import json, os, resource, sys, traceback
 from _testcapi import remove_mem_hooks, set_nomemory
 from rig.cli import main
-from rig.displays import none
+from rig.displays import base
 from rig.events import TurnFinished
 
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 told = []
-none._ignore = lambda event: told.append(1) if isinstance(event, TurnFinished) else None
+base._ignore = lambda event: told.append(1) if isinstance(event, TurnFinished) else None
 
 def limited(kind, number, lasting):
     if kind == "allocation":

@@ -11,7 +11,7 @@ from unittest import mock
 
 from benchmarks.attack.campaign import Broken, folder, main, rig
 from benchmarks.attack.killed import predictions, stored_turns
-from rig.displays import none
+from rig.displays import base
 from rig.events import Event, TurnFinished
 from rig.store.holder import Holder
 
@@ -83,7 +83,7 @@ def case(random: Random) -> str:
     expected, writes = _whole()
     number, code, lasts = random.randrange(1, writes + 1), random.choice(FAULTS), random.random() < 0.25
     told: list[Event] = []
-    with folder() as place, faulty_stores(), mock.patch.object(none, "_ignore", told.append):
+    with folder() as place, faulty_stores(), mock.patch.object(base, "_ignore", told.append):
         store = place / "runs.sqlite"
         Faulty.fail(number, code, lasts=lasts)
         failed = rig(*_RUN, "--runs", store)

@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rig.calls import without_token
-from rig.displays.base import Display
-from rig.displays.none import NoDisplay
+from rig.displays.base import Display, NoDisplay
 from rig.events import ConversationFinished, Emit, Event
 from rig.methods.scripted import Scripted, called, replied
 from rig.methods.tooltalk.conversations import Conversation

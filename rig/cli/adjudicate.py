@@ -8,7 +8,7 @@ import click
 from rig.cli.options import RUN, STORE, json_option
 from rig.cli.output import print_json, say
 from rig.cli.verbs import option, verb
-from rig.displays.pages.adjudication import QUESTION, question_text
+from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError, counted
 from rig.models import Model
 from rig.rescore import Adjudication, Opinions

@@ -10,7 +10,7 @@ from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.displays.numbers import file_size
+from rig.displays.texts import file_size
 from rig.errors import RigError
 from rig.paths import expanded
 

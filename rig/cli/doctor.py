@@ -17,7 +17,7 @@ from rig import DISTRIBUTION, __version__, methods
 from rig.cli.options import AS_JSON, runs_option
 from rig.cli.output import print_json, say
 from rig.cli.verbs import verb
-from rig.displays.numbers import file_size
+from rig.displays.texts import file_size
 from rig.engine.built import built_for
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect

@@ -11,7 +11,7 @@ from rig import methods, plugins
 from rig.cli.options import RUN, STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import option, verb
-from rig.displays.numbers import out_of
+from rig.displays.texts import out_of
 from rig.errors import RigError, counted
 from rig.judging.stored import finished
 from rig.methods import paper

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from time import monotonic
 
 from rig.displays import is_terminal
-from rig.displays.numbers import headline
-from rig.displays.printable import printable
 from rig.displays.progress import Progress
+from rig.displays.texts import headline, printable
 from rig.events import Event
 from rig.store import StoredRun
 

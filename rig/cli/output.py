@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from rig.displays.printable import printable as printable
 from rig.displays.table import cells
+from rig.displays.texts import printable as printable
 from rig.errors import RigError
 
 if TYPE_CHECKING:

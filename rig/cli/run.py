@@ -26,8 +26,8 @@ from rig.cli.options import (
 )
 from rig.cli.output import say, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.displays.pages.card import ending
-from rig.displays.pages.summary import whereabouts
+from rig.displays.card import ending
+from rig.displays.summary import whereabouts
 from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.files import json_text

@@ -10,8 +10,8 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import option, verb
-from rig.displays.numbers import headline, measured, out_of
-from rig.displays.pages.published import tables_markdown
+from rig.displays.compare import tables_markdown
+from rig.displays.texts import headline, measured, out_of
 from rig.errors import RigError
 from rig.methods.paper import Table
 from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata

@@ -11,8 +11,8 @@ import click
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.cli.output import print_table, say
-from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
+from rig.displays.texts import measured
 from rig.errors import RigError, counted
 from rig.files import json_text
 from rig.methods.base import Setup

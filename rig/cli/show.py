@@ -13,11 +13,11 @@ from rig.cli.runs import print_scores, print_tables, run_json, score_json
 from rig.cli.verbs import argument, option, verb
 from rig.compare import published
 from rig.compare.groups import By, groups_of
-from rig.displays.numbers import out_of
-from rig.displays.pages.groups import groups_text
-from rig.displays.pages.summary import summary, whereabouts
-from rig.displays.pages.transcript import transcript_json, transcript_text
+from rig.displays.compare import groups_text
 from rig.displays.steps import ended
+from rig.displays.summary import summary, whereabouts
+from rig.displays.texts import out_of
+from rig.displays.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.rescore import effects_of, places_of_path
 from rig.store import Cell, Runs, StoredRun

@@ -13,7 +13,7 @@ from rig.cli.options import DISPLAY, FULL, JSON_AT_END, STORE
 from rig.cli.output import say, terminal_width
 from rig.cli.runs import go_on
 from rig.cli.verbs import argument, option, verb
-from rig.displays.pages.card import ending
+from rig.displays.card import ending
 from rig.files import json_text
 from rig.replay import SLOWEST, Player
 from rig.store import Runs

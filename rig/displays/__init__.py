@@ -15,7 +15,7 @@ def register(registry: plugins.Registry) -> None:
     registry.displays.later("tui", "tui.display:on_terminal")
     registry.displays.later("plain", "rig.displays.plain:PlainDisplay")
     registry.displays.later("log", "rig.displays.log:LogDisplay")
-    registry.displays.later("none", "rig.displays.none:NoDisplay")
+    registry.displays.later("none", "rig.displays.base:NoDisplay")
 
 
 def names() -> tuple[str, ...]:

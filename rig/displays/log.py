@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.displays.base import T
-from rig.displays.signals import stopping
+from rig.displays.base import T, stopping
 from rig.events import ConversationInfo, Emit, Event, PieceGenerated, RunStarted, Speed, Where
 from rig.files import json_text
 from rig.metrics import UNDECLARED, Declaration

@@ -1,24 +1,57 @@
-"""What you see of a conversation, as plain values: the words and the signs. Painters only lay them out.
-
-The live transcript, the stored conversation, `rig show` and the report all show these.
-"""
+"""What you see of a conversation, as plain values: the words and the signs. Painters only lay them out."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from rig.calls import CallPlace, ExecutedCall, Json, Outcome, StepPlace, Verdict, without_token
+from rig.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict, without_token
 from rig.displays import signs
-from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.signs import Sign
-from rig.displays.trees import Back, back
+from rig.displays.texts import Clip, clip, clip_json
 from rig.errors import counted
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
 from rig.store import Transcript
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.rules import is_optional
+
+NOTHING = Clip("")
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning.
+
+    `call` is the earlier one's, for those who do not see the steps numbered.
+    """
+
+    sign: ClassVar[Sign] = signs.BACK
+    turn: int
+    step: int
+    parent: int
+    call: Clip = NOTHING
+
+    @property
+    def text(self) -> str:
+        """Where it goes back to."""
+        if self.parent < 0:
+            return "again from the beginning"
+        return f"again from step {self.parent + 1}{f', {self.call}' if self.call.text else ''}"
+
+
+def back(turn: int, number: int, step: Step) -> Back | None:
+    """Where a search went back to before a step, if it did."""
+    parent = parent_of(number, step)
+    return None if parent == number - 1 else Back(turn, number, parent)
+
+
+def parent_of(number: int, step: Step) -> int:
+    """The number of the step that a step follows, -1 for none. If it is impossible, it is the step before.
+
+    A damaged store can hold anything, even something that is not a number.
+    """
+    return step.parent if isinstance(step.parent, int) and -1 <= step.parent < number else number - 1
 
 
 class Lengths(NamedTuple):
@@ -323,10 +356,7 @@ def made(
 ) -> Made:
     """What a prediction of this role is."""
     if prediction.call is not None:
-        call = prediction.call
-        pairs = _pairs_of(call.arguments, lengths) if by_argument else ()
-        arguments = clip_json(without_token(call.arguments), lengths.text)
-        return Called(turn, step, clip(call.name, lengths.name), arguments, pairs)
+        return _called(turn, step, prediction.call, lengths, by_argument=by_argument)
     if prediction.reply is not None:
         return Replied(clip(prediction.reply, lengths.text), role)
     kind = prediction.error.value if prediction.error else "error"
@@ -348,17 +378,16 @@ class Due(NamedTuple):
 
 def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -> Due:
     """The ground-truth call of this number in a turn."""
-    arguments = clip_json(without_token(executed.arguments), lengths.text)
-    pairs = _pairs_of(executed.arguments, lengths)
-    call = Called(turn, number, clip(executed.name, lengths.name), arguments, pairs)
+    call = _called(turn, number, executed.call, lengths, by_argument=True)
     return Due(call, returned(turn, number, executed.outcome, lengths), is_optional(executed))
 
 
-def _pairs_of(arguments: Json, lengths: Lengths) -> tuple[tuple[Clip, Clip], ...]:
-    """Names with values as JSON, without the session token that the simulator injects; of no object, none."""
-    own = without_token(arguments)
-    pairs = own.items() if isinstance(own, dict) else ()
-    return tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
+def _called(turn: int, step: int, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:
+    """A call, without the session token that the simulator injects. Only an object has `pairs`."""
+    own = without_token(call.arguments)
+    pairs = own.items() if by_argument and isinstance(own, dict) else ()
+    by_name = tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
+    return Called(turn, step, clip(call.name, lengths.name), clip_json(own, lengths.text), by_name)
 
 
 def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Returned:

@@ -6,8 +6,8 @@ from itertools import takewhile
 from textwrap import wrap
 from typing import NamedTuple
 
-from rig.displays.printable import printable
 from rig.displays.signs import DASH, ELLIPSIS
+from rig.displays.texts import printable
 
 _GAP = 2
 _LABEL = 26

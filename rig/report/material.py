@@ -1,17 +1,44 @@
-"""What a report is made of: the comparison, and what every arm did in every conversation."""
+"""What a report is made of: the comparison, and every conversation with what each arm did."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice, product
 from string import ascii_uppercase
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
-from rig.compare import Comparison, ComparisonOptions, Noise, choose, compare_chosen, published
+from rig.calls import CallPlace, StepPlace
+from rig.compare import (
+    Comparison,
+    ComparisonOptions,
+    ConversationResult,
+    Noise,
+    choose,
+    compare_chosen,
+    published,
+)
 from rig.compare.groups import WAYS, Groups, groups
+from rig.displays import signs
+from rig.displays.signs import Sign
+from rig.displays.steps import (
+    Called,
+    Due,
+    Failed,
+    Lengths,
+    Replied,
+    Returned,
+    StepView,
+    ended,
+    expected,
+    matched,
+    step_view,
+)
+from rig.displays.texts import Clip, clip
 from rig.errors import RigError
 from rig.methods.paper import Table
+from rig.metrics import Declaration
 from rig.store import Runs, StoredRun, Transcript
+from rig.tasks import turn_number
 
 Format = Literal["html", "md", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -103,3 +130,201 @@ def _shown(comparison: Comparison) -> Sequence[int]:
     flipped = {flip.conversation for pair in comparison.pairs for flip in pair.flips}
     first = sorted(numbers, key=lambda number: comparison.conversations[number][0] not in flipped)
     return sorted(first[:most])
+
+
+_BEST = 10
+_TRUTH = 300
+"""What the user says and what is due stands once, and is not cut shorter than this."""
+
+
+class StepBox(NamedTuple):
+    """One step, or `times` alike one after another: the first's `answer` stands for theirs.
+
+    `back` says where a search went back to before it.
+    """
+
+    sign: Sign
+    text: str
+    answer: str = ""
+    judged: Sign | None = None
+    reason: str = ""
+    times: int = 1
+    back: str = ""
+
+
+class CellView(NamedTuple):
+    """What arms did in a turn: `letters` are of all that did the very same."""
+
+    letters: tuple[str, ...]
+    steps: tuple[StepBox, ...]
+    faults: tuple[str, ...]
+    played: bool
+
+
+class DueView(NamedTuple):
+    """A call that is due, what it gives, and the letters of the arms that made it."""
+
+    text: str
+    answer: str
+    made_by: tuple[str, ...]
+    left_out: Sign
+
+
+class TurnView(NamedTuple):
+    """An assistant turn, the `number`th: what was said before it, what is due, and what was done."""
+
+    number: int
+    said: tuple[str, ...]
+    due: tuple[DueView, ...]
+    reply: str
+    cells: tuple[CellView, ...]
+
+
+class OutcomeView(NamedTuple):
+    """How a conversation ended for an arm: in short, and from 0 to 10 how well.
+
+    `flip` is `won` or `lost` against the baseline, or empty.
+    """
+
+    letter: str
+    short: str
+    title: str
+    level: int
+    flip: str
+
+
+class ConversationView(NamedTuple):
+    """A conversation with everything that is shown of it."""
+
+    number: int
+    name: str
+    suite: str
+    place: str
+    outcomes: tuple[OutcomeView, ...]
+    turns: tuple[TurnView, ...]
+    tools: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether it did not end alike for all arms."""
+        return len({(outcome.short, outcome.level) for outcome in self.outcomes}) > 1
+
+    @property
+    def right(self) -> str:
+        """Whether it ended well for `all` arms, for `some`, or for `none`."""
+        well = [outcome.level == _BEST for outcome in self.outcomes]
+        return "all" if all(well) else "some" if any(well) else "none"
+
+
+def conversation_views(material: Material, longest: int) -> Iterator[ConversationView]:
+    """The conversations that a report shows, with texts cut at `longest` characters.
+
+    Raises nothing, for anything that models wrote.
+    """
+    comparison, letters, flipped = material.comparison, material.letters, material.flipped
+    results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]
+    for number, transcripts in zip(material.shown, material.transcripts, strict=True):
+        name, suite = comparison.conversations[number]
+        outcomes = (
+            _outcome(letter, by_name[name], flipped.get((arm.label, name), ""), comparison.declaration)
+            for letter, arm, by_name in zip(letters, comparison.arms, results, strict=True)
+        )
+        task = transcripts[0].conversation
+        due = (task.expected(turn).calls for turn in transcripts[0].turn_numbers)
+        tools = sorted({executed.call.name for calls in due for executed in calls})
+        place = ", ".join(task.facts.values())
+        turns = tuple(_turns(transcripts, letters, longest))
+        yield ConversationView(number, name, suite, place, tuple(outcomes), turns, tuple(tools))
+
+
+def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:
+    end = ended(declaration, result.counts, result.errors)
+    short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
+    # Half of the scale is for what failed, by how far it got, so that no failure looks like a success.
+    level = round(_BEST * result.success_share)
+    if not result.successes:
+        level = min(5, int(6 * declaration.partly(result.counts)))
+    return OutcomeView(letter, short, f"{short}{': ' if end.text else ''}{end.text}", level, flip)
+
+
+def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
+    most = max(longest, _TRUTH)
+    matches = [matched(transcript) for transcript in transcripts]
+    task = transcripts[0].conversation
+    for turn in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
+        truth = task.expected(turn)
+        words = tuple(str(clip(text, most)) for text in truth.said)
+        calls = (expected(turn, n, executed, Lengths.of(most)) for n, executed in enumerate(truth.calls))
+        due = tuple(_due(call, letters, matches, longest) for call in calls)
+        cells: dict[CellView, tuple[str, ...]] = {}
+        for letter, transcript in zip(letters, transcripts, strict=True):
+            cell = _cell(turn, transcript, longest)
+            cells[cell] = (*cells.get(cell, ()), letter)
+        by_arms = tuple(cell._replace(letters=of_cell) for cell, of_cell in cells.items())
+        yield TurnView(turn_number(task, turn), words, due, str(clip(truth.reply, most)), by_arms)
+
+
+def _due(
+    due: Due, letters: Sequence[str], matches: Sequence[dict[CallPlace, StepPlace]], longest: int
+) -> DueView:
+    made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if due.place in calls)
+    left_out = signs.due(made=False, over=True, optional=due.is_optional)
+    return DueView(_call(due.call, max(longest, _TRUTH)), _answer(due.returned, longest), made_by, left_out)
+
+
+def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
+    """What one arm did. Of each kind of fault there is the first, and how many there were."""
+    played = transcript.turns.get(turn)
+    faults = [fault for fault in transcript.faults if fault.turn == turn]
+    by_kind: dict[str, list[str]] = {}
+    for fault in faults:
+        by_kind.setdefault(fault.kind, []).append(fault.text)
+    texts = " ".join(fault.text for fault in faults)
+    steps: list[StepBox] = []
+    for number, step in enumerate(played.steps if played else ()):
+        box = step_box(step_view(turn, number, step, longest), texts, longest)
+        if steps and steps[-1]._replace(times=1, answer="") == box._replace(answer=""):
+            steps[-1] = steps[-1]._replace(times=steps[-1].times + 1)
+        else:
+            steps.append(box)
+    told = (
+        f"{kind}{f' ×{len(of_kind)}' if len(of_kind) > 1 else ''}: {clip(of_kind[0], longest)}"
+        for kind, of_kind in by_kind.items()
+    )
+    return CellView((), tuple(steps), tuple(told), played is not None)
+
+
+def step_box(view: StepView, faults: str, longest: int) -> StepBox:
+    """Without the reason for its verdict where the turn's faults give the same."""
+    prediction, judged, back = view.made, view.judged, view.back.text if view.back else ""
+    if isinstance(prediction, Failed):
+        return StepBox(prediction.sign, prediction.why, str(view.raw), back=back)
+    if isinstance(prediction, Replied):
+        return StepBox(prediction.sign, str(prediction.text), back=back)
+    answer = _answer(view.returned, longest) if view.returned else ""
+    why = ""
+    if judged is not None and not judged.match:
+        reason = "" if judged.reason.text in faults else str(judged.reason)
+        why = "; ".join(filter(None, (judged.said, reason)))
+    return StepBox(
+        prediction.sign, _call(prediction, longest), answer, judged.sign if judged else None, why, back=back
+    )
+
+
+def _call(call: Called, longest: int) -> str:
+    if not call.pairs:
+        return _joined(f"{call.name.text} {call.arguments.text}", call.arguments.omitted, longest)
+    arguments = ", ".join(f"{name.text}: {value.text}" for name, value in call.pairs)
+    omitted = sum(value.omitted for _, value in call.pairs)
+    return _joined(f"{call.name.text}({arguments})", omitted, longest)
+
+
+def _answer(returned: Returned, longest: int) -> str:
+    refused = f"{returned.sign.word}: " if returned.failed else ""
+    return _joined(f"{refused}{returned.text.text}", returned.text.omitted, longest)
+
+
+def _joined(text: str, omitted: int, longest: int) -> str:
+    """A text of several parts, with this many characters already left out."""
+    cut = clip(text, longest)
+    return str(Clip(cut.text, cut.omitted + omitted))

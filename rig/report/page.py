@@ -16,15 +16,13 @@ from markupsafe import Markup
 
 from rig.compare import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
-from rig.displays import signs
-from rig.displays.pages import compare_rows
-from rig.displays.pages.compare_rows import flips_with_turns, how_often
-from rig.displays.pages.published import cell_text
-from rig.displays.printable import printable
+from rig.displays import compare, signs
+from rig.displays.compare import cell_text, flips_with_turns, how_often
+from rig.displays.summary import cost_rows
+from rig.displays.texts import printable
 from rig.errors import counted
-from rig.report import calibration, plots
-from rig.report.material import Material
-from rig.report.views import conversation_views
+from rig.report import plots
+from rig.report.material import Material, conversation_views
 
 LARGEST = 1_000_000
 """Bytes that a page should not exceed; transcripts are packed, and texts of models cut, until it does not."""
@@ -70,7 +68,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     comparison = material.comparison
     letters = material.letters
     numbers = {comparison.conversations[number][0]: number for number in material.shown}
-    refused = calibration.refused_texts(transcript for row in material.transcripts for transcript in row)
+    refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     script = _asset("open.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -82,16 +80,16 @@ def _fixed(material: Material) -> dict[str, Any]:
         "letters": letters,
         "left_out": material.left_out,
         "blocks": _blocks,
-        "heading": compare_rows.heading(comparison),
-        "notes": compare_rows.notes(comparison),
-        "quality": compare_rows.quality_rows(comparison),
-        "costs": compare_rows.cost_rows(comparison.arms),
+        "heading": compare.heading(comparison),
+        "notes": compare.notes(comparison),
+        "quality": compare.quality_rows(comparison),
+        "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
         "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
         "what": WHAT,
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
-        "differences": compare_rows.difference_rows(comparison) if comparison.pairs else [],
+        "differences": compare.difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
             (letter, pair, _flips(pair, numbers))
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
@@ -105,11 +103,11 @@ def _fixed(material: Material) -> dict[str, Any]:
         ),
         "trade_offs": _drawn(plots.trade_off(comparison, cost, letters) for cost in plots.COSTS),
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
-        "threshold_plot": Markup(calibration.threshold_plot()) if is_calibrated else None,
-        "labelled": calibration.pairs_measured(),
+        "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
+        "labelled": plots.pairs_measured(),
         "refused": refused,
-        "near": calibration.NEAR,
-        "refused_plot": _drawn([calibration.refused_plot(refused)]),
+        "near": plots.NEAR,
+        "refused_plot": _drawn([plots.refused_plot(refused)]),
         "settings": _settings(comparison),
         "style": Markup(_asset("style.css")),
         "script": Markup(script),

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from rig.calls import JsonObject
 from rig.compare import ArmPair
 from rig.compare.groups import WHAT
-from rig.displays import table
-from rig.displays.clip import cut_json
-from rig.displays.pages import compare_rows
-from rig.displays.pages.compare_rows import flips_with_turns, how_often
-from rig.displays.pages.published import tables_markdown
-from rig.displays.pages.transcript import transcript_json
+from rig.displays import compare, table
+from rig.displays.compare import flips_with_turns, how_often, tables_markdown
+from rig.displays.summary import cost_rows
 from rig.displays.table import Row, inert, one_line
+from rig.displays.texts import cut_json
+from rig.displays.transcript import transcript_json
 from rig.files import csv_line, json_text
 from rig.metrics import TASKS
 from rig.report.material import Material
@@ -27,15 +26,15 @@ def markdown(material: Material) -> str:
     """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
-    opening = [*compare_rows.heading(comparison), *compare_rows.notes(comparison)]
+    opening = [*compare.heading(comparison), *compare.notes(comparison)]
     parts = ["# Report", "\n".join(f"- {inert(line)}" for line in opening)]
     if comparison.pairs:
         parts.append("## Verdicts")
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
-        differences = compare_rows.difference_rows(comparison)
+        differences = compare.difference_rows(comparison)
         parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
-    parts += ["## Quality", _table("", names, compare_rows.quality_rows(comparison))]
-    parts += ["## Cost", _table("", names, compare_rows.cost_rows(comparison.arms))]
+    parts += ["## Quality", _table("", names, compare.quality_rows(comparison))]
+    parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]
     for group in material.groups:

@@ -66,7 +66,7 @@ def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> Non
     """Run, and have that killed."""
     from rig.cli import main as rig
     from rig.cluster.workers import Workers
-    from rig.displays.none import NoDisplay
+    from rig.displays.base import NoDisplay
 
     models: list[Workers] = []
     begin = Workers.prepare

@@ -10,7 +10,7 @@ import pytest
 from terminals import RIG, Terminal
 
 from rig.compare.groups import Share
-from rig.displays.pages.groups import MARKS, mark
+from rig.displays.compare import MARKS, mark
 
 TOOLS = {
     "tools": [

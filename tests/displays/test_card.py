@@ -9,7 +9,7 @@ import small_talks
 import stored_runs
 
 from rig.displays import signs
-from rig.displays.pages.card import Card, ending
+from rig.displays.card import Card, ending
 from rig.methods.scripted import Scripted
 from rig.store import Runs
 

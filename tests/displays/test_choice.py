@@ -11,8 +11,8 @@ import pytest
 
 from rig import displays
 from rig.displays import is_interactive
+from rig.displays.base import NoDisplay
 from rig.displays.log import LogDisplay
-from rig.displays.none import NoDisplay
 from rig.displays.plain import PlainDisplay
 from rig.running.control import Control
 
@@ -89,7 +89,7 @@ def test_the_second_interrupt_kills() -> None:
     script = (
         "import os, signal, time\n"
         "from rig.running.control import Control\n"
-        "from rig.displays.none import NoDisplay\n"
+        "from rig.displays.base import NoDisplay\n"
         "def job(emit):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"

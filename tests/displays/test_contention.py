@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.displays.contention import note, shown
+from rig.displays.summary import contention_notes, cpu_share_text
 from rig.events import Speed
 
 TWO = {"model.n_threads": 2, "model.n_gpu_layers": 0}
@@ -18,8 +18,8 @@ def test_cpu_time_is_held_against_what_the_threads_could_have_used(
     cpu_s: float, share: str, is_noted: bool
 ) -> None:
     speed = Speed(**WORK, cpu_s=cpu_s)
-    assert shown(speed, TWO) == share
-    said = note([("small", speed, TWO)])
+    assert cpu_share_text(speed, TWO) == share
+    said = contention_notes([("small", speed, TWO)])
     assert bool(said) is is_noted
     assert all("small got 50.0% of the CPU time" in line for line in said)
 
@@ -30,16 +30,19 @@ def test_cpu_time_is_held_against_what_the_threads_could_have_used(
 )
 def test_nothing_is_said_where_nobody_knows(fingerprint: dict[str, int] | None, cpu_s: float | None) -> None:
     speed = Speed(**WORK, cpu_s=cpu_s)
-    assert (shown(speed, fingerprint), note([("small", speed, fingerprint)])) == ("-", [])
+    assert (cpu_share_text(speed, fingerprint), contention_notes([("small", speed, fingerprint)])) == (
+        "-",
+        [],
+    )
 
 
 def test_several_arms_share_a_line() -> None:
     busy, quiet = Speed(**WORK, cpu_s=11.0), Speed(**WORK, cpu_s=22.0)
     named = [("one", busy, TWO), ("two", quiet, TWO), ("three", busy, TWO), ("four", busy, TWO)]
-    (said,) = note(named)
+    (said,) = contention_notes(named)
     assert said.startswith(
         "one got 50.0%, three got 50.0% and four got 50.0% of the CPU time that their threads"
     )
     assert said.endswith("their speeds and times cannot be compared")
-    (said,) = note([*named, ("five", busy, TWO)])
+    (said,) = contention_notes([*named, ("five", busy, TWO)])
     assert said.startswith("4 of 5 arms got less than 90.0% of the CPU time that their threads")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.displays.numbers import clock_time, headline, percent, rate
+from rig.displays.texts import clock_time, headline, percent, rate
 from rig.metrics import Declaration, Metric
 
 

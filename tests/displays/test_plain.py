@@ -7,8 +7,8 @@ from pathlib import Path
 
 import small_talks
 
-from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.plain import PlainDisplay
+from rig.displays.summary import summary, whereabouts
 from rig.errors import ErrorKind
 from rig.events import Emit, Where
 from rig.methods.scripted import Scripted, failed

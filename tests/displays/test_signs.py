@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from rig.cli import cli
 from rig.displays import signs
-from rig.displays.clip import clip
 from rig.displays.signs import Glyph
+from rig.displays.texts import clip
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from rich.cells import cell_len
 
 from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.displays import signs
-from rig.displays.pages.transcript import transcript_text
 from rig.displays.signs import Sign
 from rig.displays.steps import (
     Called,
@@ -21,11 +20,12 @@ from rig.displays.steps import (
     expected,
     step_view,
 )
+from rig.displays.transcript import transcript_text
 from rig.errors import ErrorKind
 from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import UNDECLARED
 from rig.models import Prediction
-from rig.report.views import step_box
+from rig.report.material import step_box
 from rig.store import Transcript
 from rig.tasks import PlayedTurn, Step
 from tui.live.blocks import BlockLayout, block, plain

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searches import GIVE_UP, astray, calls_in, searched
 
-from rig.displays.trees import back, branches, parent_of
+from rig.displays.steps import back, parent_of
+from rig.displays.transcript import branches
 from rig.events import Event, WentBack, Where
 from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request

@@ -10,8 +10,8 @@ from graded_talks import model, play
 
 from rig.compare import compare
 from rig.report import figures, plots
-from rig.report.calibration import Refused, pairs_measured, refused_plot, threshold_plot
 from rig.report.figures import INK, arm_colour, axes, label, svg
+from rig.report.plots import Refused, pairs_measured, refused_plot, threshold_plot
 from rig.store import Runs
 
 

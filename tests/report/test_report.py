@@ -17,7 +17,7 @@ import pytest
 from counted import measured
 from graded_talks import model, play
 
-from rig.displays.pages.compare_rows import heading, notes
+from rig.displays.compare import heading, notes
 from rig.errors import RigError
 from rig.files import write
 from rig.methods.scripted import Scripted, called, replied

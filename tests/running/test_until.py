@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.compare import SequentialComparison, compare_sequentially
-from rig.displays.pages.summary import summary
 from rig.displays.plain import PlainDisplay
 from rig.displays.progress import Progress
+from rig.displays.summary import summary
 from rig.errors import RigError
 from rig.events import (
     ArmFinished,

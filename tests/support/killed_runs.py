@@ -14,7 +14,7 @@ _SWEEP = """
 import os, signal, sys
 from itertools import count
 from rig.cli import main
-from rig.displays import none
+from rig.displays import base
 
 def killed_at(number, store, arguments):
     # A process of its own runs until so many things have happened, and dies.
@@ -22,7 +22,7 @@ def killed_at(number, store, arguments):
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     left = count(number, -1)
-    none._ignore = lambda event: next(left) or os.kill(os.getpid(), signal.SIGKILL)
+    base._ignore = lambda event: next(left) or os.kill(os.getpid(), signal.SIGKILL)
     main([*arguments, "--runs", store])
 
 folder, first, step, *arguments = sys.argv[1:]

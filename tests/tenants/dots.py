@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import TextIO
 
-from rig.displays.base import T
-from rig.displays.signals import stopping
+from rig.displays.base import T, stopping
 from rig.events import ConversationFinished, Emit, Event, RunFinished
 from rig.plugins import Registry
 from rig.running.control import Control

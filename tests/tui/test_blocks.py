@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from rig.displays import signs
-from rig.displays.clip import Clip
 from rig.displays.steps import (
     Called,
     CallVerdict,
@@ -15,6 +14,7 @@ from rig.displays.steps import (
     Said,
     TurnHeading,
 )
+from rig.displays.texts import Clip
 from tui.live.blocks import BlockLayout, DraftBlock, block, plain
 from tui.live.transcript import Draft, NoticeLine
 from tui.text.lines import width_of

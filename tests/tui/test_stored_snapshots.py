@@ -16,7 +16,7 @@ from patience import eventually
 from textual.pilot import Pilot
 
 from rig.displays import signs
-from rig.displays.pages.card import Card
+from rig.displays.card import Card
 from rig.events import Where
 from rig.methods.scripted import Scripted
 from rig.paths import DEMO

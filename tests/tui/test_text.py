@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rig.displays.clip import clip, clip_json
+from rig.displays.texts import clip, clip_json
 from tui.text.flow import Flow, wrap
 from tui.text.json_tint import JsonTint, tint_json
 from tui.text.lines import Tint, fit, inert, inert_line, spread, width_of

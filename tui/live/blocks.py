@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rig.displays import signs
-from rig.displays.clip import Clip
 from rig.displays.signs import Sign
 from rig.displays.steps import (
+    Back,
     Called,
     CallVerdict,
     Differing,
@@ -19,7 +19,7 @@ from rig.displays.steps import (
     TurnHeading,
     again,
 )
-from rig.displays.trees import Back
+from rig.displays.texts import Clip
 from rig.errors import counted
 from tui.live.transcript import Draft, Entry, NoticeLine, Repeated
 from tui.text.bars import progress

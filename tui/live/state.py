@@ -11,9 +11,9 @@ from enum import Enum
 from rig import events
 from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
-from rig.displays.clip import clip
 from rig.displays.progress import Answered
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
+from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm

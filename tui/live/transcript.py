@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from rig.calls import Outcome, Verdict
 from rig.displays import steps
-from rig.displays.clip import LIMIT, Clip, clip
-from rig.displays.steps import Called, CallVerdict, Lengths, Piece, TurnHeading
-from rig.displays.trees import Back
+from rig.displays.steps import Back, Called, CallVerdict, Lengths, Piece, TurnHeading
+from rig.displays.texts import LIMIT, Clip, clip
 from rig.models import Prediction
 from rig.tasks import ASSISTANT
 

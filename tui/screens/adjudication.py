@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
-from rig.displays.pages.adjudication import QUESTION, question_text
+from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError
 from rig.rescore import Adjudication, Unsettled
 from tui.screens import keys

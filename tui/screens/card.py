@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from rig.displays.pages.card import Card
+from rig.displays.card import Card
 from tui.text.lines import BLANK, Line, Tint, inert_line
 from tui.widgets.lines import Lines
 from tui.widgets.messages import Rearranged

@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 
-from rig.displays.pages.card import Card
+from rig.displays.card import Card
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from rig.store import Runs

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.displays.pages.transcript import transcript_json
 from rig.displays.steps import Called
+from rig.displays.transcript import transcript_json
 from rig.events import Where
 from rig.store import Transcript
 from tui.live.blocks import BlockLayout, block, plain

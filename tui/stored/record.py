@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rig.calls import StepPlace
 from rig.displays.steps import Ended, StepView, end_of, step_view
-from rig.displays.trees import branches
+from rig.displays.transcript import branches
 from rig.events import Where
 from rig.store import Runs, StoredRun, Transcript
 from rig.tasks import Step

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rig.calls import Json
-from rig.displays.numbers import clock_time, out_of
-from rig.displays.pages.summary import summary
+from rig.displays.summary import summary
+from rig.displays.texts import clock_time, out_of
 from rig.errors import RigError
 from rig.store import Runs, StoredRun
 from tui.text.lines import Tint, fit, inert_line
@@ -48,7 +48,7 @@ def heat_map(store: Path, run: str) -> str:
 def _parts(runs: Runs, run: str) -> Iterator[str]:
     # Loads what compares arms, which a live view has no other use for.
     from rig.compare.groups import WAYS, groups_of
-    from rig.displays.pages.groups import groups_text
+    from rig.displays.compare import groups_text
 
     stored = runs.get(run)
     for by in WAYS:

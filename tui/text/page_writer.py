@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from rig.calls import Json
-from rig.displays.clip import LIMIT, Clip, clip, clip_json
 from rig.displays.signs import Sign
 from rig.displays.steps import Called
+from rig.displays.texts import LIMIT, Clip, clip, clip_json
 from tui.text.flow import wrap
 from tui.text.json_tint import tint_json
 from tui.text.lines import (

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from textual import events
 
-from rig.displays.numbers import measured, rate
 from rig.displays.progress import NOT_EVALUATED
 from rig.displays.signs import CURSOR
+from rig.displays.texts import measured, rate
 from rig.metrics import Declaration
 from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState

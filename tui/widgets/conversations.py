@@ -6,7 +6,7 @@ from textual import events
 from textual.strip import Strip
 
 from rig.displays import signs
-from rig.displays.numbers import out_of
+from rig.displays.texts import out_of
 from rig.events import Where
 from tui.live.board import Board, BoardRow
 from tui.live.glyphs import cell, sign_of

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.displays.progress import NOT_EVALUATED, Remaining
 from rig.displays.signs import DASH
+from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate

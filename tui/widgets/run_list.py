@@ -3,7 +3,7 @@
 from textual import events
 
 from rig.displays import signs
-from rig.displays.numbers import headline, out_of
+from rig.displays.texts import headline, out_of
 from rig.store import StoredRun
 from tui.stored.run_list import StoredRunList
 from tui.text.lines import Line, Span, Tint, fit, inert_line, pad

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from textual import events
 
-from rig.displays.numbers import rate
 from rig.displays.signs import DOT
+from rig.displays.texts import rate
 from tui.live.board import Board, Filter
 from tui.live.glyphs import sign_of
 from tui.live.state import ConversationState, RunState

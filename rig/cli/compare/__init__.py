@@ -23,8 +23,7 @@ from rig.compare import (
     noise_of,
     published,
 )
-from rig.displays.pages.compare import compare_text
-from rig.displays.pages.looks import looks_text
+from rig.displays.compare import compare_text, looks_text
 from rig.errors import RigError, counted
 from rig.store import Runs
 

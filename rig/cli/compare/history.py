@@ -8,7 +8,7 @@ from rig.cli.options import AS_JSON, MODEL, STORE
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import verb
 from rig.compare.history import ComparableScores, history, is_hash
-from rig.displays.numbers import measured
+from rig.displays.texts import measured
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve
 from rig.engine.gguf.info import inspect

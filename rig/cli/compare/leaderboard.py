@@ -11,11 +11,10 @@ from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_cautions
 from rig.cli.verbs import argument, option, verb
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
-from rig.displays.numbers import out_of
+from rig.displays.compare import with_interval
+from rig.displays.texts import out_of
 from rig.errors import counted
 from rig.methods import paper
-from rig.metrics import Metric
-from rig.rates import Estimate
 from rig.store import Runs
 
 
@@ -51,7 +50,7 @@ def command(
 def _print(ranking: Leaderboard) -> None:
     rows = []
     for place in ranking.places:
-        cells = [_estimate(metric, place.rates[metric.name]) for metric in ranking.metrics]
+        cells = [with_interval(metric.amount, place.rates[metric.name]) for metric in ranking.metrics]
         played = len(place.tasks)
         count = str(played) if played == place.planned else out_of(played, place.planned, " of ")
         count += f"{'' if place.tasks == ranking.tasks else ' *'}"
@@ -79,16 +78,6 @@ def _print(ranking: Leaderboard) -> None:
     for line in ranking.left_out:
         say(line)
     print_cautions({place.run.id: place.run for place in ranking.places}.values())
-
-
-def _estimate(metric: Metric, estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "-"
-    if estimate.low is None or estimate.high is None:
-        return metric.amount(estimate.value)
-    return (
-        f"{metric.amount(estimate.value)} ({metric.amount(estimate.low)} to {metric.amount(estimate.high)})"
-    )
 
 
 def _print_file(file: Path, as_json: bool) -> None:

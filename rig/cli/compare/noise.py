@@ -12,9 +12,8 @@ from rig.cli.verbs import argument, option, verb
 from rig.compare import Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
-from rig.displays.pages.compare import table
-from rig.displays.pages.compare_rows import estimate
-from rig.displays.pages.summary import whereabouts
+from rig.displays.compare import estimate, table
+from rig.displays.summary import whereabouts
 from rig.displays.table import Row
 from rig.errors import RigError
 from rig.running.options import Options

@@ -19,7 +19,7 @@ from rig.cli.options import (
 )
 from rig.cli.output import say, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.displays.pages.summary import summary, whereabouts
+from rig.displays.summary import summary, whereabouts
 from rig.errors import RigError
 from rig.files import json_text
 from rig.judging.evaluators import DEFAULT

@@ -10,7 +10,7 @@ from rig.cli import run
 from rig.cli.options import DISPLAY, JSON_AT_END, WRITTEN_STORE, Grouped, chosen_options, table_options
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import argument, option, verb
-from rig.displays.pages.compare_rows import estimate
+from rig.displays.compare import estimate
 from rig.errors import RigError, counted
 from rig.judging import calibration
 from rig.judging.calibration import LabelAgreement

@@ -10,7 +10,7 @@ from rig.cli import completion
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import argument, option, verb
-from rig.displays.pages.compare_rows import estimate
+from rig.displays.compare import estimate
 from rig.errors import RigError
 from rig.judging.files import read_votes, write_results
 from rig.judging.rates import PassRates, WinRates, pass_rates, rates_of, win_rates

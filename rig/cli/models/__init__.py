@@ -11,8 +11,8 @@ from rig.cli.models.quantize import merge, quantize
 from rig.cli.options import AS_JSON, MODEL
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.displays.numbers import file_size, millions
-from rig.displays.signals import endings_as_exceptions
+from rig.displays.base import endings_as_exceptions
+from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import remembered_sha256, sha256_of

@@ -7,7 +7,7 @@ import click
 
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.cli.verbs import option
-from rig.displays.numbers import file_size
+from rig.displays.texts import file_size
 from rig.engine.core.settings import EngineSettings
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.plan import DeviceUse

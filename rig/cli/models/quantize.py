@@ -11,8 +11,8 @@ import click
 from rig.cli.options import AS_JSON, MODEL, of_table
 from rig.cli.output import ProgressLine, print_json, print_table, say
 from rig.cli.verbs import option, verb
-from rig.displays.numbers import file_size
-from rig.displays.signals import endings_as_exceptions
+from rig.displays.base import endings_as_exceptions
+from rig.displays.texts import file_size
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make

@@ -1,15 +1,15 @@
-"""A stored conversation as text for people, and as JSON."""
+"""A stored conversation as text for people and as JSON, and a question on two texts of it."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 from rig.calls import CallPlace, Json, JsonObject, StepPlace
 from rig.displays import signs, steps
-from rig.displays.clip import clip, clip_json
-from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, step_view
-from rig.displays.trees import branches, parent_of
+from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
+from rig.displays.texts import clip, clip_json
 from rig.errors import counted
-from rig.rescore import Effect, Effects
+from rig.rescore import Effect, Effects, Opinion, Unsettled
+from rig.scoring.texts import marked
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
 from rig.tasks import Step, Task, numbered, turn_number
@@ -86,6 +86,41 @@ def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> l
         legend = "lead to the answer"
     legend = f"; those with * {legend}" if on_path else ""
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
+
+
+def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
+    """The steps as an outline, each by its number with the lines that are drawn before it.
+
+    Empty for steps that are a line. Steps are set in where one has several that follow it, and nowhere else.
+    """
+    below: dict[int, list[int]] = {}
+    for number, step in enumerate(steps):
+        below.setdefault(parent_of(number, step), []).append(number)
+    if all(len(followers) == 1 for followers in below.values()):
+        return []
+    rows: list[tuple[int, str]] = []
+    waiting = _following(below, -1, "")
+    while waiting:
+        number, drawn, further = waiting.pop()
+        rows.append((number, drawn))
+        waiting += _following(below, number, further)
+    return rows
+
+
+def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tuple[int, str, str]]:
+    """What follows on a step, the first of it last: its number, its lines, and those of what follows it."""
+    numbers = below.get(number, [])
+    if len(numbers) == 1:
+        return [(numbers[0], drawn, drawn)]
+    last = numbers[-1] if numbers else -1
+    return [
+        (
+            number,
+            f"{drawn}{signs.LAST_BRANCH if number == last else signs.BRANCH}",
+            f"{drawn}{'   ' if number == last else signs.BESIDE_BRANCH}",
+        )
+        for number in reversed(numbers)
+    ]
 
 
 def _is_answer(step: Step) -> bool:
@@ -232,3 +267,45 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     if step.verdict:
         entry["verdict"] = numbered(step.verdict.as_json(), task)
     return entry
+
+
+_LONGEST_TEXT = 2_000
+_BEFORE = 6
+"""Things said before that are shown, the last ones."""
+
+_CLAUSES = 5
+"""Pairs of clauses that are shown, each with the words in brackets that the other has not."""
+
+QUESTION = "Do they mean the same?"
+
+
+def question_text(
+    question: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
+) -> str:
+    """Everything you need to answer one question: number `number` of `of`. It does not say whose text it is,
+    unless that is asked for.
+    """
+    doubt, task = question.doubt, question.scored.conversation
+    turn = turn_number(task, doubt.turn)
+    often = f", {question.times} calls" if question.times > 1 else ""
+    arm = "" if is_blind else f", {question.arm}"
+    history = question.said[-_BEFORE:]
+    left_out = len(question.said) - len(history)
+    lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
+    lines += [f"  … {left_out} earlier"] if left_out else []
+    lines += [
+        f"  {signs.USER.word if role == 'user' else role}: {clip(text, _LONGEST_TEXT).line}"
+        for role, text in history
+    ]
+    lines += [
+        f"  {doubt.tool}, {doubt.argument}",
+        f"    expected: {clip(doubt.expected, _LONGEST_TEXT).line}",
+        f"    got:      {clip(doubt.got, _LONGEST_TEXT).line}",
+        f"  {doubt.note}",
+    ]
+    for clauses in marked(doubt.expected[:_LONGEST_TEXT], doubt.got[:_LONGEST_TEXT])[:_CLAUSES]:
+        lines += [f"    {clip(clause, _LONGEST_TEXT).line or '-'}" for clause in clauses]
+    if opinion is not None:
+        view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
+        lines.append(f"  {opinion.model} thinks: {view} ({clip(opinion.reason, _LONGEST_TEXT).line})")
+    return "\n".join(lines)

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from rig.compare import ArmPair, Comparison, ComparisonOptions, VerdictKind, compare
 from rig.displays import signs
-from rig.displays.numbers import UNKNOWN, clock_time, file_size, measured, out_of, rate
-from rig.displays.pages.compare_rows import signed
-from rig.displays.pages.summary import summary, whereabouts
+from rig.displays.compare import signed
 from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
+from rig.displays.summary import summary, whereabouts
 from rig.displays.table import Row, columns, middle, one_line
+from rig.displays.texts import UNKNOWN, clock_time, file_size, measured, out_of, rate
 from rig.errors import RigError, counted
 from rig.metrics import TASKS, UNCLEAR, Metric
 from rig.paths import runs_file

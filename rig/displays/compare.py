@@ -1,0 +1,313 @@
+"""Comparisons as text: the content of each row, the same in a terminal and in a report, and the pages."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import isnan
+
+from rig.compare import (
+    ArmPair,
+    ArmResult,
+    Comparison,
+    Estimate,
+    Flip,
+    RateDifference,
+    SequentialComparison,
+    VerdictKind,
+)
+from rig.compare.groups import WHAT, Groups, Share
+from rig.displays.summary import contention_notes, cost_rows, count_row, wrong_rows
+from rig.displays.table import Row, columns, fitted, inert, markdown
+from rig.displays.texts import UNKNOWN, percent
+from rig.errors import counted
+from rig.methods.paper import Table
+from rig.metrics import UNCLEAR, Metric, if_right
+from rig.rates.agreement import Interval
+
+_MOST_NAMED = 3
+"""Arms that differ from the baseline in the same thing, and are named one by one."""
+
+
+def heading(comparison: Comparison) -> list[str]:
+    """What is compared, line by line."""
+    level = f"{100 * (1 - comparison.alpha):g}%"
+    against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
+    return [
+        f"{counted(len(comparison.baseline.conversations), 'conversation')}, graded by {comparison.grader}",
+        f"{against}in brackets {level} intervals over conversations",
+    ]
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know of the arms and of how they were compared, line by line."""
+    lines: list[str] = []
+    differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
+    names = {arm.factors[0].name for arm in differing}
+    if len(differing) > _MOST_NAMED and len(names) == 1:
+        lines.append(f"{len(differing)} arms differ from it in {names.pop()}")
+    else:
+        lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
+    lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
+    lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
+    lines += comparison.notes
+    if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
+        lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
+    if comparison.declaration.caution:
+        lines.append(comparison.declaration.caution)
+    lines += contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
+    noise = comparison.noise
+    if noise:
+        lines.append(
+            f"noise: between two runs of the same arm ({noise.runs[0]}/{noise.arms[0]})"
+            f" {noise.conversations.differ} of {noise.conversations.of} conversations flip,"
+            f" {estimate(noise.conversations.share)}, and {noise.turns.differ} of {noise.turns.of} turns"
+        )
+    return lines
+
+
+def quality_rows(comparison: Comparison) -> list[Row]:
+    """Rates with their intervals, counts, and what went wrong by kind."""
+    arms = comparison.arms
+    rows = [
+        Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
+        for metric in comparison.metrics
+    ]
+    if any(arm.counts.get(UNCLEAR) for arm in arms):
+        rows.append(count_row("texts unclear", arms, UNCLEAR))
+        rows += [
+            Row(f"{metric.noun}, if they are right", cells, detail=True)
+            for metric in comparison.metrics
+            if set(cells := tuple(_if_right(metric, arm) for arm in arms)) != {UNKNOWN}
+        ]
+    return rows + wrong_rows(comparison.declaration, arms)
+
+
+def _if_right(metric: Metric, arm: ArmResult) -> str:
+    """The rate that it would be if everything unclear were right; only where that is another."""
+    value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
+    return UNKNOWN if value is None else metric.amount(value) + metric.unit
+
+
+def difference_rows(comparison: Comparison) -> list[Row]:
+    """Differences from the baseline in points, what they are worth, and how much flipped."""
+    pairs = comparison.pairs
+    judged = [pair.differences[comparison.metric.name] for pair in pairs]
+    tests = ", ".join(sorted({test.test for test in judged}))
+    judge = comparison.metric
+    noun = judge.noun
+    corrected = ", corrected" if len(pairs) > 1 else ""
+    noise = comparison.noise
+    flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
+    turns = [(sum(flip.outcome == "won" for flip in pair.turn_flips), pair.turn_flips) for pair in pairs]
+    return [
+        *(
+            Row(metric.noun, tuple(_difference(metric, pair.differences[metric.name]) for pair in pairs))
+            for metric in comparison.metrics
+        ),
+        Row(f"p of {noun} ({tests}{corrected})", tuple(_p(judgement.p_holm) for judgement in judged)),
+        Row(
+            f"detectable in {noun}",
+            tuple(UNKNOWN if test.detectable is None else judge.amount(test.detectable) for test in judged),
+        ),
+        *(
+            Row(f"{title} of {noun}", tuple(_agreeing(pair.alike[name]) for pair in pairs), detail)
+            for name, title, detail in (("icc3", "agreement by conversation: ICC3", False), ("r", "R", True))
+        ),
+        Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
+        *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
+        Row("turns won, lost", tuple(f"{won}, {len(flips) - won}" for won, flips in turns)),
+    ]
+
+
+def flips_with_turns(pair: ArmPair) -> list[tuple[Flip, tuple[Flip, ...]]]:
+    """The conversations that flipped, each with its turns; then turns of the others, under their first."""
+    turns: dict[str, list[Flip]] = {}
+    for turn in pair.turn_flips:
+        turns.setdefault(turn.conversation, []).append(turn)
+    flips = [(flip, tuple(turns.pop(flip.conversation, ()))) for flip in pair.flips]
+    return [*flips, *((of_it[0], tuple(of_it)) for of_it in turns.values())]
+
+
+def how_often(flip: Flip) -> str:
+    """Of repeats, how many each arm got right; nothing if there are none."""
+    if flip.baseline_repeats == flip.arm_repeats == 1:
+        return ""
+    return (
+        f" (right {flip.arm_right} of {flip.arm_repeats} times,"
+        f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
+    )
+
+
+_SHARE = Metric("share", "share", "")
+
+
+def estimate(measured: Estimate, metric: Metric = _SHARE) -> str:
+    """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
+    return with_interval(metric.amount, measured, metric.unit)
+
+
+def with_interval(
+    write: Callable[[float], str], number: Estimate | RateDifference | Interval, unit: str = ""
+) -> str:
+    """A number with its interval, where it has one: `61.0% (55.0 to 64.0)`; `-` where there is none."""
+    if number.value is None:
+        return UNKNOWN
+    bounds = ""
+    if number.low is not None and number.high is not None:
+        bounds = f" ({write(number.low)} to {write(number.high)})"
+    return f"{write(number.value)}{unit}{bounds}"
+
+
+def _difference(metric: Metric, difference: RateDifference) -> str:
+    return with_interval(lambda points: signed(metric, points), difference)
+
+
+def signed(metric: Metric, difference: float) -> str:
+    """A difference that rounds to nothing has no sign."""
+    text = metric.amount(difference, "+")
+    return text if float(text) else text.lstrip("+-")
+
+
+def _agreeing(interval: Interval) -> str:
+    if isnan(interval.value):
+        return "undefined"
+    # What rounds to nothing has no sign.
+    return with_interval(lambda bound: f"{round(bound, 2) + 0.0:.2f}", interval)
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+_MOST_FLIPS = 20
+"""Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
+_OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
+
+
+def compare_text(comparison: Comparison, width: int | None = None) -> str:
+    """Everything but the transcripts. The verdicts come last, where a reader of a terminal looks.
+
+    Arms that do not fit into `width` cells take less room, or follow below.
+    """
+    arms, pairs = comparison.arms, comparison.pairs
+    told = [*quality_rows(comparison), *cost_rows(arms)]
+    differences = difference_rows(comparison)
+    parts = [
+        "\n".join([*heading(comparison), *notes(comparison)]),
+        table("", [arm.label for arm in arms], told, width),
+        table("points more or less", [pair.arm for pair in pairs], differences, width),
+        *(_flips(pair) for pair in pairs if pair.flips or pair.turn_flips),
+        "\n".join([*(f"{pair.arm}: {pair.verdict.text}" for pair in pairs), *_hint(comparison)]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _flips(pair: ArmPair) -> str:
+    """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
+    flips = flips_with_turns(pair)
+    flipped, alike = flips[: len(pair.flips)], flips[len(pair.flips) :]
+    lines = [f"{pair.arm} against {pair.baseline}"]
+    for of_kind in (flipped, alike):
+        lines += ["  turns of conversations that ended alike"] if of_kind is alike and alike else []
+        for number, (flip, turns) in enumerate(of_kind[:_MOST_FLIPS]):
+            told = f"  {flip.outcome}  {flip.conversation}{how_often(flip)}"
+            lines.append((told if of_kind is flipped else f"    {flip.conversation}") + _turns(turns))
+            # The command is alike for all of them.
+            lines += [f"        {command}" for command in flip.commands] if not number else []
+        left = len(of_kind) - _MOST_FLIPS
+        lines += [f"    … {left} more; --json has all flips"] if left > 0 else []
+    return "\n".join(lines)
+
+
+def _turns(flips: Iterable[Flip]) -> str:
+    numbers: dict[str, list[str]] = {}
+    for flip in flips:
+        numbers.setdefault(flip.outcome, []).append(str(flip.turn))
+    return "".join(f", {outcome} turn {', '.join(turns)}" for outcome, turns in numbers.items())
+
+
+def _hint(comparison: Comparison) -> list[str]:
+    """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
+    kinds = {pair.verdict.kind for pair in comparison.pairs}
+    open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
+    if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
+        runs = dict.fromkeys(arm.run for arm in comparison.arms if arm.counts.get(UNCLEAR))
+        asked, scored = (
+            " and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score")
+        )
+        return [f"to decide them: {asked}, then {scored}"]
+    declaration = comparison.declaration
+    finer = declaration.progress
+    if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
+        return []
+    noun = next(part.short or part.noun for part in declaration.outcome if part.name == finer.numerator)
+    return [f"to ask for lost {noun} instead of lost conversations: --metric {finer.name}"]
+
+
+def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
+    """Labels, and a column of numbers under each heading; in less room where `width` asks for that."""
+    return "\n".join(fitted([Row(corner, header), *rows], width))
+
+
+def looks_text(looks: SequentialComparison) -> str:
+    """What was found of each arm, and between what its loss lies."""
+    each_end = f"each end of an interval is wrong with a chance of at most {100 * looks.alpha:g}%"
+    shared = f" for all {len(looks.arms)} arms together" if len(looks.arms) > 1 else ""
+    lines = [
+        f"baseline {looks.baseline}, graded by {looks.grader}",
+        f"looking after every conversation costs nothing: {each_end}{shared}, however often one looks",
+        *looks.notes,
+        "",
+    ]
+    for arm in looks.arms:
+        lines.append(f"{arm.arm}: {arm.judged.text}")
+        lines += [f"  {arm.note}"] if arm.note else []
+        if arm.suite:
+            lines.append(f"  {arm.suite.bounds} points in this suite")
+        lines.append(f"  {arm.alike.bounds} points in conversations like these")
+    return "\n".join(lines)
+
+
+MARKS = ".-=+*#"
+"""From nothing right to all of it; plain characters, which every terminal has."""
+
+
+def mark(share: Share) -> str:
+    """The mark of a share; a space where there is none. The ends are for nothing and for all alone."""
+    rate = share.rate
+    if rate is None:
+        return " "
+    if rate in (0, 1):
+        return MARKS[-1] if rate else MARKS[0]
+    return MARKS[1 + int(rate * (len(MARKS) - 2))]
+
+
+def groups_text(groups: Groups, width: int | None = None) -> str:
+    """A row for each group, a column for each arm, with what is counted above."""
+    rows = [Row("", groups.arms)]
+    rows += [Row(name, [_cell(share) for share in shares]) for name, shares in groups.rows]
+    return "\n".join([WHAT[groups.by], "", *columns(rows, width)])
+
+
+def _cell(share: Share) -> str:
+    if share.rate is None:
+        return "-"
+    return f"{share.part}/{share.whole} {100 * share.rate:5.1f}% {mark(share)}"
+
+
+def tables_markdown(tables: Sequence[Table]) -> str:
+    """Each table under its title, and last what the paper's own rows are."""
+    parts = [f"**{table.title}** (graded by {inert(table.grader)})\n\n{_grid(table)}" for table in tables]
+    cited = dict.fromkeys(table.cited for table in tables)
+    return "\n\n".join([*parts, *filter(None, cited)])
+
+
+def _grid(table: Table) -> str:
+    texts = sum(isinstance(cell, str) for cell in table.cells[0])
+    rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
+    return markdown(table.header, rows, texts)
+
+
+def cell_text(value: str | int | float | None) -> str:
+    """What stands in a cell; shares are in percent."""
+    return str(value) if isinstance(value, str | int) else percent(value)

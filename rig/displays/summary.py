@@ -1,0 +1,181 @@
+"""The table that ends a run and begins `rig show`: a column for each arm."""
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from rig.calls import JsonObject
+from rig.displays.table import Row, by_kind, columns
+from rig.displays.texts import (
+    UNKNOWN,
+    clock_time,
+    kilojoules,
+    measured,
+    mebibytes,
+    out_of,
+    percent,
+    rate,
+    seconds,
+)
+from rig.events import Speed
+from rig.metrics import TASKS, UNCLEAR, Declaration
+from rig.paths import runs_file
+from rig.store import FAILED_ARM, StoredArm, StoredRun
+
+Timed: TypeAlias = tuple[str, Speed, JsonObject | None]
+"""An arm's name, speed and fingerprint."""
+
+_MUCH = 0.9
+"""A share of the CPU time below which speeds say as much of others as of the arm."""
+
+_MOST_NAMED = 3
+"""If more arms than this were short of CPU time, they are counted instead of named."""
+
+
+def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
+    """The share of the CPU time that its threads could use; None if a GPU computes, or nobody knows."""
+    values = fingerprint or {}
+    threads = values.get("model.n_threads")
+    if not isinstance(threads, int) or values.get("model.n_gpu_layers"):
+        return None
+    return speed.cpu_share(threads)
+
+
+def cpu_share_text(speed: Speed, fingerprint: JsonObject | None) -> str:
+    """As a cell of a table."""
+    share = cpu_share(speed, fingerprint)
+    return UNKNOWN if share is None else percent(min(share, 1.0))
+
+
+def contention_notes(arms: Iterable[Timed]) -> list[str]:
+    """One line about the arms that did not have their threads to themselves."""
+    shares = {name: cpu_share(speed, fingerprint) for name, speed, fingerprint in arms}
+    short = {name: percent(share) for name, share in shares.items() if share is not None and share < _MUCH}
+    if not short:
+        return []
+    if len(short) > _MOST_NAMED:
+        who = f"{len(short)} of {len(shares)} arms got less than {percent(_MUCH)} of the CPU time"
+    else:
+        got = [f"{name} got {share}" for name, share in short.items()]
+        who = f"{' and '.join(filter(None, (', '.join(got[:-1]), got[-1])))} of the CPU time"
+    whose = "its" if len(short) == 1 else "their"
+    return [
+        f"{who} that {whose} threads could have used: other processes were at work, or the machine waited;"
+        f" {whose} speeds and times cannot be compared"
+    ]
+
+
+if TYPE_CHECKING:
+    from rig.compare import ArmResult
+
+_COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
+    ("prompt tokens", False, "compare", lambda arm: f"{arm.speed.prompt_tokens:,}"),
+    ("prompt from cache", False, "", lambda arm: percent(arm.speed.cached_share)),
+    ("completion tokens", False, "compare", lambda arm: f"{arm.speed.completion_tokens:,}"),
+    ("prefill tok/s", False, "", lambda arm: rate(arm.speed.prefill_rate)),
+    ("decode tok/s", False, "", lambda arm: rate(arm.speed.decode_rate)),
+    ("CPU time its threads got", False, "", lambda arm: cpu_share_text(arm.speed, arm.fingerprint)),
+    ("forced by grammar", False, "run", lambda arm: percent(arm.speed.forced_share)),
+    ("drafted tokens kept", False, "run", lambda arm: percent(arm.speed.accepted_share)),
+    ("first token after", False, "", lambda arm: seconds(arm.speed.first_token)),
+    ("time per turn", False, "compare", lambda arm: seconds(arm.turn_times.mean_s)),
+    ("median", True, "compare", lambda arm: seconds(arm.turn_times.median_s)),
+    ("95th percentile", True, "compare", lambda arm: seconds(arm.turn_times.p95_s)),
+    ("time", False, "", lambda arm: clock_time(arm.speed.wall_s)),
+    ("in the model", True, "run", lambda arm: _share(arm, arm.speed.prefill_s + arm.speed.decode_s)),
+    ("  of it in the grammar", True, "run", lambda arm: _share(arm, arm.speed.mask_s)),
+    ("in tools", True, "run", lambda arm: _share(arm, arm.speed.tools_s)),
+    ("in scoring", True, "run", lambda arm: _share(arm, arm.speed.scoring_s)),
+    ("in the store", True, "run", lambda arm: _share(arm, arm.speed.store_s)),
+    ("in the display", True, "run", lambda arm: _share(arm, arm.speed.display_s)),
+    ("peak memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
+    ("peak GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
+    ("energy", False, "", lambda arm: kilojoules(arm.speed.energy_j)),
+)
+"""What a run cost: labels, whether they are details, in which table alone they are shown, and cells."""
+
+
+def cost_rows(
+    arms: "Sequence[StoredArm | ArmResult]", place: Literal["run", "compare"] = "compare"
+) -> list[Row]:
+    """Tokens, speed, memory, energy; no row for what no arm has."""
+    rows = [
+        Row(label, tuple(cell(arm) for arm in arms), detail)
+        for label, detail, only, cell in _COSTS
+        if only in ("", place)
+    ]
+    return [row for row in rows if set(row.cells) != {UNKNOWN}]
+
+
+def summary(run: StoredRun, width: int | None = None) -> str:
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
+
+    Arms that do not fit into `width` cells follow below.
+    """
+    rows = [Row("", [arm.name for arm in run.arms])]
+    rows.append(Row("conversations", [_finished(run, arm) for arm in run.arms]))
+    rows += [
+        Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
+        for metric in run.declaration.shown("tables")
+    ]
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        rows.append(count_row("texts unclear", run.arms, UNCLEAR))
+    rows += wrong_rows(run.declaration, run.arms)
+    lines = columns([*rows, *cost_rows(run.arms, "run")], width)
+    lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
+    lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
+    lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
+    lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
+    lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
+    lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        lines.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
+    if run.declaration.caution:
+        lines.append(run.declaration.caution)
+    graders = {arm.grader for arm in run.arms if arm.grader}
+    lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
+    return "\n".join(lines)
+
+
+def _finished(run: StoredRun, arm: StoredArm) -> str:
+    """How many conversations; of how many where more were to come. Recorded arms may have fewer trials."""
+    finished, planned = int(arm.counts.get(TASKS, 0)), len(run.conversations) * run.repeats
+    stopped = run.state != "finished" or arm.decided or arm.failure
+    return out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
+
+
+def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:
+    """A count of each arm."""
+    return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in arms])
+
+
+def wrong_rows(declaration: Declaration, arms: "Sequence[StoredArm | ArmResult]") -> list[Row]:
+    """The counts that a method declares, and what went wrong by kind."""
+    rows = [count_row(count.noun, arms, count.name) for count in declaration.counts]
+    rows += by_kind("steps in error", [arm.errors for arm in arms])
+    rows += by_kind(declaration.error_types, [arm.error_types for arm in arms])
+    return rows + by_kind("faults", [arm.faults for arm in arms])
+
+
+def _tried_again(arm: StoredArm) -> str:
+    """What failed by the machine before, which the numbers no longer show."""
+    turns = [f"{kind} {count}" for kind, count in arm.attempts.items() if kind != FAILED_ARM]
+    notes = [f"turns played again after they failed: {', '.join(turns)}"] if turns else []
+    loads = arm.attempts.get(FAILED_ARM)
+    notes += [f"tried again after it failed: {loads}"] if loads else []
+    return f"{'; '.join(notes)} (the table attempts has them)"
+
+
+def _share(arm: StoredArm, part_s: float) -> str:
+    return percent(part_s / arm.speed.wall_s if arm.speed.wall_s else None)
+
+
+def whereabouts(run: StoredRun, store: str) -> str:
+    """Where a run is stored, and the commands to continue with."""
+    runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
+    lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
+    if run.state == "running":
+        lines.append(f"  rig watch {run.id}{runs}  ({run.turns_left} still to be made)")
+    elif run.state != "finished":
+        lines.append(f"  rig run --resume {run.id}{runs}  ({run.turns_left} left)")
+    return "\n".join(lines)
