@@ -223,10 +223,9 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
     "rig.methods.autode": ("data", "players", "."),
-    "rig.methods.bfcl": (".", "turns"),
     "rig.toolbox": (".", "own"),
     "rig.tooltalk": ("world", "."),
-    "rig.papers": (".", "autode bfcl toolbench tooltalk"),
+    "rig.papers": (".", "autode toolbench tooltalk"),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.

@@ -17,7 +17,7 @@ from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.scripted_user import answer, missing, similarity
-from rig.papers.autode import records as recorded
+from rig.papers import autode as recorded
 
 DYNAMIC = (
     ("Code Llama, human", "a_codellama13b_oasst_human_good_complementary"),

@@ -2,26 +2,182 @@
 
 The votes are judging runs like any other. Their result is noted with every run that the same judge makes, or
 has made, in the same store.
+
+Labels are rig's own, the user's, or ToolBench's. A file holds a list. An item has `query`, `available_tools`
+and `answers`; one answer with `solved`, or two with `preference`, a list of votes for the first (0) or the
+second (1), as people cast them or as one label. For two answers, `solved` may also be a list.
+
+The measures are ToolBench's four, accuracy, and Cohen's kappa with its interval. Sources: upstream's
+`evaluators_comparison.py`; Cohen, Educational and Psychological Measurement 20 (1960). For its correlation,
+upstream pairs votes by position, and draws lots if one side never varies; here, such an item counts by how
+likely the draws were to agree.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from statistics import fmean, pvariance
+from typing import Annotated, NamedTuple, TypeAlias
 
-from rig.calls import ByName, JsonObject
-from rig.judging import agreement
-from rig.judging.agreement import Label, Upstream
-from rig.judging.files import read_votes
-from rig.judging.rates import share
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from rig import files
+from rig.calls import ByName, Json, JsonObject
+from rig.documents import Foreign, Many, parsed
+from rig.errors import RigError
+from rig.judging.votes import read_votes, share
 from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
-from rig.rates import Estimate
+from rig.paths import CONVERSATIONS
+from rig.rates import Estimate, bootstrap
+from rig.solutions.judgements import Judgement, parse, require_unique
 from rig.store import Runs, RunWriter, StoredRun
 
 SUITE = "labels"
 """What a run of labels names as what it judges."""
+
+SEED = 20_231_001
+OURS = CONVERSATIONS / "labels"
+LARGEST = 256 << 20
+"""Bytes of a file that is read."""
+
+FIRST, SECOND = "0", "1"
+"""What the answers of an item are called."""
+
+
+_Vote = Annotated[int, Field(strict=True, ge=0, le=1)]
+
+
+def _listed(value: Json) -> Json:
+    return value if isinstance(value, list) else [value]
+
+
+class Labels(NamedTuple):
+    """The labels to measure a judge by."""
+
+    answers: tuple[Judgement, ...]
+    pairs: tuple[Judgement, ...]
+
+
+class _Item(Foreign):
+    name: str = ""
+    query: str
+    available_tools: Many[JsonObject]
+    answers: Many[Json]
+    preference: Annotated[Many[_Vote], BeforeValidator(_listed)] = Field([])
+    solved: Annotated[Many[bool] | None, BeforeValidator(_listed)] = None
+
+
+def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
+    """The labels of a folder or file. Raises RigError if it is not one."""
+    paths = [place] if place.is_file() else sorted(place.glob("*.json"))
+    answers: list[Judgement] = []
+    pairs: list[Judgement] = []
+    for path in paths:
+        data = files.read_json(path, LARGEST)
+        if not isinstance(data, list):
+            raise RigError(f"{path}: not labels: it holds no list")
+        for number, item in enumerate(data, start=1):
+            task = _item(item, f"{path}, item {number}", f"{path.stem}-{number}", votes, pair_votes)
+            (pairs if task.preferred else answers).append(task)
+    if not answers and not pairs:
+        raise RigError(f"{place}: holds no labels (*.json)")
+    for tasks in (answers, pairs):
+        require_unique(tasks, str(place))
+    return Labels(tuple(answers), tuple(pairs))
+
+
+def _item(value: Json, where: str, name: str, votes: int, pair_votes: int) -> Judgement:
+    item = parsed(_Item, value, where, "a labelled item")
+    shared = {"query": item.query, "available_tools": item.available_tools}
+    solutions = [parse({**shared, "answer": answer}, where) for answer in item.answers]
+    preferred = tuple(item.preference)
+    if not preferred and item.solved is None:
+        raise RigError(f"{where}: not a labelled item: solved is missing")
+    if len(solutions) != (2 if preferred else 1):
+        fault = f"a preference is between two answers, `solved` is of one; got {len(solutions)}"
+        raise RigError(f"{where}: {fault}")
+    answers = dict(zip((FIRST, SECOND), solutions, strict=False))
+    truths = dict(zip((FIRST, SECOND), item.solved or (), strict=False))
+    name, number = item.name or name, pair_votes if preferred else votes
+    return Judgement(name, name, answers, number, truths, preferred=preferred)
+
+
+Label: TypeAlias = int | None
+"""0 or 1; None for a vote or a majority that is undecided."""
+
+
+class Upstream(NamedTuple):
+    """Upstream's row for an evaluator: agreement with people, bias, variance, and correlation."""
+
+    agreement: float
+    bias: float
+    variance: float
+    correlation: float
+
+
+def majority(votes: Sequence[int]) -> set[int]:
+    """The most frequent of the votes."""
+    counts = Counter(votes)
+    return {vote for vote, count in counts.items() if count == max(counts.values())}
+
+
+def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
+    """How likely one of the most frequent votes is the same on both sides."""
+    ours, theirs = majority(votes), majority(reference)
+    return len(ours & theirs) / (len(ours) * len(theirs))
+
+
+def upstream(votes: Sequence[Sequence[int]], humans: Sequence[Sequence[int]]) -> Upstream | None:
+    """Upstream's measures of an evaluator's votes, each item's beside those of people; None without items."""
+    if not votes:
+        return None
+    scores = [[agreement([vote], human) for vote in ours] for ours, human in zip(votes, humans, strict=True)]
+    return Upstream(
+        agreement=fmean(fmean(score) for score in scores),
+        bias=fmean(1 - agreement(human, of_item) for of_item, human in zip(votes, humans, strict=True)),
+        variance=fmean(pvariance(1 - score for score in ours) for ours in scores),
+        correlation=fmean(_correlation(of_item, human) for of_item, human in zip(votes, humans, strict=True)),
+    )
+
+
+def _correlation(votes: Sequence[int], humans: Sequence[int]) -> float:
+    ours, theirs = (np.array(side[: min(len(votes), len(humans))], dtype=float) for side in (votes, humans))
+    if len(ours) == 0 or not ours.std() or not theirs.std():
+        return agreement(votes, humans)
+    return float(np.corrcoef(ours, theirs)[0, 1])
+
+
+def accuracy(labels: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+    """The share of items that are right, with its interval over items."""
+    return share([float(one == other) for one, other in zip(labels, truth, strict=True)])
+
+
+def kappa(decided: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+    """Cohen's kappa with the percentile interval of a bootstrap over items; 0 is chance."""
+    labels = sorted({*decided, *truth}, key=str)
+    numbers = {label: number for number, label in enumerate(labels)}
+    ours = np.array([numbers[label] for label in decided])
+    theirs = np.array([numbers[label] for label in truth])
+    items = len(ours)
+    if items == 0:
+        return Estimate(None, None, None)
+    value = _kappa(ours, theirs, len(labels))
+    if items == 1:
+        return Estimate(value, None, None)
+    draws = (draw for part in bootstrap.draws(items, SEED) for draw in part)
+    drawn = [_kappa(ours[draw], theirs[draw], len(labels)) for draw in draws]
+    return Estimate(value, *bootstrap.percentiles(np.array(drawn), 0.05))
+
+
+def _kappa(ours: NDArray[np.int64], theirs: NDArray[np.int64], count: int) -> float:
+    observed = float((ours == theirs).mean())
+    shares = [np.bincount(side, minlength=count) / len(side) for side in (ours, theirs)]
+    expected = float(shares[0] @ shares[1])
+    return 0.0 if expected > 1 - 1e-12 else (observed - expected) / (1 - expected)
 
 
 @dataclass(frozen=True)
@@ -77,9 +233,9 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
     both = [(sides, label) for sides, label in zip(cast_votes, labels, strict=True) if sides]
     return LabelAgreement(
         items=len(rows),
-        accuracy=agreement.accuracy(decided, truth),
-        kappa=agreement.kappa(decided, truth),
-        upstream=agreement.upstream([sides for sides, _ in both], [label for _, label in both]),
+        accuracy=accuracy(decided, truth),
+        kappa=kappa(decided, truth),
+        upstream=upstream([sides for sides, _ in both], [label for _, label in both]),
         position_bias=share(flips) if flips else None,
         undecided=sum(label is None for label in decided),
         invalid=sum(vote.invalid for vote in votes),
@@ -92,8 +248,8 @@ def _winner(votes: Sequence[PreferenceVote]) -> Label:
 
 
 def _majority(votes: Iterable[int]) -> Label:
-    majority = agreement.majority(list(votes))
-    return majority.pop() if len(majority) == 1 else None
+    most = majority(list(votes))
+    return most.pop() if len(most) == 1 else None
 
 
 def judge_of(settings: JsonObject) -> JsonObject:
@@ -110,7 +266,9 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
     run = None
     if store.is_file():
         with Runs.open(store) as runs:
-            run = next((run for run in runs.all() if _is_calibration(run, settings, method)), None)
+            same = _by_same_judge(runs, settings, method)
+            of_labels = (run for run in same if run.settings.get("suite") == SUITE)
+            run = next((run for run in of_labels if run.state == "finished"), None)
     if run is None:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
         return Remark(text, decides=False)
@@ -142,11 +300,7 @@ def note(store: Path, calibrated: StoredRun) -> None:
     settings, method = calibrated.settings, calibrated.declaration.method
     caution = remark_on(store, settings, method)
     with Runs.open(store) as runs:
-        others = [
-            run
-            for run in runs.all()
-            if run.declaration.method == method and judge_of(run.settings) == judge_of(settings)
-        ]
+        others = list(_by_same_judge(runs, settings, method))
     for run in others:
         again = run.declaration.cautioned(caution)
         if not run.is_running and run.declaration != again:
@@ -154,6 +308,6 @@ def note(store: Path, calibrated: StoredRun) -> None:
                 writer.set_remark(again)
 
 
-def _is_calibration(run: StoredRun, settings: Any, method: str) -> bool:
-    is_whole = run.state == "finished" and run.settings.get("suite") == SUITE
-    return is_whole and run.declaration.method == method and judge_of(run.settings) == judge_of(settings)
+def _by_same_judge(runs: Runs, settings: JsonObject, method: str) -> Iterator[StoredRun]:
+    judge = judge_of(settings)
+    return (run for run in runs.all() if run.declaration.method == method and judge_of(run.settings) == judge)

@@ -1,37 +1,34 @@
 """Judging as two methods: whether answers pass, and which of two wins. The judge is the model that plays.
 
 Runs of both are planned, driven, stored, resumed and shown like any other run. Every model whose answers are
-judged is an arm.
+judged is an arm. The questions of a vote go to a judge, or are read again from the store. If a verdict is cut
+off, it is asked for once more, without a reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
-from rig.calls import JsonObject
+from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
-from rig.events import Emit, Where
+from rig.events import Notice, PredictionMade, Where
 from rig.judging import metrics
-from rig.judging.courses import JUDGE, Memory, Votes, putting, replay
 from rig.judging.evaluators import DEFAULT, Evaluator, find
-from rig.judging.questions import Cut, Question, ReasonPlace, request
-from rig.judging.voting import (
-    SIDE_ORDERS,
-    Orders,
-    Voting,
-    vote_on_answer,
-    vote_on_pair,
-)
+from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
+from rig.judging.voting import SIDE_ORDERS, Orders, Result, Verdict, Voting, vote_on_answer, vote_on_pair
 from rig.methods import paper
 from rig.methods.base import Grading, Method, Option, Setup
+from rig.methods.episode import Ask, Asking, Episode
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
-from rig.models import Model, Request, StepKey
+from rig.models import Model, Prediction, Request, StepKey, Usage
 from rig.solutions.decisions import DEFAULTS, VoteRules
-from rig.solutions.judgements import Judgement, judgements_of
-from rig.solutions.reading import parse_judgement
-from rig.tasks import PlayedTurn
+from rig.solutions.judgements import Judgement, judgements_of, parse_judgement
+from rig.tasks import PlayedTurn, Step
+
+JUDGE = "judge"
+"""The role that judges."""
 
 NOBODY = "nobody"
 """The judge of evaluators that ask no questions."""
@@ -63,10 +60,50 @@ class JudgeSettings:
         return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
 
 
+class Put(NamedTuple):
+    """A question as the judge reads it, including how it is asked for a reason."""
+
+    question: Question
+    reason: ReasonPlace
+
+
+Course = Generator[Put, Prediction, Result]
+"""A vote under way, in predictions instead of verdicts."""
+
+
+def _course(voting: Voting[Result], evaluator: Evaluator, reason: ReasonPlace) -> Course[Result]:
+    verdict: Verdict = None
+    try:
+        question = next(voting)
+        while True:
+            for place in dict.fromkeys((reason, "none")):
+                verdict = _verdict((yield Put(question, place)), evaluator, question)
+                if verdict is not None:
+                    break
+            question = voting.send(verdict)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+def _verdict(prediction: Prediction, evaluator: Evaluator, question: Question) -> Verdict:
+    """The verdict that a prediction is; None if it is not one."""
+    function = evaluator.function(question.function)
+    if prediction.call is None or prediction.call.name != function.name:
+        return None
+    return read(prediction.call.arguments, function, question)
+
+
+def _is_of_query(question: Question, prediction: Prediction, evaluator: Evaluator) -> bool:
+    """Whether this is a verdict on the query alone, whoever answered it."""
+    return question.is_of_task and _verdict(prediction, evaluator, question) is not None
+
+
 class JudgingSetup(Setup):
     """Judging needs no world. What is found out about a query is kept for the next answer to it.
 
     Votes are on whether an answer solves its query or, where there is a reference, which of two is better.
+    `verdicts` are what the judge said of queries, for any model's answer.
     """
 
     settings: JudgeSettings
@@ -75,7 +112,8 @@ class JudgingSetup(Setup):
     def __init__(self, method: Method, settings: JudgeSettings, rules: VoteRules) -> None:
         super().__init__(method, settings)
         self.rules = rules
-        self.memory = Memory()
+        self.verdicts: dict[str, Prediction] = {}
+        self._judge: Model | None = None
 
     @property
     def grader(self) -> Grading:
@@ -85,13 +123,35 @@ class JudgingSetup(Setup):
 
     def meet(self, models: Mapping[str, Model]) -> None:
         """Measure prompts by the judge that judges now."""
-        self.memory.judge = models[JUDGE]
+        self._judge = models[JUDGE]
+
+    def cut(self, ask: Callable[[Cut], Request]) -> Cut:
+        """The least cut with which a request leaves room for an answer."""
+        judge = self._judge
+
+        def has_room(cut: Cut) -> bool:
+            room = judge.room(ask(cut)) if judge else None
+            return room is None or room >= 0
+
+        return fit(has_room)
 
     def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
         """Know what the judge said of queries before."""
-        votes = self.start(task, self.settings, Where(0, task.name), lambda _: None, 0)
         for played in turns:
-            votes.remember(played)
+            self.recall(task, self.settings, played)
+
+    def recall(self, task: Judgement, settings: JudgeSettings, played: PlayedTurn) -> Any:
+        """The vote of a turn, None if its steps are another's. What it says of the query is remembered."""
+        course = self.course(task, settings, played.turn)
+        try:
+            put = next(course)
+            for step in played.steps:
+                if _is_of_query(put.question, step.prediction, settings.evaluator):
+                    self.verdicts.setdefault(task.query_id, step.prediction)
+                put = course.send(step.prediction)
+        except StopIteration as stop:
+            return stop.value
+        return None
 
     def check(self, task: Judgement, settings: JudgeSettings) -> None:
         is_of_pairs = isinstance(self.method, JudgeWin)
@@ -101,25 +161,20 @@ class JudgingSetup(Setup):
             there_are = ", ".join(task.answers)
             raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
 
-    def start(
-        self, task: Judgement, settings: JudgeSettings, where: Where, emit: Emit, slot: int
-    ) -> Votes[Any]:
-        return Votes(self, task, settings, where, emit, slot)
-
-    def score(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> Score:
-        """Score votes again, by the rules of now."""
-        return self.count(task, settings, self.read(task, turns, settings), turns)
-
-    def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> list[Any]:
+    def votes(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> list[Any]:
         """The votes that were made, read again from their steps."""
-        votes = ((self.vote(task, settings, turn.turn), turn.steps) for turn in turns)
-        return [replay(putting(vote, settings.evaluator, settings.reason), steps) for vote, steps in votes]
+        episode = Votes(self, task, settings, Where(0, task.name), lambda _: None)
+        for turn in turns:
+            episode.resume(turn)
+        return episode.results
 
-    def vote(self, task: Judgement, settings: JudgeSettings, number: int) -> Voting[Any]:
+    def course(self, task: Judgement, settings: JudgeSettings, number: int) -> Course[Any]:
         """The vote of a number, as a generator of questions."""
         first, second = settings.reference, settings.answers
+        evaluator = settings.evaluator
         if not first:
-            return vote_on_answer(settings.evaluator, task.answers[second], task.truths.get(second))
+            voting: Voting[Any] = vote_on_answer(evaluator, task.answers[second], task.truths.get(second))
+            return _course(voting, evaluator, settings.reason)
         pair = task.answers[first], task.answers[second]
         names = {first, second}
         passes = (task.passes[first], task.passes[second]) if names <= task.passes.keys() else None
@@ -127,24 +182,86 @@ class JudgingSetup(Setup):
         truths = task.truths.get(first), task.truths.get(second)
         orders = SIDE_ORDERS if number % 2 == 0 else SIDE_ORDERS[::-1]
         asked_in = orders if settings.orders == "both" else orders[:1]
-        return vote_on_pair(settings.evaluator, pair, passes, statuses, asked_in, truths)
+        voting = vote_on_pair(evaluator, pair, passes, statuses, asked_in, truths)
+        return _course(voting, evaluator, settings.reason)
 
-    def count(
-        self, task: Judgement, settings: JudgeSettings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
-    ) -> Score:
-        """What votes are counted as."""
-        if settings.reference:
-            return metrics.win_score(votes, turns)
-        return metrics.pass_score(task, settings.answers, votes, turns, self.rules)
+
+class Votes(Episode):
+    """Votes on one judgement, one after another: each is a turn."""
+
+    setup: JudgingSetup
+    task: Judgement
+    settings: JudgeSettings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.results: list[Any] = []
+
+    @property
+    def is_over(self) -> bool:
+        return len(self.played) >= self.task.votes
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in a vote that was made before, and what was said of the query."""
+        result = self.setup.recall(self.task, self.settings, played)
+        if result is None:
+            raise RigError("a vote is not whole; it cannot be read")
+        self.results.append(result)
+        self.played.append(played)
+
+    def speak(self) -> Asking:
+        """Make the vote."""
+        course = self.setup.course(self.task, self.settings, self.turn)
+        try:
+            put = next(course)
+            while True:
+                step = yield from self._answer(put)
+                self.steps.append(step)
+                put = course.send(step.prediction)
+        except StopIteration as stop:
+            self.results.append(stop.value)
+
+    def _answer(self, put: Put) -> Generator[Ask, Prediction, Step]:
+        """What the judge says to a question, or said when it was asked before."""
+        question = put.question
+        earlier = self.setup.verdicts.get(self.task.query_id) if question.is_of_task else None
+        if earlier is not None:
+            return self._step(replace(earlier, usage=Usage()), {"asked": "before"})
+        function = self.settings.evaluator.function(question.function)
+        key = StepKey(self.task.name, self.turn, len(self.steps), self.where.repeat)
+
+        def ask(cut: Cut) -> Request:
+            return request(function, question, key, self.turn, put.reason, cut)
+
+        cut = self.setup.cut(ask)
+        parts = zip(Cut._fields, cut, Cut(), strict=True)
+        note = ", ".join(f"{name} after {most} characters" for name, most, whole in parts if most < whole)
+        if note:
+            self.emit(Notice(f"{self.task.name}: cut to fit the judge's context: {note}"))
+        prediction = yield Ask(JUDGE, ask(cut))
+        if _is_of_query(question, prediction, self.settings.evaluator):
+            self.setup.verdicts[self.task.query_id] = prediction
+        return self._step(prediction, {"cut": note} if note else {})
+
+    def _step(self, prediction: Prediction, noted: JsonObject) -> Step:
+        self.emit(PredictionMade(self.where, self.turn, len(self.steps), prediction, JUDGE))
+        executed = ExecutedCall(prediction.call, Outcome(noted)) if prediction.call else None
+        return Step(prediction, executed, role=JUDGE)
+
+    def score(self) -> Score:
+        """What the votes are counted as, by the rules of now."""
+        if self.settings.reference:
+            return metrics.win_score(self.results, self.played)
+        model, rules = self.settings.answers, self.setup.rules
+        return metrics.pass_score(self.task, model, self.results, self.played, rules)
 
 
 class Judging(Method):
     """What the two methods have in common. The role that is evaluated is the judge's."""
 
     roles: tuple[str, ...] = (JUDGE,)
-
-    def parse(self, source: JsonObject, where: str, suite: str) -> Judgement:
-        return parse_judgement(source, where, suite)
+    episode = Votes
+    parse = staticmethod(parse_judgement)
 
     def load(self, place: Path) -> Sequence[Judgement]:
         return judgements_of(paper.toolbench().answers(place))
@@ -176,8 +293,7 @@ class Judging(Method):
         if function is None:
             return Request(key, "", (), "", ())
         question = Question(function.name, lambda cut: {})
-        asked = function._replace(prompt="")
-        begun = request(asked, question, key, 0, settings.reason, Cut())
+        begun = request(function._replace(prompt=""), question, key, 0, settings.reason, Cut())
         return Request(key, begun.instructions, begun.tools, "", (), tools_are_shared=False)
 
 

@@ -6,9 +6,9 @@ from typing import get_args
 
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.solutions.baselines import without_judge
 from rig.solutions.decisions import AnswerStatus, TaskStatus, VoteRules, tally
 from rig.solutions.judgements import Judgement
+from rig.solutions.solution import without_judge
 from rig.tasks import PlayedTurn
 
 VERSION = "2"

@@ -9,10 +9,10 @@ from rig import methods
 from rig.errors import RigError
 from rig.judging.calibration import SUITE, remark_on
 from rig.judging.evaluators import Evaluator, find
-from rig.judging.files import read_votes
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run
+from rig.judging.votes import read_votes
 from rig.judging.voting import StatusVote
 from rig.methods import paper
 from rig.running.options import Options

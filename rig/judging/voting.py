@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
 from rig.calls import JsonObject
 from rig.judging.evaluators import RULES, Evaluator
 from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, names_json, task_json
-from rig.solutions.baselines import detail_score, keyword_pass, score_of
 from rig.solutions.decisions import AnswerStatus, TaskStatus, Vote
-from rig.solutions.solution import Solution
+from rig.solutions.solution import Solution, detail_score, keyword_pass, score_of
 
 MOST_FINAL = 1000
 """Characters of a final answer that are compared with another one."""

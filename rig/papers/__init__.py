@@ -10,7 +10,7 @@ def register(registry: Registry) -> None:
     """Offer the papers, and ToolBench's answers as a method that nobody plays."""
     registry.methods.later("toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",))
     registry.papers.later("tooltalk", "rig.papers.tooltalk:PAPER", methods=("tooltalk",))
-    registry.papers.later("openai-chat", "rig.papers.tooltalk.logs:PAPER", methods=())
+    registry.papers.later("openai-chat", "rig.papers.openai_chat:PAPER", methods=())
     registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))
     registry.papers.later("bfcl", "rig.papers.bfcl:PAPER", methods=("bfcl", "bfcl-turns"))
     registry.papers.later("toolbench", "rig.papers.toolbench:PAPER", methods=("toolbench",))

@@ -11,7 +11,7 @@ from tool_answers import PUBLIC, needs_public_data
 
 from rig.compare.leaderboard import leaderboard, standing, standings
 from rig.errors import RigError
-from rig.papers.toolbench.leaderboard import parsed, text
+from rig.papers.toolbench.results import leaderboard_text, parse_leaderboard
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -86,11 +86,11 @@ def test_standard_errors_are_upstreams() -> None:
 def test_toolbenchs_leaderboards_are_read_and_written_again() -> None:
     first, other = sorted((PUBLIC / "toolbench" / "results").glob("leaderboard*.csv"), reverse=True)
     written = first.read_text(encoding="utf-8")
-    rows = parsed(written, "here")
+    rows = parse_leaderboard(written, "here")
     assert len(rows) == 4
-    assert parsed(text(rows), "again") == rows
+    assert parse_leaderboard(leaderboard_text(rows), "again") == rows
     assert [row.method for row in rows] == [line.split(",")[0] for line in written.splitlines()[1:]]
-    assert all(isnan(row.std_error) or row.std_error for row in parsed(other.read_text(), "here"))
+    assert all(isnan(row.std_error) or row.std_error for row in parse_leaderboard(other.read_text(), "here"))
 
 
 HEAD = "Method,WinRate,StdError"
@@ -115,14 +115,14 @@ HEAD = "Method,WinRate,StdError"
 )
 def test_what_is_no_leaderboard_is_one_line(content: str, why: str) -> None:
     with pytest.raises(RigError, match=f"^here(, line \\d)?: not a leaderboard: {re.escape(why)}[^\n]*$"):
-        parsed(content, "here")
+        parse_leaderboard(content, "here")
 
 
 def test_a_leaderboard_that_a_spreadsheet_has_saved_is_read() -> None:
-    [row] = parsed(f"\ufeff{HEAD}\r\nm,1,\r\n", "here")
+    [row] = parse_leaderboard(f"\ufeff{HEAD}\r\nm,1,\r\n", "here")
     assert (row.method, row.win_rate, isnan(row.std_error)) == ("m", 1, True)
 
 
 def test_a_name_is_no_formula() -> None:
-    written = text([standing("=HYPERLINK(1)", {"a": [1.0]})])
+    written = leaderboard_text([standing("=HYPERLINK(1)", {"a": [1.0]})])
     assert written.splitlines()[1].startswith("'=HYPERLINK(1),1.0,")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.judging.agreement import accuracy, agreement, human_agreement, kappa, upstream
+from rig.judging.calibration import accuracy, agreement, kappa, upstream
 
 HUMANS = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1]]
 
@@ -22,10 +22,6 @@ HUMANS = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1]]
 )
 def test_agreement_is_upstreams(votes: list[int], reference: list[int], expected: float) -> None:
     assert agreement(votes, reference) == expected
-
-
-def test_people_are_held_against_the_others() -> None:
-    assert human_agreement(HUMANS) == (pytest.approx(0.583333, abs=1e-6), pytest.approx(0.0625))
 
 
 def test_an_evaluators_row_is_upstreams() -> None:

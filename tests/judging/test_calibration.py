@@ -11,8 +11,8 @@ from tool_answers import solution
 
 from rig.errors import RigError
 from rig.judging import calibration
+from rig.judging.calibration import OURS, load_labels
 from rig.judging.evaluators import find
-from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, WIN, JudgingRequest, plan_votes
 from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage

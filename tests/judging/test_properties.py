@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tool_answers import TOOL, given_up, solution
 
 from rig.errors import RigError
-from rig.judging import agreement
+from rig.judging import calibration as agreement
+from rig.judging.calibration import load_labels
 from rig.judging.evaluators import FIELDS, RULES, Evaluator, JudgeFunction, find, load
-from rig.judging.labels import load_labels
 from rig.judging.planning import merged
 from rig.judging.questions import (
     Cut,
@@ -65,9 +65,9 @@ from rig.solutions.judgements import (
     ModelAnswers,
     joined,
     judgements_of,
+    parse_judgement,
     require_unique,
 )
-from rig.solutions.reading import parse_judgement
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tool_answers import solution
 
-from rig.judging.files import read_votes
+from rig.judging.votes import read_votes
 from rig.papers.toolbench.answers import write
 from rig.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun

@@ -12,9 +12,9 @@ from tool_answers import given_up, solution
 
 from rig.errors import ErrorKind, RigError
 from rig.events import Event, Notice, TurnFinished
-from rig.judging.files import read_votes, write_results
 from rig.judging.method import NOBODY
 from rig.judging.planning import JudgingRequest, plan_judging
+from rig.judging.votes import read_votes, write_results
 from rig.methods.scripted import Scripted, called, failed
 from rig.models import Prediction, Request, UserMessage
 from rig.papers.toolbench.answers import write

@@ -22,17 +22,17 @@ from tool_answers import solution
 from rig.documents import json_of, lines_of
 from rig.errors import RigError
 from rig.judging import evaluators
-from rig.judging.labels import load_labels
+from rig.judging.calibration import load_labels
 from rig.methods.autode.data import checkout
 from rig.methods.bfcl import data
-from rig.methods.bfcl.turns.data import parse as parse_talk
-from rig.papers.autode import records
-from rig.papers.autode.importing import turns as played
-from rig.papers.bfcl import results as bfcl_results
+from rig.methods.bfcl.turn_entries import parse as parse_talk
+from rig.papers import autode as records
+from rig.papers.autode import turns as played
+from rig.papers.bfcl import read_results
+from rig.papers.openai_chat import PAPER as LOGS
 from rig.papers.toolbench import answers, results
 from rig.papers.toolbench.raw import raw_of
-from rig.papers.tooltalk.logs import PAPER as LOGS
-from rig.papers.tooltalk.predictions import load_predictions
+from rig.papers.tooltalk import load_predictions
 from rig.tooltalk import TOOLTALK
 
 WHOLE = solution()
@@ -131,7 +131,7 @@ def read_talk(file: Path) -> object:
 
 def read_bfcl_results(file: Path) -> object:
     entry = data.parse({"entry": {"id": "a_0", "question": ASK, "function": [ADD]}, "truth": []}, "", "a")
-    return bfcl_results.read_results(file, [entry])
+    return read_results(file, [entry])
 
 
 def read_evaluator(file: Path) -> object:

@@ -14,7 +14,7 @@ from rig.errors import ErrorKind, RigError
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.models import Prediction
-from rig.papers.tooltalk.predictions import load_predictions, with_predictions
+from rig.papers.tooltalk import load_predictions, with_predictions
 from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
 from rig.tooltalk import TOOLTALK

@@ -11,7 +11,7 @@ from tool_answers import BEGINNING, PUBLIC, finish, needs_public_data, raw
 
 from rig.errors import RigError
 from rig.papers.toolbench import answers
-from rig.papers.toolbench.converting import convert, method_of, query_id
+from rig.papers.toolbench.raw import convert, method_of, query_id
 from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Node, Solution
 

@@ -13,12 +13,10 @@ from tool_answers import finish, raw, solution
 from rig.errors import RigError
 from rig.papers.toolbench import answers
 from rig.papers.toolbench.answers import file_name, holds_answers, load, write
-from rig.papers.toolbench.converting import checked_shape, convert, method_of, query_id
-from rig.papers.toolbench.raw import raw_of
-from rig.solutions.baselines import APOLOGIES, detail_score, is_success, keyword_pass
-from rig.solutions.judgements import ModelAnswers, Shape
-from rig.solutions.reading import parse
+from rig.papers.toolbench.raw import checked_shape, convert, method_of, query_id, raw_of
+from rig.solutions.judgements import ModelAnswers, Shape, parse
 from rig.solutions.solution import (
+    APOLOGIES,
     FINISH,
     Message,
     Node,
@@ -26,6 +24,9 @@ from rig.solutions.solution import (
     begun,
     chain_of,
     counted,
+    detail_score,
+    is_success,
+    keyword_pass,
     tool_node,
 )
 from rig.solutions.trajectory import Searched

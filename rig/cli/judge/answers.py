@@ -23,9 +23,9 @@ from rig.displays.summary import summary, whereabouts
 from rig.errors import RigError
 from rig.files import json_text
 from rig.judging.evaluators import DEFAULT
-from rig.judging.files import write_results
 from rig.judging.planning import JudgingRequest, plan_judging
 from rig.judging.questions import ReasonPlace
+from rig.judging.votes import write_results
 from rig.judging.voting import Orders
 from rig.running.planning import plan_resume
 from rig.solutions.decisions import DEFAULTS, Ties, Unsolvable, Unsure

@@ -13,9 +13,8 @@ from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import estimate
 from rig.errors import RigError, counted
 from rig.judging import calibration
-from rig.judging.calibration import LabelAgreement
+from rig.judging.calibration import OURS, LabelAgreement, load_labels
 from rig.judging.evaluators import DEFAULT, find
-from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_votes
 
 _VOTES = click.IntRange(1, 120)

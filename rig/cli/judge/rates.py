@@ -12,8 +12,7 @@ from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import estimate
 from rig.errors import RigError
-from rig.judging.files import read_votes, write_results
-from rig.judging.rates import PassRates, WinRates, pass_rates, rates_of, win_rates
+from rig.judging.votes import PassRates, WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
 from rig.methods import paper
 from rig.solutions.decisions import UPSTREAM, Ties, Unsolvable, Unsure
 from rig.store import Runs

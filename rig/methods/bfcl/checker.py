@@ -40,9 +40,10 @@ class Truth(NamedTuple):
     underscores: bool = False
     """Whether models are given, and answer with, names in which dots have become underscores."""
 
-    @property
-    def language(self) -> str:
-        return next((language for language in ("javascript", "java") if language in self.category), "python")
+
+def language_of(category: str) -> str:
+    """The language of the functions of a category."""
+    return next((language for language in ("javascript", "java") if language in category), "python")
 
 
 def check(output: Output, truth: Truth) -> None:
@@ -117,7 +118,7 @@ def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, An
     for parameter, value in arguments.items():
         if parameter not in properties or parameter not in allowed:
             raise Wrong("simple_function_checker:unexpected_param", f"{parameter} is not expected")
-        _argument(parameter, value, properties[parameter], allowed[parameter], truth.language)
+        _argument(parameter, value, properties[parameter], allowed[parameter], language_of(truth.category))
     for parameter, values in allowed.items():
         if parameter not in arguments and "" not in values:
             raise Wrong("simple_function_checker:missing_optional", f"{parameter} is missing")

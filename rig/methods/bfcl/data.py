@@ -13,7 +13,7 @@ from rig.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.errors import RigError
 from rig.files import PLAIN
 from rig.methods.base import Loaded
-from rig.methods.bfcl.checker import Truth
+from rig.methods.bfcl.checker import Truth, language_of
 from rig.methods.bfcl.literals import written
 from rig.tasks import ExpectedTurn, Task
 
@@ -58,19 +58,23 @@ class SingleTurnEntry(Task):
         texts = tuple(message["content"] for message in self.question if message["role"] == "user")
         return ExpectedTurn(texts, tuple(ExecutedCall(call, Outcome()) for call in self.answer()))
 
+    @property
+    def language(self) -> str:
+        """The language that its functions are of."""
+        return language_of(self.suite)
+
     def as_truth(self, *, underscores: bool) -> Truth:
         """What its calls are checked by."""
         return Truth(self.suite, self.functions, self.truth, underscores)
 
     def answer(self) -> tuple[Call, ...]:
         """The ground truth answered with itself: of each argument the first value that is allowed."""
-        language = self.as_truth(underscores=False).language
         declared = {function["name"]: function for function in reversed(self.functions)}
         calls = []
         for ((name, allowed),) in (true.items() for true in self.truth):
             types = declared.get(name, self.functions[0])["parameters"]["properties"]
             arguments = {
-                parameter: written(_first(values[0]), types.get(parameter, {}), language)
+                parameter: written(_first(values[0]), types.get(parameter, {}), self.language)
                 for parameter, values in allowed.items()
                 if values and values[0] != ""
             }
@@ -187,12 +191,12 @@ def _first(value: Any) -> Any:
     }
 
 
-def files(place: Path) -> dict[str, Path]:
-    """The files of data by category, told by their names."""
+def files(place: Path, categories: Sequence[str] = CATEGORIES) -> dict[str, Path]:
+    """The files of data of these categories, told by their names."""
     paths = sorted(place.glob("BFCL_v*_*.json")) if place.is_dir() else [place]
     matches = ((_FILE.fullmatch(path.name), path) for path in paths)
     by_category = {match[1]: path for match, path in matches if match is not None}
-    return {category: by_category[category] for category in CATEGORIES if category in by_category}
+    return {category: by_category[category] for category in categories if category in by_category}
 
 
 class _Identified(Foreign):

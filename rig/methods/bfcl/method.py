@@ -1,85 +1,220 @@
 """BFCL as a method: entries of one turn, checked as the leaderboard checks them, category by category."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
-from rig.calls import JsonObject
+from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, Json, Outcome, Verdict
+from rig.errors import MACHINE
+from rig.events import CallJudged
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
-from rig.methods.bfcl.checker import VERSION
+from rig.methods.bfcl.answers import output_of
+from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import SingleTurnEntry
-from rig.methods.bfcl.episode import SingleTurn, true_answer
-from rig.methods.bfcl.judgement import judge, rates
-from rig.methods.bfcl.prompt import BfclSettings, opening
-from rig.metrics import Declaration, Score
-from rig.models import Request
-from rig.tasks import ASSISTANT, PlayedTurn, Task
+from rig.methods.bfcl.prompt import BfclSettings, name_of, opening, tools
+from rig.methods.episode import Asking, Episode
+from rig.methods.scripted import replied
+from rig.metrics import Counts, Declaration, Metric, Part, Score
+from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
+from rig.tasks import ASSISTANT, PlayedTurn, Step, Task
 
 
-class BFCL(Method):
-    """The Berkeley Function Calling Leaderboard's categories of one turn."""
-
-    name = "bfcl"
-    declaration = rates("bfcl", data.CATEGORIES)
-    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
-    options: tuple[Option, ...] = (
-        Option("names", "underscores", several=True),
-        Option("data", "", opens=True),
+def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:
+    """A rate for each of these categories."""
+    metrics = tuple(
+        Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}") for name in categories
     )
-    oracles = MappingProxyType({"oracle": true_answer})
-    episode = SingleTurn
+    right = Part("correct", "right", "entries")
+    return Declaration(method=method, metrics=metrics, success="correct", outcome=(right, *outcome))
 
-    def recognises(self, place: Path) -> bool:
-        return bool(data.files(place))
 
-    def load(self, place: Path) -> Sequence[SingleTurnEntry]:
-        return data.load(place)
+def counts_of(suite: str, right: int) -> Counts:
+    """An entry counted for its category, and never for all of them together."""
+    return {"correct": right, "entries": 1, f"correct.{suite}": right, f"entries.{suite}": 1}
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
-        return data.parse(source, where, suite)
+
+class BfclMethod(Method):
+    """A part of the Berkeley Function Calling Leaderboard: each of its `categories` is a suite."""
+
+    categories: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
         suites = {task.suite for task in tasks}
-        return rates("bfcl", [category for category in data.CATEGORIES if category in suites])
-
-    def settings(self, values: Mapping[str, Any]) -> BfclSettings:
-        return BfclSettings(values["names"])
-
-    def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
-        return opening(task, settings)
-
-    def ready(self, values: Mapping[str, Any]) -> "BFCLSetup":
-        return BFCLSetup(self, self.settings(values), values["data"] or os.environ.get("RIG_BFCL", ""))
+        return rates(self.name, [name for name in self.categories if name in suites], *self.parts)
 
 
-class BFCLSetup(Setup):
-    """Nothing acts here: there is nothing to get ready but the scores, which depend on the names."""
+class BfclSetup(Setup):
+    """What both methods get ready. Entries, and for several turns the classes, are where the user says."""
 
-    def __init__(self, method: Method, settings: BfclSettings, place: str) -> None:
+    grader_name: str
+
+    def __init__(self, method: Method, settings: BfclSettings, values: Mapping[str, Any]) -> None:
         super().__init__(method, settings)
-        self._place = place
-        self._as_written = False
+        self._values = values
+
+    def place(self, option: str) -> str:
+        """The folder that an option names, or the environment; empty if neither does."""
+        return str(self._values[option] or os.environ.get("RIG_BFCL", ""))
 
     @property
     def grader(self) -> Grading:
-        return Grading("ast", VERSION, "", {"grader": "ast", "grader_version": VERSION})
+        name, version = self.grader_name, self.method.version
+        return Grading(name, version, "", {"grader": name, "grader_version": version})
+
+
+class SingleTurn(Episode):
+    """One message, whose calls are judged together."""
+
+    task: SingleTurnEntry
+    settings: BfclSettings
+
+    def begin(self) -> None:
+        """The question has all messages."""
+
+    def messages(self, role: str) -> list[Message]:
+        kinds: dict[str, type[UserMessage | ReplyMessage]] = {"user": UserMessage, "assistant": ReplyMessage}
+        spoken = (message for message in self.task.question if message["role"] in kinds)
+        return [kinds[message["role"]](message["content"]) for message in spoken]
+
+    def speak(self) -> Asking:
+        """Answer, and judge all calls when they are there."""
+        yield from self.ask(self.evaluated)
+        for number, step in enumerate(self.steps):
+            if step.prediction.call is not None:
+                self.steps[number] = Step(step.prediction, ExecutedCall(step.prediction.call, Outcome()))
+        verdicts = iter(judge(self.task, [PlayedTurn(0, tuple(self.steps))], self.settings).verdicts)
+        for number, step in enumerate(self.steps):
+            if step.executed is not None:
+                verdict = next(verdicts)
+                self.emit(CallJudged(self.where, self.turn, number, step.executed, verdict))
+                self.steps[number] = Step(step.prediction, step.executed, verdict)
+
+    def score(self) -> Score:
+        return judge(self.task, self.played, self.settings)
+
+
+def judge(
+    entry: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings, *, as_written: bool = False
+) -> Score:
+    """The score of an entry that was played. Calls `as_written` are those that others asked for."""
+    calls = [executed.call for turn in turns for executed in turn.executed]
+    error = next((turn.error for turn in turns if turn.error), None)
+    if error in MACHINE:
+        wrong = Wrong("machine", f"no answer could be had: {error}")
+        return _score(entry, len(calls), wrong, failed=True)
+    output = (
+        [{call.name: call.arguments} for call in calls] if as_written else output_of(calls, entry, settings)
+    )
+    return score_output(entry, output, settings, failed=error is not None)
+
+
+def score_output(
+    entry: SingleTurnEntry, output: Json, settings: BfclSettings, *, failed: bool = False
+) -> Score:
+    """The score of an answer in BFCL's form. `failed` says that generating it ended in an error."""
+    calls = len(output) if isinstance(output, list) else 0
+    has_call = is_calls(output) and bool(output)
+    try:
+        if entry.suite.endswith("irrelevance"):
+            if has_call:
+                raise Wrong("irrelevance_error:decoder_success", "nothing is to be called")
+        elif entry.suite.endswith("relevance"):
+            if not has_call:
+                raise Wrong("relevance_error:decoder_failed", "something is to be called")
+        elif not is_calls(output):
+            raise Wrong("ast_decoder:decoder_wrong_output_format", "no list of calls")
+        else:
+            check(cast(Output, output), entry.as_truth(underscores=settings.underscores))
+    except Wrong as wrong:
+        return _score(entry, calls, wrong, failed=failed)
+    return _score(entry, calls, None)
+
+
+def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: bool = False) -> Score:
+    counts = counts_of(entry.suite, int(wrong is None))
+    due = len(entry.truth)
+    if wrong is None:
+        places = (CallPlace(0, number) if number < due else None for number in range(calls))
+        return Score(counts, tuple(Verdict(True, place) for place in places))
+    due = 0 if entry.suite.endswith("irrelevance") else max(due, 1)
+    if calls < due:
+        kind = FaultKind.GENERATION_FAILED if failed else FaultKind.MISSING_CALL
+    elif calls > due:
+        kind = FaultKind.UNNEEDED_ACTION
+    else:
+        kind = FaultKind.WRONG_TOOL if "wrong_func_name" in wrong.kind else FaultKind.WRONG_ARGUMENT
+    fault = Fault(kind, 0, f"{wrong.kind}: {wrong}")
+    return Score(counts, (Verdict(False, reason=str(wrong)),) * calls, {0: {wrong.kind: 1}}, (fault,))
+
+
+def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
+    """The ground truth, of each argument the first value that is allowed, in one message."""
+    offered = {tool.name for tool in request.tools}
+    settings = next(
+        names
+        for names in map(BfclSettings, ("dots", "underscores"))
+        if {tool.name for tool in tools(entry, names)} == offered
+    )
+    calls = [Call(name_of(call.name, settings), call.arguments) for call in entry.answer()]
+    if not calls and entry.expects_calls:
+        calls = [Call(tools(entry, settings)[0].name, {})]
+    if not calls:
+        return replied("None of these functions can do that.")
+    return Prediction(raw=str(calls), call=calls[0], further=tuple(calls[1:]))
+
+
+class SingleTurnSetup(BfclSetup):
+    """Nothing acts here. The scores depend on the names."""
+
+    grader_name = "ast"
+    _as_written = False
 
     def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, settings, as_written=self._as_written)
 
     def data(self) -> Sequence[SingleTurnEntry]:
         """The entries that `--set data=DIR` or $RIG_BFCL name."""
-        return data.load(data.folder_of_data(self._place))
+        return data.load(data.folder_of_data(self.place("data")))
 
     def take_as_written(self, *, has_dots: bool) -> None:
         """Score answers as files have them; names `has_dots` where they were given with dots."""
         self._as_written = True
         if has_dots:
             self.settings = BfclSettings("dots")
+
+
+class BFCL(BfclMethod):
+    """The Berkeley Function Calling Leaderboard's categories of one turn."""
+
+    name = "bfcl"
+    categories = data.CATEGORIES
+    declaration = rates("bfcl", data.CATEGORIES)
+    options: tuple[Option, ...] = (
+        Option("names", "underscores", several=True),
+        Option("data", "", opens=True),
+    )
+    oracles = MappingProxyType({"oracle": true_answer})
+    episode = SingleTurn
+    load = staticmethod(data.load)
+    parse = staticmethod(data.parse)
+
+    def recognises(self, place: Path) -> bool:
+        return bool(data.files(place))
+
+    def settings(self, values: Mapping[str, Any]) -> BfclSettings:
+        return BfclSettings(values["names"])
+
+    def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
+        return opening(task.name, 0, task.question, tools(task, settings))
+
+    def ready(self, values: Mapping[str, Any]) -> SingleTurnSetup:
+        return SingleTurnSetup(self, self.settings(values), values)
 
 
 METHOD: Method = BFCL()

@@ -56,11 +56,12 @@ class BfclSettings:
         return {"protocol": "bfcl", "names": self.names, "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
 
-def opening(entry: SingleTurnEntry, settings: BfclSettings) -> Request:
+def opening(
+    name: str, turn: int, messages: Iterable[Mapping[str, str]], tools: tuple[ToolDoc, ...]
+) -> Request:
     """How what a model is asked begins: system messages of the entry come with the context."""
-    context = "\n\n".join(message["content"] for message in entry.question if message["role"] == "system")
-    key = StepKey(entry.name, 0, 0)
-    return Request(key, INSTRUCTIONS, tools(entry, settings), context, (), False, several_calls=True)
+    context = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    return Request(StepKey(name, turn, 0), INSTRUCTIONS, tools, context, (), False, several_calls=True)
 
 
 def name_of(name: str, settings: BfclSettings) -> str:
@@ -70,7 +71,7 @@ def name_of(name: str, settings: BfclSettings) -> str:
 
 def tools(entry: SingleTurnEntry, settings: BfclSettings) -> tuple[ToolDoc, ...]:
     """The functions of an entry, each name once."""
-    return tools_of(entry.functions, entry.as_truth(underscores=False).language, settings)
+    return tools_of(entry.functions, entry.language, settings)
 
 
 def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSettings) -> tuple[ToolDoc, ...]:

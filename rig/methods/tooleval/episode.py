@@ -1,21 +1,110 @@
-"""A query in progress: the search asks, the world answers, and going back to a node restores its world."""
+"""A query in progress: the search asks, the world answers, and going back to a node restores its world.
 
-from collections.abc import Iterable
+The steps of the turn that it was make the same search again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import WentBack
 from rig.methods.episode import Asking, Episode
 from rig.methods.tooleval.prompt import ToolEvalSettings, messages, which_is_better
 from rig.methods.tooleval.queries import Query
-from rig.methods.tooleval.search import Asked, Expand, Found
-from rig.methods.tooleval.steps import State, answer, finished, searching
+from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
 from rig.metrics import Score
 from rig.models import Message, Prediction, Request
-from rig.solutions.solution import FINISH
-from rig.tasks import Step
+from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text
+from rig.solutions.trajectory import observation
+from rig.tasks import PlayedTurn, Step
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
+
+
+class State(NamedTuple):
+    """What belongs to a node: its world, and the call that led to it."""
+
+    world: Snapshot | None
+    executed: ExecutedCall | None = None
+
+
+def searching(settings: ToolEvalSettings, state: Any = None) -> Searching:
+    """The search of these settings."""
+    return search(settings.strategy, state, settings.max_queries)
+
+
+def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
+    """The search that these steps were, with a node's number of step, and its call as its state.
+
+    In searches that earlier versions stored, words beside a call were not a node. Without them, such a search
+    ends at its last step. Steps that are not a whole search found nothing.
+    """
+    steps = [step for turn in turns for step in turn.steps]
+    result, used = _replayed(settings, steps)
+    if used != len(steps) and any(step.prediction.content for step in steps):
+        bare = [replace(step, prediction=replace(step.prediction, content="")) for step in steps]
+        result, _ = _replayed(settings, bare)
+    return result
+
+
+def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found, int]:
+    """The search that these steps begin with, and how many they are; -1 if they are too few."""
+    course, used = searching(settings, State(None)), 0
+    try:
+        asked = next(course)
+        for used, step in enumerate(steps, start=1):
+            asked = course.send(answer(asked, step, used - 1, State(None, step.executed)))
+        return Found(settings.strategy), -1
+    except StopIteration as stop:
+        return stop.value, used
+
+
+def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
+    """The steps that lead to the node that counts; without one, to the end of the last chain or path."""
+    steps = [step for turn in turns for step in turn.steps]
+    end = result.end
+    if end is None:
+        nodes = [node for root in result.roots for node in root.walk()]
+        end = nodes[-1] if nodes else None
+    numbers = dict.fromkeys(node.step for node in end.path) if end is not None else {}
+    return [steps[number] for number in numbers if number >= 0]
+
+
+def answer(asked: Asked, step: Step, number: int, state: State) -> Any:
+    """What the search is sent for a step: what it made of a node, or which of two nodes is better."""
+    prediction = step.prediction
+    if not isinstance(asked, Expand):
+        text = (prediction.reply or "").strip().strip(".\"' ")
+        return text[-1:].lower() == "a"
+    if prediction.call is None:
+        words = prediction.reply if prediction.reply is not None else prediction.error_detail
+        return Made("failed" if prediction.error else "ok", words or "", state=state, step=number)
+    executed = step.executed
+    assert executed is not None
+    name, exception = prediction.call.name, executed.exception
+    code: Code = "ok"
+    if name == FINISH:
+        code = finished(prediction.call)
+    elif exception is not None:
+        code = "unknown" if exception.startswith("API ") else "error"
+    text = "" if name == FINISH and exception is None else observation(executed)
+    return Made(code, prediction.content, name, as_text(prediction.call.arguments), text, state, number)
+
+
+def finished(call: Call) -> Code:
+    """How Finish was called."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    kind = arguments.get("return_type")
+    if kind == GIVE_UP:
+        return "give_up"
+    words = arguments.get("final_answer")
+    return "answer" if kind == GIVE_ANSWER and isinstance(words, str) and words.strip() else "bad_finish"
+
+
+def calls_of(path: Sequence[Step]) -> Iterator[ExecutedCall]:
+    """The calls of tools along a path, without Finish."""
+    return (step.executed for step in path if step.executed is not None and step.executed.name != FINISH)
 
 
 class Search(Episode):

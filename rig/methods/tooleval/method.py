@@ -10,12 +10,10 @@ from rig.calls import JsonObject
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import called
-from rig.methods.tooleval.check import check
-from rig.methods.tooleval.episode import Search
-from rig.methods.tooleval.judgement import DECLARATION, VERSION, AnswerJudge
+from rig.methods.tooleval.episode import Search, path_of, replayed
+from rig.methods.tooleval.judgement import DECLARATION, VERSION, AnswerJudge, check
 from rig.methods.tooleval.prompt import ToolEvalSettings, offered, opening
 from rig.methods.tooleval.queries import Query, holds_queries, load, parse
-from rig.methods.tooleval.steps import path_of, replayed
 from rig.metrics import Score
 from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS

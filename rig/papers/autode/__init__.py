@@ -1,13 +1,242 @@
-"""AutoDE's paper (arXiv 2403.11128): its result files, taken in and written, and its tables."""
+"""AutoDE's paper (arXiv 2403.11128): its tables, and its result files, read as runs and written.
 
+A result file has a dialogue in each line. Every file is an arm, every recorded dialogue an episode.
+"""
+
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.documents import Foreign, Many, parsed, read_lines
+from rig.errors import ErrorKind, RigError, counted
+from rig.files import json_text
+from rig.methods.autode.answers import DONE, usable
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.checkout import RowTurn
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.judgement import arguments, verdict_of
+from rig.methods.autode.players.scripted_user import FAILED
+from rig.methods.autode.prompt import THE_USER, AutoDeSettings, Mode
 from rig.methods.autode.talk import Talk
-from rig.methods.paper import ArmScore, Paper, Table
-from rig.papers.autode.importing import recorded_run
-from rig.papers.autode.records import record_of
-from rig.tasks import PlayedTurn
+from rig.methods.base import Loaded
+from rig.methods.paper import ArmScore, Paper, RecordedArm, RecordedRun, Table
+from rig.methods.scripted import called, failed, replied
+from rig.paths import real
+from rig.tasks import ASSISTANT as THE_ASSISTANT
+from rig.tasks import PlayedTurn, Step
+
+_REASONS = {
+    "round_limit": "Round limit reached",
+    "context_full": "Context length exceeded",
+    "malformed": "Arguments parse failed: ",
+    "assistant_failed": "Generation format error",
+    "user_failed": "Annotator thought the dialogue is failed",
+}
+"""What is in the reason of a result, by how the conversation ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueRecord:
+    """One dialogue of one trial. `said` are the words of both without the call, `reason` why there is none.
+
+    In upstream's older files the first query is missing (`is_cut`), and so are state and reason.
+    """
+
+    id: str
+    background: str
+    api: str
+    said: tuple[Utterance, ...]
+    slots: JsonObject
+    success: bool = True
+    reason: str = ""
+    trial: str = ""
+    is_cut: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, by the name of a count of the method's."""
+        if self.success:
+            return "called"
+        named = (name for name, text in _REASONS.items() if text in self.reason)
+        return next(named, "assistant_failed" if self.reason else "gave_up")
+
+    def line(self) -> str:
+        """A line that upstream's scorer reads."""
+        row = {
+            "uuid": self.id,
+            "content": [{"role": role, "message": text} for role, text in self.said],
+            "background": self.background,
+            "api": self.api,
+            "slots": self.slots,
+            "state": "success" if self.success else "failure",
+            "reason": self.reason,
+            "trial_uuid": self.trial,
+        }
+        return json_text(row)
+
+
+def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> DialogueRecord:
+    """A finished conversation as upstream records one."""
+    slots = usable(arguments(talk.call), compat=compat) if talk.call else {}
+    head = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
+    return DialogueRecord(*head, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
+
+
+class _ResultRow(Foreign):
+    uuid: str
+    background: str
+    api: str
+    content: Many[RowTurn]
+    slots: JsonObject
+    state: str | None = None
+    reason: str = ""
+    trial_uuid: str = ""
+
+
+def read(path: Path) -> Loaded:
+    """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
+    faults: list[str] = []
+    return Loaded(list(read_lines(path, _record, faults)), faults)
+
+
+def _record(value: Json, where: str) -> DialogueRecord:
+    row = parsed(_ResultRow, value, where, "a result")
+    is_old = row.state is None
+    is_cut = is_old and (not row.content or row.content[0].role == "Assistant")
+    utterances = tuple(turn.utterance() for turn in row.content)
+    head = row.uuid, row.background, row.api, utterances, row.slots
+    return DialogueRecord(*head, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)
+
+
+MAX_ROUNDS = 8
+"""Of all of upstream's experiments."""
+
+_NAMES = re.compile(r"^(?:u_(?P<user>[a-z0-9]+)_)?a_(?P<assistant>.+?)$")
+_NO_NAME = re.compile(
+    r"_(?:v\d+|complementary|\d+rounds?|good|force|substitute|legacy|part\d+|1round|static|human).*$"
+)
+
+
+def recorded_run(
+    files: Sequence[Path], place: Path | None, values: Mapping[str, Any] | None = None
+) -> RecordedRun:
+    """The results in these files. The dialogues are those of `place`, else of the checkout they lie in.
+
+    Raises RigError if there are no dialogues, and where a file cannot be read or has no result.
+    """
+    if place is None:
+        above = (folder for folder in real(files[0]).parents[:3] if checkout.holds_data(folder))
+        place = next(above, None)
+    if place is None:
+        raise RigError(f"{files[0]}: lies in no checkout of AutoDE; name one with --suite")
+    loaded = checkout.load(place)
+    scenarios = {scenario.id: scenario for scenario in loaded}
+    faults, notes = list(loaded.faults), list[str]()
+    arms = [_arm(path, scenarios, faults, notes) for path in files]
+    names = [arm.name for arm in arms]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise RigError(f"two files are called {min(repeated)}; each is an arm, and needs a name of its own")
+    return RecordedRun(tuple(scenarios.values()), arms, ("compat=true",), tuple(faults), tuple(notes))
+
+
+def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes: list[str]) -> RecordedArm:
+    """The arm of a file. What cannot be read adds a line to `faults`, what is left out by rule to `notes`."""
+    rows = read(path)
+    faults += rows.faults
+    by_dialogue: dict[str, list[DialogueRecord]] = {}
+    for record in rows:
+        if record.id in scenarios:
+            by_dialogue.setdefault(record.id, []).append(record)
+        else:
+            faults.append(f"{path}: a result of {record.id}, which is not a dialogue of the dataset")
+    if not by_dialogue:
+        why = f" ({rows.faults[0]})" if rows.faults else ""
+        raise RigError(f"{path}: holds no result of a dialogue of the dataset{why}")
+    missing = [name for name in scenarios if name not in by_dialogue]
+    if missing:
+        notes.append(f"{path}: no result of {counted(len(missing), 'dialogue')}, such as {missing[0]}")
+    trials = min(map(len, by_dialogue.values()))
+    if extra := sum(map(len, by_dialogue.values())) - trials * len(by_dialogue):
+        notes.append(
+            f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
+        )
+    mode = _mode(by_dialogue, scenarios)
+    settings = AutoDeSettings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
+    episodes = [
+        (scenarios[name].name, trial, turns(record, scenarios[name], mode))
+        for trial in range(trials)
+        for name, record in ((name, records[trial]) for name, records in by_dialogue.items())
+    ]
+    return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes)
+
+
+def _mode(by_dialogue: Mapping[str, Sequence[DialogueRecord]], scenarios: Mapping[str, Scenario]) -> Mode:
+    """Static is a file whose every dialogue begins with all of the history."""
+    begins = (
+        tuple(record.said[: len(scenarios[name].history)]) == scenarios[name].history
+        or (record.is_cut and tuple(record.said) == scenarios[name].history[1:])
+        for name, records in by_dialogue.items()
+        for record in records
+    )
+    return "static" if all(begins) else "dynamic"
+
+
+def _fingerprint(path: Path, settings: AutoDeSettings) -> JsonObject:
+    """What is known about a recorded arm: its file, and the players named in the file's name."""
+    named = _NAMES.match(path.stem)
+    assistant = named["assistant"] if named else path.stem
+    user = (named["user"] if named else None) or ("human" if "human" in path.stem else "")
+    parts = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+    parts.pop("protocol.prompt_sha256")
+    player = {"role.user.recorded": user} if user and settings.mode == "dynamic" else {}
+    return {
+        "model.engine": "recorded",
+        "model.recorded": _NO_NAME.sub("", assistant),
+        "model.file": path.name,
+        "model.file_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **player,
+        **parts,
+    }
+
+
+def turns(record: DialogueRecord, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
+    """A recorded dialogue as turns that fold into the same conversation with the same end."""
+    begun = len(scenario.history) if mode == "static" else 1
+    steps = [
+        Step(replied(text), role=THE_ASSISTANT if role == ASSISTANT else THE_USER)
+        for role, text in record.said[begun - record.is_cut :]
+    ]
+    if record.outcome == "gave_up" and steps:
+        steps[-1] = Step(replied(f"{steps[-1].prediction.reply}{DONE}"), role=THE_ASSISTANT)
+    if record.outcome not in ("gave_up", "round_limit"):
+        steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
+    # A turn is what the user says, and the assistant's answer. Nobody answers the last words.
+    by_turn: list[list[Step]] = []
+    spoken = 0
+    for step in steps:
+        if not by_turn or (step.role == THE_USER and spoken < MAX_ROUNDS):
+            by_turn.append([])
+        by_turn[-1].append(step)
+        spoken += step.role == THE_ASSISTANT
+    return [PlayedTurn(number, tuple(of_turn)) for number, of_turn in enumerate(by_turn)]
+
+
+def _last(record: DialogueRecord, scenario: Scenario, after: str) -> Step:
+    """How a dialogue ended that did not end with words."""
+    if record.success:
+        call = Call(scenario.call.name, dict(record.slots))
+        prediction = called(call.name, call.arguments)
+        return Step(prediction, ExecutedCall(call, Outcome()), verdict_of(scenario, call), THE_ASSISTANT)
+    if record.outcome == "user_failed":
+        return Step(replied(FAILED), role=THE_USER)
+    kinds = {"context_full": ErrorKind.CONTEXT, "malformed": ErrorKind.INVALID}
+    kind = kinds.get(record.outcome, ErrorKind.DECODE)
+    prediction = failed(kind, record.reason.strip()[:500], record.reason)
+    return Step(prediction, role=THE_ASSISTANT if after == THE_USER else THE_USER)
 
 
 class AutoDEPaper(Paper):

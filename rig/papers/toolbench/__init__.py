@@ -1,8 +1,10 @@
 """ToolBench and StableToolBench: answers raw and converted, files of results, leaderboards."""
 
-from rig.methods.paper import Paper
+from pathlib import Path
+
+from rig.files import read_text
+from rig.methods.paper import Paper, Standing
 from rig.papers.toolbench import answers as folders
-from rig.papers.toolbench import leaderboard as board
 from rig.papers.toolbench import results as votes
 from rig.papers.toolbench.method import recorded_run
 
@@ -21,8 +23,10 @@ class ToolBenchPaper(Paper):
     query_ids = staticmethod(folders.query_ids)
     results = staticmethod(votes.read_results)
     write_results = staticmethod(votes.write_results)
-    leaderboard = staticmethod(board.read)
-    leaderboard_text = staticmethod(board.text)
+    leaderboard_text = staticmethod(votes.leaderboard_text)
+
+    def leaderboard(self, path: Path) -> list[Standing]:
+        return votes.parse_leaderboard(read_text(path), str(path))
 
 
 PAPER: Paper = ToolBenchPaper()

@@ -12,10 +12,8 @@ from rig import files
 from rig.calls import Json
 from rig.errors import RigError
 from rig.files import filling
-from rig.papers.toolbench import converting
-from rig.papers.toolbench.raw import raw_of
-from rig.solutions.judgements import SEED, ModelAnswers, Shape, own_id
-from rig.solutions.reading import parse
+from rig.papers.toolbench.raw import convert, is_raw, method_of, query_id, raw_of
+from rig.solutions.judgements import SEED, ModelAnswers, Shape, own_id, parse
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Finished
 
@@ -30,7 +28,7 @@ def holds_answers(place: Path) -> bool:
         data = read_json(first) if first else None
     except RigError:
         return False
-    return converting.is_raw(data) or is_converted(data)
+    return is_raw(data) or is_converted(data)
 
 
 def load(
@@ -64,10 +62,10 @@ def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str]
     """The answers in a file, with their model and test set. Nothing where it is a file of something else."""
     data = read_json(path)
     folder = path.absolute().parent
-    if converting.is_raw(data):
-        method = converting.method_of(path.stem)
-        answer = converting.convert(data, method, str(path), shape, seed)
-        yield (folder.parent.name, folder.name), {converting.query_id(path.stem): answer}
+    if is_raw(data):
+        method = method_of(path.stem)
+        answer = convert(data, method, str(path), shape, seed)
+        yield (folder.parent.name, folder.name), {query_id(path.stem): answer}
     elif is_converted(data):
         solutions = {name: parse(value, f"{path}, {name}") for name, value in data.items()}
         yield (folder.name, path.stem), solutions

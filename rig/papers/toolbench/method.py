@@ -19,11 +19,9 @@ from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Model, Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench import answers
-from rig.papers.toolbench.converting import checked_shape
-from rig.solutions.baselines import without_judge
-from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of
-from rig.solutions.reading import parse_judgement
-from rig.solutions.solution import FINISH, Node, Solution
+from rig.papers.toolbench.raw import checked_shape
+from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of, parse_judgement
+from rig.solutions.solution import FINISH, Node, Solution, without_judge
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
 NAME = "toolbench"

@@ -1,11 +1,210 @@
-"""Solutions as raw answers, as ToolBench's inference would have written them: a chain, or a tree."""
+"""Raw answers, as ToolBench's inference writes them, made into solutions, and written of solutions.
+
+Sources: upstream's `convert_to_answer_format.py`, and StableToolBench's for messages of OpenAI's newer shape.
+What they cannot read is read here: an empty observation, a last call that nobody answered, no messages.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
+from random import Random
+from typing import cast, get_args
 
-from rig.calls import JsonObject
-from rig.solutions.solution import FINISH, Node, Solution, followed
+from pydantic import Field
+
+from rig.calls import Json, JsonObject
+from rig.documents import Foreign, Many, parsed
+from rig.errors import RigError
+from rig.solutions.judgements import SEED, Shape
+from rig.solutions.solution import (
+    FINISH,
+    Node,
+    Solution,
+    as_text,
+    begun,
+    chain_of,
+    counted,
+    followed,
+    tool_node,
+)
 from rig.solutions.trajectory import Searched
+
+_METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
+
+
+def checked_shape(text: str) -> Shape:
+    """The shape of this name. Raises RigError for none."""
+    if text not in get_args(Shape):
+        raise RigError(f"no shape of answers is called {text}; choose from: {', '.join(get_args(Shape))}")
+    return cast(Shape, text)
+
+
+def is_raw(data: Json) -> bool:
+    """Whether this is a raw answer."""
+    return isinstance(data, dict) and isinstance(data.get("answer_generation"), dict)
+
+
+def query_id(stem: str) -> str:
+    """The query that a raw answer's file is named after."""
+    return stem.partition("_")[0]
+
+
+def method_of(stem: str) -> str:
+    """The way of search that a raw answer's file is named after; all behind the id where none is known."""
+    rest = stem.partition("_")[2]
+    match = _METHOD.search(rest)
+    return match.group() if match else rest
+
+
+class _RawCall(Foreign):
+    name: str
+    arguments: Json = ""
+
+
+class _RawToolCall(Foreign):
+    id: str | None = None
+    function: _RawCall
+
+
+class _RawMessage(Foreign):
+    role: str
+    content: Json = None
+    function_call: _RawCall | None = None
+    tool_calls: Many[_RawToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+class _RawNode(Foreign):
+    node_type: str
+    description: Json = ""
+    observation: Json = ""
+    children: Many["_RawNode"] = Field([])
+
+
+class _Try(Foreign):
+    chain: Many[_RawNode]
+
+
+class _Root(Foreign):
+    children: Many[_RawNode] = Field([])
+
+
+class _Tree(Foreign):
+    tree: _Root
+
+
+class _Made(Foreign):
+    valid_data: bool
+    final_answer: Json = ""
+    query: str = ""
+    function: Many[JsonObject]
+    train_messages: Many[Many[_RawMessage]] | None = None
+
+
+class _Raw(Foreign):
+    answer_generation: _Made
+    tree: _Tree | None = None
+    trys: Many[_Try] = Field([])
+
+
+def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: int = SEED) -> Solution:
+    """A raw answer as a solution. Raises RigError if it is not one.
+
+    The walk through each answer is seeded alone, so that none depends on the files beside it.
+    """
+    raw = parsed(_Raw, data, where, "a raw answer")
+    generation, messages = raw.answer_generation, raw.answer_generation.train_messages or []
+    is_valid = generation.valid_data and bool(messages)
+    is_whole = checked_shape(shape) == "tree" and raw.tree is not None
+    try:
+        if is_valid and not is_whole:
+            following = chain_of(list(_conversation(messages[-1])))
+        elif raw.tree is not None:
+            following = tuple(map(_step, raw.tree.tree.children))
+            following = following if is_whole else _path(following, shape, Random(seed))
+        else:
+            tries = [list(_steps(attempt.chain)) for attempt in raw.trys] or [[]]
+            chosen = max(tries, key=len) if shape == "longest" else Random(seed).choice(tries)
+            following = chain_of(chosen)
+    except ValueError as error:
+        raise RigError(f"{where}: not a raw answer: {error}") from error
+    details = begun(following)
+    final = as_text(generation.final_answer or "") if is_valid else ""
+    return Solution(generation.query, tuple(generation.function), method, counted(details), final, details)
+
+
+def _conversation(messages: Sequence[_RawMessage]) -> Iterator[Node]:
+    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost.
+
+    In the newer shape, what came of a call is found by its id, else in order; none counts behind a Finish.
+    """
+    answers = {message.tool_call_id: message for message in messages if message.role == "tool"}
+    for number, message in enumerate(messages):
+        if number < 2 or message.role != "assistant":
+            continue
+        behind = messages[number + 1 :]
+        if message.function_call:
+            call = message.function_call
+            response = behind[0].content if behind and call.name != FINISH else ""
+            yield tool_node(call.name, as_text(call.arguments), as_text(response or ""))
+        elif message.tool_calls:
+            results = takewhile(lambda other: other.role in ("tool", "function"), behind)
+            unnamed = (other for other in results if other.tool_call_id is None)
+            for tool_call in message.tool_calls:
+                call = tool_call.function
+                by_id = answers.get(tool_call.id) if tool_call.id is not None else None
+                answer = None if call.name == FINISH else by_id or next(unnamed, None)
+                response = answer.content if answer else ""
+                yield tool_node(call.name, as_text(call.arguments), as_text(response or ""))
+                if call.name == FINISH:
+                    break
+        else:
+            yield Node("assistant", as_text(message.content or ""))
+
+
+def _steps(chain: Sequence[_RawNode]) -> Iterator[Node]:
+    for node, following in zip_longest(chain, chain[1:]):
+        if node.node_type == "Thought":
+            yield Node("assistant", _message(node.description))
+        elif node.node_type == "Action":
+            yield _called(node, following)
+
+
+def _step(node: _RawNode) -> Node:
+    """A step with all below it. An action and what it was given are one."""
+    if node.node_type == "Thought":
+        return Node("assistant", _message(node.description), tuple(map(_step, node.children)))
+    if node.node_type != "Action":
+        raise ValueError(f"a {node.node_type} follows on no Action")
+    action_input = node.children[0] if node.children else None
+    return _called(node, action_input, tuple(map(_step, action_input.children)) if action_input else ())
+
+
+def _called(node: _RawNode, action_input: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
+    """A call: its name from one node, its arguments and what was observed from the next, if there is one."""
+    arguments, observed = (action_input.description, action_input.observation) if action_input else ("", "")
+    return tool_node(as_text(node.description), as_text(arguments), as_text(observed), following)
+
+
+def _message(value: Json) -> Json:
+    return value if isinstance(value, dict) else as_text(value)
+
+
+def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[Node, ...]:
+    """One path through a tree: the longest, the first of several, or by chance at every branch."""
+    depths: dict[int, int] = {}
+    if shape == "longest":
+        order = [node for root in following for node in root.walk()]
+        for node in reversed(order):
+            depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
+    path: list[Node] = []
+    random.choice("u")  # upstream's walk begins at the system node, which has one way on
+    while following:
+        node = max(following, key=lambda child: depths[id(child)]) if depths else random.choice(following)
+        path.append(node)
+        following = node.next
+    return chain_of(path)
+
 
 _WAY = re.compile(r"CoT@\d{1,6}|DFS\w*")
 """What ToolBench calls its ways of search."""

@@ -9,13 +9,12 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from rig import plugins
 from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_bytes
 from rig.paths import real
 from rig.toolbox.own.functions import match_of
-from rig.toolbox.own.guard import LIMIT_S, Overdue, in_time, place_of
+from rig.toolbox.own.guard import loaded
 from rig.toolbox.own.listing import read_listing
 from rig.toolbox.own.recorded import RecordedWorld, answer
 from rig.toolbox.spec import FREE_TEXT, Tool
@@ -40,7 +39,7 @@ def load_folder(place: Path) -> Toolbox | None:
     The code of toolbox.py is run.
     """
     place = real(place)
-    module = _module(place) if holds_code(place) else None
+    module = loaded(place / CODE, place) if holds_code(place) else None
     if module is not None and hasattr(module, "register"):
         return None
     listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
@@ -83,23 +82,6 @@ def hash_of(place: Path) -> str:
     for path in files_of(place):
         digest.update(os.fsencode(f"\0{path.relative_to(place)}\0") + read_bytes(path))
     return digest.hexdigest()
-
-
-def _module(place: Path) -> ModuleType:
-    """The code, run. What goes wrong in it is a fault of the user's, and is said with its place."""
-    file = place / CODE
-    try:
-        done = in_time(lambda: plugins.module_of(str(file)), LIMIT_S, place)
-    except Overdue as error:
-        raise RigError(f"{error.place}: loading it {error}") from error
-    if done.fault is not None:
-        fault = done.fault
-        if isinstance(fault, RigError):
-            raise fault
-        text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-        raise RigError(f"{place_of(fault, place)}: {type(fault).__name__}: {text}") from fault
-    module: ModuleType = done.result
-    return module
 
 
 def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:

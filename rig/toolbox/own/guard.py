@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, TextIO
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from rig.calls import Json
+from rig.errors import RigError
+from rig.plugins import module_of
 
 LIMIT_S = 10.0
 """Seconds that a call may take."""
@@ -74,6 +76,22 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
             thread.join(_LAST_WORDS_S)
             raise Overdue(limit_s, place, not thread.is_alive())
     return done
+
+
+def loaded(file: Path, within: Path) -> ModuleType:
+    """The module of a file, run. What goes wrong in it is a fault of the user's: RigError says its place."""
+    try:
+        done = in_time(lambda: module_of(str(file)), LIMIT_S, within)
+    except Overdue as error:
+        raise RigError(f"{error.place}: loading it {error}") from error
+    fault = done.fault
+    if isinstance(fault, RigError):
+        raise fault
+    if fault is not None:
+        text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise RigError(f"{place_of(fault, within)}: {type(fault).__name__}: {text}") from fault
+    module: ModuleType = done.result
+    return module
 
 
 def as_json(value: Any) -> Json:

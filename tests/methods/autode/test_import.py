@@ -9,7 +9,7 @@ import pytest
 
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import Scenario
-from rig.papers.autode.importing import recorded_run
+from rig.papers.autode import recorded_run
 
 Rig = Callable[..., Any]
 

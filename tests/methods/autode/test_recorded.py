@@ -13,9 +13,9 @@ from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.prompt import Mode
 from rig.methods.autode.talk import Talk
+from rig.papers import autode as recorded
 from rig.papers.autode import PAPER as FILES
-from rig.papers.autode import records as recorded
-from rig.papers.autode.importing import turns
+from rig.papers.autode import turns
 from rig.rescore.importing import import_run
 from rig.store import Runs
 

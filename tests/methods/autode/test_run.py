@@ -12,7 +12,7 @@ import pytest
 import upstream_autode as upstream
 
 from rig.methods.autode.method import AutoDE
-from rig.papers.autode import records as recorded
+from rig.papers import autode as recorded
 from rig.paths import CONVERSATIONS
 
 Rig = Callable[..., Any]

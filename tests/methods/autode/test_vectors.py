@@ -14,7 +14,7 @@ from rig.methods.autode import judgement as slots
 from rig.methods.autode.data.scenarios import Utterance
 from rig.methods.autode.prompt import AutoDeSettings
 from rig.methods.scripted import replied
-from rig.papers.autode.records import record_of
+from rig.papers.autode import record_of
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 CITY = {"city": "São Paulo"}

@@ -10,9 +10,10 @@ import pytest
 
 from rig.calls import Call
 from rig.errors import RigError
-from rig.methods.bfcl.turns import data
-from rig.methods.bfcl.turns.data import MORE_FUNCTIONS, true_call
-from rig.methods.bfcl.turns.judgement import fault_of
+from rig.methods.bfcl import turn_entries as data
+from rig.methods.bfcl.data import files as entry_files
+from rig.methods.bfcl.turn_entries import MORE_FUNCTIONS, true_call
+from rig.methods.bfcl.turns import fault_of
 
 TICKETS = """
 from bfcl_eval.eval_checker.multi_turn_eval.func_source_code.long_context import EXTRA
@@ -298,7 +299,7 @@ PUBLIC = Path(os.environ.get("RIG_BFCL", "none"))
     not (PUBLIC / "func_source_code").is_dir(), reason="RIG_BFCL names no checkout of BFCL's data"
 )
 def test_the_public_truths_replay_without_error() -> None:
-    files = [path for path in sorted((PUBLIC / "data").glob("*.json")) if data.category_of(path)]
+    files = entry_files(PUBLIC / "data", data.CATEGORIES).values()
     talks = [talk for path in files for talk in data.load(path)]
     assert len(talks) >= 200
     faults = [

@@ -16,11 +16,10 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.methods.scripted import called, failed, replied
-from rig.methods.tooleval.episode import Search
+from rig.methods.tooleval.episode import Search, replayed
 from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load
 from rig.methods.tooleval.search import Found, SearchNode
-from rig.methods.tooleval.steps import replayed
 from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
 from rig.tasks import PlayedTurn, Step

@@ -1,27 +1,61 @@
-"""Entries of several turns: what the user says, the initial world, and the calls due in each turn."""
+"""Entries of several turns: what the user says, the calls due in each turn, and the classes they act in.
+
+The classes are loaded from a checkout that the user names, and run. A call is a name and arguments, never a
+text that is evaluated.
+"""
 
 import ast
-import re
+import copy
+import inspect
+import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines
-from rig.methods.bfcl.turns.classes import FILES, PythonCall
+from rig.methods.bfcl.data import ANSWERS, Words, declared_in, files, lines
+from rig.paths import real
 from rig.tasks import ExpectedTurn, Task
+from rig.toolbox.own.guard import loaded
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
 """What the user says in a turn in which functions appear that were kept back."""
 
-_FILE = re.compile(r"BFCL_v\d+_(multi_turn_\w+)\.json")
+FILES: Mapping[str, str] = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+}
+"""The modules of the classes, which are the names of their documentation as well."""
+
+_STATELESS = ("MathAPI",)
+_REFUSED = ("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run")
+_PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_LONG_CONTEXT = "long_context"
+
+
+class PythonCall(NamedTuple):
+    """A call with arguments by place and by name, as the data have them."""
+
+    name: str
+    places: tuple[Any, ...]
+    names: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -79,24 +113,18 @@ class MultiTurnEntry(Task):
         return [function for function in self.functions if function["name"] not in later]
 
 
-def category_of(file: Path) -> str | None:
-    """The category that a file is of, None for any other file."""
-    match = _FILE.fullmatch(file.name)
-    return match[1] if match and match[1] in CATEGORIES else None
-
-
-def load(file: Path) -> list[MultiTurnEntry]:
+def load(place: Path) -> list[MultiTurnEntry]:
     """The entries of a file. Raises RigError."""
-    category = category_of(file)
-    if category is None or not file.is_file():
-        raise RigError(f"{file}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
-    answers = {row["id"]: row.get("ground_truth") for row, _ in lines(file.parent / ANSWERS / file.name)}
+    category = next(iter(files(place, CATEGORIES)), None) if place.is_file() else None
+    if category is None:
+        raise RigError(f"{place}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
+    answers = {row["id"]: row.get("ground_truth") for row, _ in lines(place.parent / ANSWERS / place.name)}
     docs: dict[str, list[JsonObject]] = {}
     entries = []
-    for entry, where in lines(file):
+    for entry, where in lines(place):
         classes = parsed(_Classes, entry, where, "an entry of BFCL").involved_classes
         for name in (name for name in classes if name not in docs):
-            folder = file.parent / DOCUMENTATION
+            folder = place.parent / DOCUMENTATION
             if name not in FILES:
                 raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
             docs[name] = declared_in(folder / f"{FILES[name]}.json")
@@ -153,3 +181,81 @@ def true_call(text: str) -> PythonCall:
         raise ValueError(f"no call: {text[:80]!r}")
     names = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
     return PythonCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
+
+
+class Instances:
+    """An instance of each class that an entry involves, and the results of the calls made of them.
+
+    Raises RigError for a class that cannot be had from the folder `code`.
+    """
+
+    def __init__(self, entry: MultiTurnEntry, code: Path) -> None:
+        self._instances: dict[str, Any] = {}
+        self._methods: dict[str, Any] = {}
+        for name in entry.involved:
+            if name not in FILES:
+                raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
+            cls = getattr(_module(real(code), FILES[name]), name, None)
+            if cls is None:
+                raise RigError(f"{code / FILES[name]}.py: has no class {name}")
+            instance = cls()
+            if name not in _STATELESS:
+                instance._load_scenario(copy.deepcopy(entry.config.get(name, {})), long_context=entry.is_long)
+            self._instances[name] = instance
+            for method, bound in inspect.getmembers(instance, predicate=inspect.ismethod):
+                if not method.startswith("_"):
+                    self._methods[method] = bound
+
+    def call(self, call: PythonCall) -> str:
+        """What a call gives, as text; a fault is a text, too."""
+        try:
+            if call.name in _REFUSED:
+                raise NameError(f"Function call {call.name} is not allowed.")
+            if call.name not in self._methods:
+                raise NameError(f"name '{call.name}' is not defined")
+            # What is given may become part of the state, and change with it.
+            places, names = copy.deepcopy((call.places, dict(call.names)))
+            result = self._methods[call.name](*places, **names)
+        except Exception as error:
+            return f"Error during execution: {error}"
+        try:
+            return json.dumps(result) if isinstance(result, dict) else str(result)
+        except (TypeError, ValueError):
+            return str(result)
+
+    def differences(self, expected: "Instances") -> Iterator[str]:
+        """The attributes whose values are not the expected ones."""
+        for name, instance in expected._instances.items():
+            for attribute, value in vars(instance).items():
+                if attribute.startswith("_"):
+                    continue
+                if getattr(self._instances[name], attribute) != value:
+                    yield f"{name}.{attribute}"
+
+
+@lru_cache(maxsize=32)
+def _module(code: Path, name: str) -> ModuleType:
+    with _found_in(code, name):
+        return loaded(code / f"{name}.py", code)
+
+
+@contextmanager
+def _found_in(code: Path, name: str) -> Iterator[None]:
+    """While a module is loaded, what it imports of its own package is found in the same folder."""
+    parts = _PACKAGE.split(".")
+    packages = {".".join(parts[: end + 1]): ModuleType(parts[end]) for end in range(len(parts))}
+    own = {**packages}
+    if name != _LONG_CONTEXT:
+        own[f"{_PACKAGE}.{_LONG_CONTEXT}"] = _module(code, _LONG_CONTEXT)
+    for package in packages.values():
+        package.__path__ = []
+    before = {name_of_module: sys.modules.get(name_of_module) for name_of_module in own}
+    sys.modules.update(own)
+    try:
+        yield
+    finally:
+        for place, module in before.items():
+            if module is None:
+                sys.modules.pop(place, None)
+            else:
+                sys.modules[place] = module

@@ -11,8 +11,8 @@ from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
 from rig.methods.bfcl.data import SingleTurnEntry, lines
-from rig.methods.bfcl.prompt import BfclSettings
-from rig.methods.bfcl.turns.data import MultiTurnEntry
+from rig.methods.bfcl.turn_entries import MultiTurnEntry
+from rig.methods.paper import Paper
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
 
@@ -24,38 +24,38 @@ def read_results(
 ) -> list[tuple[SingleTurnEntry, dict[int, PlayedTurn]]]:
     """The entries that files of results have an answer to, with what was answered. Raises RigError."""
     return [
-        (entry, {0: PlayedTurn(0, tuple(_steps(result, entry.as_truth(underscores=False).language)))})
+        (entry, {0: PlayedTurn(0, tuple(_steps(result, entry.language)))})
         for entry, result in _answered(place, entries, of_turns=False)
     ]
 
 
 def read_turns(
-    place: Path, talks: Sequence[MultiTurnEntry]
+    place: Path, entries: Sequence[MultiTurnEntry]
 ) -> list[tuple[MultiTurnEntry, dict[int, PlayedTurn]]]:
     """The same of entries of several turns.
 
     Answers of more turns or fewer than there are were given up; nothing of them is judged.
     """
     read = []
-    for talk, result in _answered(place, talks, of_turns=True):
+    for entry, result in _answered(place, entries, of_turns=True):
         turns = {}
         for number, messages in enumerate(result if isinstance(result, list) else ()):
             several = messages if isinstance(messages, list) else [messages]
             turns[number] = PlayedTurn(number, tuple(step for message in several for step in _steps(message)))
-        read.append((talk, turns if len(turns) == len(talk.turns) else {}))
+        read.append((entry, turns if len(turns) == len(entry.turns) else {}))
     return read
 
 
 def _answered(place: Path, entries: Sequence[Named], *, of_turns: bool) -> list[tuple[Named, Any]]:
     by_name = {entry.name: entry for entry in entries}
-    every = (line for path in files_of(place, of_turns=of_turns) for line, _ in lines(path))
+    every = (line for path in _files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
     if not answers:
         raise RigError(f"{place}: holds no answer to these entries (BFCL_v4_CATEGORY_result.json)")
     return answers
 
 
-def files_of(place: Path, *, of_turns: bool) -> list[Path]:
+def _files_of(place: Path, *, of_turns: bool) -> list[Path]:
     """The files of results at a place: those of several turns, or the others."""
     paths = [place] if place.is_file() else files_below(place, "_result.json")
     return [path for path in paths if ("multi_turn" in path.name) is of_turns]
@@ -78,22 +78,50 @@ def _steps(result: Any, language: str = "python") -> Iterator[Step]:
         yield Step(prediction, ExecutedCall(asked, Outcome()))
 
 
-def line_of(entry: SingleTurnEntry, turns: Mapping[int, PlayedTurn], settings: BfclSettings) -> str:
-    """A line of such a file: calls with their arguments as texts, or what was said instead."""
-    steps = [step for turn in turns.values() for step in turn.steps]
-    calls = [step.executed.call for step in steps if step.executed is not None]
-    words = next((_words(step) for step in steps if step.executed is None), "")
-    result = _as_texts(output_of(calls, entry, settings)) or words
-    return json.dumps({"id": entry.name, "result": result}, ensure_ascii=False)
+class BFCLPaper(Paper):
+    """Both methods have files of the same name, and one of each category."""
 
+    name = "bfcl"
+    methods = ("bfcl", "bfcl-turns")
+    writes = "lines"
 
-def line_of_turns(talk: MultiTurnEntry, turns: Mapping[int, PlayedTurn]) -> str:
-    """The same of an entry of several turns: for each the messages, with the calls made in it or with words.
+    def holds(self, place: Path, method: str) -> bool:
+        return bool(_files_of(place, of_turns=method == "bfcl-turns"))
 
-    If the entry was given up in a turn, that turn is left out, so that you can tell.
-    """
-    played = [list(_messages(turns[number].steps)) for number in sorted(turns) if not turns[number].error]
-    return json.dumps({"id": talk.name, "result": played}, ensure_ascii=False)
+    def predictions(
+        self, setup: Any, place: Path, method: str
+    ) -> Sequence[tuple[Any, dict[int, PlayedTurn]]]:
+        """Answers to the entries of the data, which are where `--set data=DIR` or $RIG_BFCL say.
+
+        Those of one turn are taken as they are written. Where a name in them has a dot, names were given with
+        dots.
+        """
+        entries = setup.data()
+        if method == "bfcl-turns":
+            return read_turns(place, entries)
+        answered = read_results(place, entries)
+        calls = (executed for _, played in answered for executed in played[0].executed)
+        setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
+        return answered
+
+    def file_of(self, task: Any) -> str:
+        return f"BFCL_v4_{task.suite}_result.json"
+
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
+        """A line of such a file: calls with their arguments as texts, or what was said instead.
+
+        Of several turns it has the messages of each. If the entry was given up in a turn, that turn is left
+        out, so that you can tell.
+        """
+        if task.suite.startswith("multi_turn"):
+            played = [turns[number] for number in sorted(turns) if not turns[number].error]
+            result: Any = [list(_messages(turn.steps)) for turn in played]
+        else:
+            steps = [step for turn in turns.values() for step in turn.steps]
+            calls = [step.executed.call for step in steps if step.executed is not None]
+            words = next((_words(step) for step in steps if step.executed is None), "")
+            result = _as_texts(output_of(calls, task, settings)) or words
+        return json.dumps({"id": task.name, "result": result}, ensure_ascii=False)
 
 
 def _messages(steps: Sequence[Step]) -> Iterator[Any]:
@@ -117,3 +145,6 @@ def _words(step: Step) -> str:
 def _as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Calls with their arguments as texts."""
     return [{name: json.dumps(value) for name, value in call.items()} for call in calls]
+
+
+PAPER: Paper = BFCLPaper()
