@@ -211,7 +211,6 @@ def test_modules_are_imported_by_constant_names() -> None:
 
 
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "rig.cli": (".", "compare judge models"),
     "rig.engine": (
         "core gguf",
         "files templates",

@@ -1,4 +1,4 @@
-"""The command line: one file per verb, imported only when the verb is used."""
+"""The command line: verbs, imported only when they are used."""
 
 import errno
 import io
@@ -17,29 +17,29 @@ from rig.errors import RigError
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
     "watch": Verb("rig.cli.watch", "Watch a run in progress, or replay one."),
-    "demo": Verb("rig.cli.demo", "Watch a recorded run for half a minute; needs no model."),
-    "tour": Verb("rig.cli.demo:tour", "Learn the keys of the live view in a minute."),
+    "demo": Verb("rig.cli.watch:demo", "Watch a recorded run for half a minute; needs no model."),
+    "tour": Verb("rig.cli.watch:tour", "Learn the keys of the live view in a minute."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
-    "show": Verb("rig.cli.show", "Show the results of a run, or one conversation call by call."),
-    "history": Verb("rig.cli.compare.history", "Show every run of one model file, over time."),
+    "show": Verb("rig.cli.runs:show", "Show the results of a run, or one conversation call by call."),
+    "history": Verb("rig.cli.leaderboard:history_of_model", "Show every run of one model file, over time."),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
-    "report": Verb("rig.cli.compare.report", "Write a report of runs as one file for a browser."),
-    "leaderboard": Verb("rig.cli.compare.leaderboard", "Rank the models of all runs on a suite."),
-    "noise": Verb("rig.cli.compare.noise", "Measure how much two identical runs differ."),
+    "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
+    "leaderboard": Verb("rig.cli.leaderboard", "Rank the models of all runs on a suite."),
+    "noise": Verb("rig.cli.noise", "Measure how much two identical runs differ."),
     "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
     "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),
     "adjudicate": Verb("rig.cli.adjudicate", "Decide on texts that rig cannot judge by itself."),
     "judge": Verb("rig.cli.judge", "Let a model judge whole answers."),
-    "export": Verb("rig.cli.export", "Export a run as rows, or as files for other tools."),
-    "import": Verb("rig.cli.import_", "Import runs of another store, or results of another tool."),
+    "export": Verb("rig.cli.exchange:export", "Export a run as rows, or as files for other tools."),
+    "import": Verb("rig.cli.exchange:import_", "Import runs of another store, or results of another tool."),
     "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize and merge models."),
     "tools": Verb("rig.cli.tools", "List and check tools, and import your own."),
     "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
-    "check": Verb("rig.cli.check", "Check conversations for mistakes."),
-    "world": Verb("rig.cli.world", "Build or check the mock world."),
+    "check": Verb("rig.cli.suites:check", "Check conversations for mistakes."),
+    "world": Verb("rig.cli.doctor:world", "Build or check the mock world."),
     "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
     "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
-    "docs": Verb("rig.cli.docs", "Open the documentation; it needs no network."),
+    "docs": Verb("rig.cli.bundle:docs", "Open the documentation; it needs no network."),
     "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }

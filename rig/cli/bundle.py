@@ -1,13 +1,17 @@
-"""`rig bundle`: pack everything for a machine without a network into one file, and check such a file."""
+"""`rig bundle` and `rig docs`: all of rig as one file for another machine, and its documentation."""
 
+import webbrowser
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from rig.cli import completion
+from rig import site
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON
+from rig.cli.options import (
+    AS_JSON,
+    complete_model_files,
+)
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import file_size
@@ -26,7 +30,7 @@ def command(
         "A model by name or path. Repeatable, or several with commas.  [default: the registry's models that"
         " are here]",
         "MODEL",
-        shell_complete=completion.model_files,
+        shell_complete=complete_model_files,
     ),
     adapters: tuple[Path, ...] = option("A LoRA adapter of your own. Repeatable.", flags="--lora"),
     toolboxes: tuple[Path, ...] = option("A folder with tools. Repeatable.", flags="--toolbox"),
@@ -87,3 +91,34 @@ def verify(file: Path = argument(), *, as_json: bool = AS_JSON) -> int:
     say(f"{file}: {report.files} files, {state}")
     click.echo(f"SHA-256 {report.digest.sha256}")
     return bool(report.differing)
+
+
+@verb()
+def docs(
+    name: str | None = argument("[PAGE]"),
+    *,
+    listed: bool = option("List the pages instead.", flags="--list"),
+    as_path: bool = option("Print where the page is instead of opening it.", flags="--path"),
+    as_json: bool = option("With --list: print JSON.", flags="--json"),
+) -> None:
+    """Open the documentation in a browser: the first page, or PAGE. It needs no network.
+
+    \b
+    Examples:
+      rig docs                  the first page; / searches
+      rig docs comparing        the page on comparing
+      rig docs --list           all pages
+    """  # noqa: D301 - for click
+    folder = site.site()
+    if listed or as_json:
+        pages = site.pages(folder)
+        if as_json:
+            print_json({name: str(path) for name, path in pages.items()})
+        for title, path in () if as_json else pages.items():
+            say(f"{title:<20} {path.relative_to(folder).parent}")
+        return
+    path = site.page(folder, name)
+    if as_path:
+        say(str(path))
+    elif not webbrowser.open(path.resolve().as_uri()):
+        say(f"rig: no browser was found; open {path} yourself", err=True)

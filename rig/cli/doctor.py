@@ -1,7 +1,9 @@
-"""`rig doctor`: what would stop a run on this machine, and what to do about it."""
+"""`rig doctor` and `rig world`: what would stop a run on this machine, and the mock world of the tools."""
 
+import json
 import os
 import platform
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -14,19 +16,20 @@ import psutil
 from packaging.requirements import Requirement
 
 from rig import DISTRIBUTION, __version__, methods
-from rig.cli.options import AS_JSON, runs_option
+from rig.cli.options import AS_JSON, json_option, runs_option
 from rig.cli.output import print_json, say
-from rig.cli.verbs import verb
+from rig.cli.verbs import Verbs, option, verb
 from rig.displays.texts import file_size
 from rig.engine.built import built_for
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError, counted
 from rig.meters import available_cores
-from rig.paths import models_directory
+from rig.paths import WORLD_DATABASE, WORLD_SEED, models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.world import World
+from rig.tooltalk.world.build import build_world
 from rig.tooltalk.world.checks import check_world
 
 _WORLD_TABLES = (
@@ -219,3 +222,47 @@ def _similarity() -> Iterator[Symptom]:
         yield Symptom("similarity", "fail", str(error), "run `make setup` again")
         return
     yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")
+
+
+_DIRECTORY = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@verb(Verbs)
+def world() -> None:
+    """Build the mock world, or check_file it."""
+
+
+@world.verb()
+def build(
+    seed: Path = option("The folder of JSON files to build from.", type=_DIRECTORY, default=WORLD_SEED),
+    output: Path = option("The file to write.", type=_FILE, default=WORLD_DATABASE),
+) -> None:
+    """Build the world file. It has the same bytes every time."""
+    build_world(seed, output)
+    say(f"built {output}")
+
+
+@world.verb("check")
+def check_file(
+    *,
+    seed: Path = option("The folder of JSON files it was built from.", type=_DIRECTORY, default=WORLD_SEED),
+    file: Path = option("The file to check_file.", flags="--world", type=_FILE, default=WORLD_DATABASE),
+    as_json: bool = json_option("Print the faults as a JSON list."),
+) -> int:
+    """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
+    try:
+        world = World.open(file)
+        faults = check_world(world)
+        dump = world.dump()
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise RigError(f"{file}: damaged: {error}; `rig world build` builds it again") from error
+    if dump != World.from_json_directory(seed).dump():
+        faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
+    if as_json:
+        click.echo(json.dumps(faults, indent=2))
+    else:
+        for fault in faults:
+            say(fault)
+        say(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}")
+    return bool(faults)

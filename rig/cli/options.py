@@ -1,18 +1,67 @@
-"""Options of verbs: those of the table (`rig.options`) as click takes them, and those that verbs share."""
+"""Options of verbs: those of the table (`rig.options`) as click takes them, and those that verbs share.
+
+What the shell offers while you type a model, a run or a conversation is here, too; after a fault, nothing.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from rig import displays
-from rig.cli import completion
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
 from rig.options import GROUPS, TABLE, Option
 from rig.paths import runs_file
+
+if TYPE_CHECKING:
+    from rig.store import Runs
+
+
+def complete_models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """What can be run: registry names, files in the models directory, the oracle, or any path."""
+    return _names_or_path(typed, "oracle")
+
+
+def complete_model_files(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Registry names, files in the models directory, or any path."""
+    return _names_or_path(typed)
+
+
+def _names_or_path(typed: str, *others: str) -> list[CompletionItem]:
+    from rig.engine.files.registry import known_names
+
+    names: list[str] = []
+    with suppress(RigError):
+        names = known_names()
+    fitting = [CompletionItem(name) for name in (*names, *others) if name.startswith(typed)]
+    return fitting or [CompletionItem(typed, type="file")]
+
+
+def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Ids of the stored runs, newest first."""
+    return _stored(context, typed, lambda stored: [run.id for run in stored.all()])
+
+
+def complete_conversations(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Conversations of the run that was typed before."""
+    run = context.params.get("run") or "latest"
+    return _stored(context, typed, lambda stored: stored.get(run).conversations)
+
+
+def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterable[str]]") -> list[str]:
+    from rig.store import Runs
+
+    with suppress(RigError), Runs.open(context.params.get("runs") or runs_file()) as stored:
+        return [name for name in names(stored) if name.startswith(typed)]
+    return []
+
 
 OUTPUT = "Output"
 _MARK = " *"
@@ -124,9 +173,9 @@ class _DisplayName(click.Choice[str]):
         return displays.names()
 
 
-RUN = argument(shell_complete=completion.runs)
+RUN = argument(shell_complete=complete_runs)
 """A stored run: an id or its beginning, a name, or `latest`."""
-MODEL = argument(shell_complete=completion.model_files)
+MODEL = argument(shell_complete=complete_model_files)
 STORE = runs_option("The run store.")
 WRITTEN_STORE = runs_option("The run store to write.")
 AS_JSON = json_option("Print JSON.")

@@ -1,20 +1,33 @@
-"""`rig runs`: list the stored runs."""
+"""`rig runs` and `rig show`: the stored runs, one of them, or what its arms did in one conversation."""
 
 import importlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import AS_JSON, STORE
-from rig.cli.output import print_json, print_table, say
-from rig.cli.verbs import option, verb
-from rig.displays.compare import tables_markdown
+from rig.cli.options import (
+    AS_JSON,
+    GRADED_BY,
+    RUN,
+    STORE,
+    complete_conversations,
+)
+from rig.cli.output import print_json, print_table, say, terminal_width
+from rig.cli.verbs import argument, option, verb
+from rig.compare import published
+from rig.compare.groups import By, groups_of
+from rig.displays.compare import groups_text, tables_markdown
+from rig.displays.steps import ended
+from rig.displays.summary import summary, whereabouts
 from rig.displays.texts import headline, measured, out_of
+from rig.displays.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.methods.paper import Table
-from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
+from rig.rescore import effects_of, places_of_path
+from rig.store import Cell, Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 
 @verb()
@@ -130,3 +143,129 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
         print_json({**of, "tables": [table.as_json() for table in tables]})
     else:
         say(tables_markdown(tables) or "no conversation of these arms is finished yet")
+
+
+@verb()
+def show(
+    run: str = RUN,
+    conversation: str | None = argument(shell_complete=complete_conversations),
+    *,
+    runs: Path = STORE,
+    arms: tuple[str, ...] = option("Show only this arm of the conversation. Repeatable.", "ARM", "--arm"),
+    tables: bool = option("Print the tables of the method's paper for this run instead, as Markdown."),
+    by: By | None = option(
+        "Break each arm's results down by tool, by the tags of conversations, or by suite."
+    ),
+    diff: bool = option("Below each call of CONVERSATION, show what it changed in the world."),
+    graded_by: str = GRADED_BY,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show a run's numbers and conversations, or one conversation call by call.
+
+    RUN is an id or its first characters, a name given with --name, or `latest`.
+    """
+    if tables and conversation is not None:
+        raise RigError("--tables shows a whole run; leave out the conversation")
+    if by is not None and (tables or conversation is not None):
+        raise RigError("--by shows a whole run; leave out --tables and the conversation")
+    if diff and conversation is None:
+        raise RigError("--diff needs a conversation; name it after the run")
+    if arms and conversation is None:
+        raise RigError("--arm needs a conversation; name it after the run")
+    with Runs.open(runs, graded_by) as store:
+        stored = store.get(run)
+        if by is not None:
+            groups = groups_of(store, stored, by)
+            if as_json:
+                print_json({"run": stored.id, **groups.as_json()})
+            else:
+                say(groups_text(groups, terminal_width()))
+        elif tables:
+            print_tables(published(store, [stored.id]), {"run": stored.id}, as_json=as_json)
+        elif conversation is not None:
+            _show_conversation(store, stored, conversation, arms, as_json=as_json, diff=diff)
+        elif as_json:
+            print_json(_run_json(store, stored))
+        else:
+            _show_run(store, stored)
+
+
+def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
+    return {
+        **run_json(run),
+        "arms": [{**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms],
+        "store": str(stored.path),
+        "conversations": [
+            {
+                "conversation": cell.conversation,
+                "arm": run.arms[cell.arm].name,
+                "repeat": cell.repeat,
+                "state": cell.state,
+                "turns": cell.turns,
+                "turns_done": cell.turns_done,
+                "metrics": cell.counts and run.declaration.as_json(cell.counts),
+                "errors": cell.errors,
+            }
+            for cell in stored.each_cell(run)
+        ],
+        "scores": [score_json(run, score) for score in stored.scores(run)],
+    }
+
+
+def _show_run(stored: Runs, run: StoredRun) -> None:
+    name = f" ({run.name})" if run.name else ""
+    say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
+    say(f"\n{summary(run, terminal_width())}\n")
+    columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
+    header = [
+        run.arms[arm].name if run.repeats == 1 else f"{run.arms[arm].name} #{repeat + 1}"
+        for arm, repeat in columns
+    ]
+    # Cells come column by column.
+    states = (_state(run, cell) for cell in stored.each_cell(run))
+    by_column = [list(islice(states, len(run.conversations))) for _ in columns]
+    rows = zip(run.conversations, *by_column, strict=True)
+    print_table(("conversation", *header), rows, terminal_width() or _WIDEST)
+    if len({grader for _, grader in stored.graders(run)}) > 1:
+        click.echo("\nall scores")
+        print_scores(run, stored.scores(run))
+    say(f"\n{whereabouts(run, str(stored.path))}")
+
+
+_WIDEST = 200
+"""Characters of a line where there is no terminal, if there are several arms."""
+
+
+def _show_conversation(
+    stored: Runs, run: StoredRun, conversation: str, arms: tuple[str, ...], *, as_json: bool, diff: bool
+) -> None:
+    unknown = [name for name in arms if name not in {arm.name for arm in run.arms}]
+    if unknown:
+        names = ", ".join(arm.name for arm in run.arms)
+        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {names}")
+    transcripts = [
+        stored.transcript(run, conversation, arm.position, repeat)
+        for arm in run.arms
+        if not arms or arm.name in arms
+        for repeat in range(run.repeats)
+    ]
+    effects = [effects_of(run, transcript) if diff else None for transcript in transcripts]
+    both = list(zip(transcripts, effects, strict=True))
+    if as_json:
+        as_values = [transcript_json(*pair) for pair in both]
+        print_json({"run": run.id, "conversation": conversation, "transcripts": as_values})
+    else:
+        say("\n\n".join(transcript_text(*pair, places_of_path(run, pair[0])) for pair in both))
+    if any(effect is not None and effect.other_world for effect in effects):
+        click.echo(
+            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
+        )
+
+
+def _state(run: StoredRun, cell: Cell) -> str:
+    """In a few words how a conversation went."""
+    errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
+    if cell.counts is None:
+        return f"{out_of(cell.turns_done, cell.turns)} turns{errors}" if cell.turns_done else "-"
+    sign = ended(run.declaration, cell.counts, cell.errors).sign
+    return f"{sign.label} {run.declaration.brief(cell.counts)}".rstrip() + errors

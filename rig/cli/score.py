@@ -1,27 +1,184 @@
 """`rig score`: score earlier predictions, from the store or from files."""
 
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import click
 
-from rig.cli import completion
-from rig.cli.options import AS_JSON, STORE, of_table
-from rig.cli.output import say
+from rig.calls import ExecutedCall, JsonObject
+from rig.cli.options import (
+    AS_JSON,
+    STORE,
+    complete_runs,
+    of_table,
+)
+from rig.cli.output import print_table, say
 from rig.cli.runs import print_scores
-from rig.cli.scored import ScoredGroup, print_spooled
 from rig.cli.verbs import argument, option, verb
-from rig.errors import RigError
+from rig.displays.steps import ended, errors_of
+from rig.displays.texts import measured
+from rig.errors import RigError, counted
+from rig.files import json_text
 from rig.methods.base import Method, Setup
-from rig.rescore import require_world, score_files, score_run, setup_for_files, setup_of
+from rig.metrics import Counts, Declaration, total
+from rig.rescore import (
+    Reexecuted,
+    Scored,
+    reexecute,
+    require_world,
+    score_files,
+    score_run,
+    setup_for_files,
+    setup_of,
+)
 from rig.scoring import Mode, answers_file
 from rig.store import GraderInfo, Runs
+
+_IN_MEMORY = 1 << 20
+_MOST_DIFFERENCES = 20
+_LONGEST = 200
+
+
+class Spool:
+    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii", newline="\n")  # noqa: SIM115
+        self.length = 0
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def add(self, value: JsonObject) -> None:
+        """Keep a value. Raises RigError if there is no room for it."""
+        try:
+            self._file.write(json_text(value) + "\n")
+        except OSError as error:
+            raise RigError(f"no room for what is printed at the end: {error.strerror}; set TMPDIR") from error
+        self.length += 1
+
+    def __iter__(self) -> Iterator[str]:
+        """The values in order."""
+        self._file.seek(0)
+        return iter(self._file)
+
+
+class _Values(list[Any]):
+    """The values of a spool as a list, through which `json` goes without keeping them."""
+
+    def __init__(self, spool: Spool) -> None:
+        super().__init__()
+        self._spool = spool
+
+    def __bool__(self) -> bool:
+        return bool(self._spool.length)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(json.loads, self._spool)
+
+
+def print_spooled(value: JsonObject) -> None:
+    """As `print_json`, but what is in a spool is read and written one value at a time."""
+    for part in json.JSONEncoder(indent=2, default=_Values).iterencode(value):
+        sys.stdout.write(part)
+    click.echo()
+
+
+class ScoredGroup:
+    """Scored conversations, and their calls executed again where that is wanted; `arm` is "" for files.
+
+    They are counted as they come. Of each, what is printed is kept: as text with `as_json`, else as a row.
+    """
+
+    def __init__(
+        self, arm: str, declaration: Declaration, acting: Setup | None = None, *, as_json: bool = False
+    ) -> None:
+        self.arm = arm
+        self.declaration = declaration
+        self.counts: Counts = {}
+        self.executed = self.differing = 0
+        """Calls that were executed again, and those whose response is another one now."""
+        self.conversations, self.differences = Spool(), Spool()
+        self._acting = acting
+        self._as_json = as_json
+        self._broken_down: dict[str, Counter[str]] = {}
+        self._rows: list[tuple[str, ...]] = []
+        self._lines: list[str] = []
+
+    def add(self, scored: Scored) -> None:
+        """Take a conversation in."""
+        self.counts = total((self.counts, scored.score.counts))
+        for name, counts in scored.breakdown.items():
+            self._broken_down.setdefault(name, Counter()).update(counts)
+        again = list(reexecute(scored.conversation, scored.turns, self._acting)) if self._acting else []
+        differing = [call for call in again if call.differs]
+        self.executed += len(again)
+        self.differing += len(differing)
+        if self._as_json:
+            self.conversations.add(scored.as_json())
+            for call in differing:
+                place = {"conversation": scored.conversation.name, "repeat": scored.repeat}
+                self.differences.add({**place, **call.as_json()})
+        else:
+            self._rows.append(self._row(scored))
+            more = differing[: _MOST_DIFFERENCES - len(self._lines)]
+            self._lines += [_line(scored, call) for call in more]
+
+    def as_json(self) -> JsonObject:
+        """Totals, every conversation, and what executing again found, with spools where lists are."""
+        names = ("errors", "error_types", "faults")
+        of_all = {name: dict(self._broken_down.get(name, {})) for name in names}
+        summary: JsonObject = {
+            "total": {"metrics": self.declaration.as_json(self.counts), **of_all},
+            "conversations": self.conversations,
+        }
+        if self._acting is not None:
+            summary["reexecuted"] = {"calls": self.executed, "differences": self.differences}
+        return summary
+
+    def print(self) -> None:
+        """A table of the conversations, and below it what holds of all."""
+        outcome = [part.short or part.noun for part in self.declaration.outcome]
+        counts = [count.noun for count in self.declaration.other_counts]
+        print_table(("conversation", "", *outcome, *counts), self._rows)
+        metrics = self.declaration.shown("meters")
+        click.echo(", ".join(f"{metric.title} {measured(metric, self.counts)}" for metric in metrics))
+        if self._acting is not None:
+            changed = counted(self.differing, "response")
+            click.echo(f"executed {counted(self.executed, 'call')} again; {changed} changed")
+            for line in self._lines:
+                say(line)
+
+    def _row(self, scored: Scored) -> tuple[str, ...]:
+        counts, declaration = scored.score.counts, self.declaration
+        return (
+            scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else ""),
+            ended(declaration, counts, errors_of(scored.turns.values())).sign.label,
+            *(part.brief(counts) or "0" for part in declaration.outcome),
+            *(f"{counts.get(count.name, 0):g}" for count in declaration.other_counts),
+        )
+
+
+def _line(scored: Scored, call: Reexecuted) -> str:
+    where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
+    return f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"
+
+
+def _outcome(executed: ExecutedCall) -> str:
+    if executed.exception is not None:
+        return f"error {executed.exception[:_LONGEST]!r}"
+    return json.dumps(executed.response)[:_LONGEST]
 
 
 @verb()
 def command(
     *,
-    what: str = argument("RUN|DIR", shell_complete=completion.runs),
+    what: str = argument("RUN|DIR", shell_complete=complete_runs),
     grader: Mode | None = option(
         "The rules for matching calls.  [default: those of the run; for files, default]"
     ),
@@ -92,21 +249,21 @@ def _score_files(
                 group.add(scored)
         every.append((setup, groups))
     if as_json:
-        told = [{"grader": setup.grader.fingerprint, **_json(groups)} for setup, groups in every]
+        told = [{"grader": setup.grader.fingerprint, **_json_of(groups)} for setup, groups in every]
         print_spooled({"source": str(place), **(told[0] if len(told) == 1 else {"methods": told})})
     for setup, groups in () if as_json else every:
-        _print(groups)
+        _print_groups(groups)
         say(f"graded by {GraderInfo.of(setup.grader)}")
     return [group for _, groups in every for group in groups]
 
 
-def _json(groups: list[ScoredGroup]) -> dict[str, Any]:
+def _json_of(groups: list[ScoredGroup]) -> dict[str, Any]:
     if len(groups) == 1:
         return groups[0].as_json()
     return {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
 
 
-def _print(groups: list[ScoredGroup]) -> None:
+def _print_groups(groups: list[ScoredGroup]) -> None:
     for group in groups:
         if group.arm:
             say(group.arm)
@@ -128,7 +285,7 @@ def _score_run(
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
         print_spooled({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})
         return groups
-    _print(groups)
+    _print_groups(groups)
     with Runs.open(store) as runs:
         print_scores(run, runs.scores(run))
     return groups

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from rig import methods
 from rig.calls import JsonObject
-from rig.cli import completion
-from rig.cli.options import AS_JSON, STORE, Grouped, require_one_suite, table_options
+from rig.cli.options import (
+    AS_JSON,
+    STORE,
+    Grouped,
+    complete_model_files,
+    complete_runs,
+    require_one_suite,
+    table_options,
+)
 from rig.cli.output import ProgressLine, print_json, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import with_interval
@@ -44,12 +51,12 @@ _SELECTING = ("models", "only", "limit")
 @verb(Grouped, options=table_options("screen", single=True))
 def command(
     *,
-    models: tuple[str, ...] = argument("BASE [ARM]...", shell_complete=completion.model_files),
+    models: tuple[str, ...] = argument("BASE [ARM]...", shell_complete=complete_model_files),
     against: tuple[str, ...] = option(
         "Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its results."
         " Repeatable.",
         "RUN",
-        shell_complete=completion.runs,
+        shell_complete=complete_runs,
     ),
     runs: Path = STORE,
     output: Path | None = option("Write every step and every choice to this JSON file."),

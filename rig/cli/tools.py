@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from rig import plugins
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table, say
-from rig.cli.verbs import Verbs, argument, option
+from rig.cli.verbs import Verbs, argument, option, verb
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
@@ -21,7 +19,7 @@ from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Tool
 
 
-@click.group(cls=Verbs)
+@verb(Verbs)
 def command() -> None:
     """List and check tools, and import your own."""
 

@@ -150,11 +150,13 @@ class Verbs(click.Group):
         super().__init__(*names, **parts)
         self.later = later or {}
 
-    def verb(self, name: str | None = None) -> Callable[[Function], click.Command]:
+    def verb(
+        self, name: str | None = None, kind: type[click.Command] = click.Command, **parts: Any
+    ) -> Callable[[Function], click.Command]:
         """Makes a member of a function."""
 
         def add(function: Function) -> click.Command:
-            member: click.Command = verb(name=name)(function)
+            member = verb(kind, name, **parts)(function)
             self.add_command(member)
             return member
 

@@ -10,7 +10,7 @@ import pytest
 import small_talks
 import tiny_gguf
 
-quantizing = importlib.import_module("rig.cli.models.quantize")
+quantizing = importlib.import_module("rig.cli.models")
 Rig = Callable[..., Any]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from conftest import Finished
 
-from rig.cli import notify
-from rig.cli.notify import Notifier
+from rig.cli import run as running
+from rig.cli.run import Notifier
 from rig.events import RunStarted, Speed, TurnFinished, Where
 from rig.store import Runs
 
@@ -36,7 +37,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     """Stands in for stderr; a call says what was written."""
     read, write = os.pipe()
     os.set_blocking(read, False)
-    monkeypatch.setattr(notify, "sys", SimpleNamespace(stderr=_Terminal(write)))
+    monkeypatch.setattr(running, "sys", SimpleNamespace(stderr=_Terminal(write), stdout=sys.stdout))
     monkeypatch.setenv("TERM", "xterm")
 
     def written() -> str:
@@ -94,7 +95,7 @@ def test_the_bell_rings_after_a_long_run(
     stored: Path,
 ) -> None:
     clock = iter([0.0, float(lasts), float(lasts)])
-    monkeypatch.setattr(notify, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(running, "monotonic", lambda: next(clock))
     told = Notifier(bell=bell)
     with told.titles(is_wanted=True):
         pass
@@ -129,7 +130,7 @@ def test_a_command_that_fails_is_a_line_and_the_run_stands(rig: Callable[..., Fi
 def test_a_command_that_never_ends_is_ended(
     monkeypatch: pytest.MonkeyPatch, rig: Callable[..., Finished]
 ) -> None:
-    monkeypatch.setattr(notify, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(running, "_PATIENCE_S", 0.2)
     assert "took longer than 0.2 s" in rig(*ORACLE, "--notify", "exec sleep 30").err
 
 

@@ -10,7 +10,7 @@ import pytest
 import small_talks
 import stored_runs
 
-from rig.cli.scored import ScoredGroup, Spool
+from rig.cli.score import ScoredGroup, Spool
 from rig.events import Where
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk import setup
@@ -87,7 +87,7 @@ def test_what_is_printed_is_one_json_value_whatever_is_in_it(tmp_path: Path, rig
 
 
 def test_a_spool_gives_back_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.cli.scored._IN_MEMORY", 10)
+    monkeypatch.setattr("rig.cli.score._IN_MEMORY", 10)
     values = [{"a": "\x1e\n\ud800\u2028", "b": [number]} for number in range(40)]
     spool = Spool()
     for value in values:

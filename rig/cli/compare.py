@@ -1,5 +1,8 @@
-"""`rig compare`: arms of stored runs side by side, and what can be said about the difference."""
+"""`rig compare` and `rig report`: arms of stored runs side by side, and what can be said about them."""
 
+import re
+import sys
+import webbrowser
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -7,10 +10,15 @@ from pathlib import Path
 
 import click
 
-from rig.cli import completion
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON, GRADED_BY, STORE
-from rig.cli.output import print_json, say, terminal_width
+from rig.cli.options import (
+    AS_JSON,
+    GRADED_BY,
+    STORE,
+    complete_runs,
+    json_option,
+)
+from rig.cli.output import print_json, printable, say, terminal_width
 from rig.cli.runs import print_tables
 from rig.cli.verbs import argument, option, verb
 from rig.compare import (
@@ -22,9 +30,13 @@ from rig.compare import (
     compare_sequentially,
     noise_of,
     published,
+    uncollected,
 )
 from rig.displays.compare import compare_text, looks_text
 from rig.errors import RigError, counted
+from rig.files import write
+from rig.paths import real
+from rig.report import FORMATS, Format, gather, render
 from rig.store import Runs
 
 
@@ -32,7 +44,7 @@ from rig.store import Runs
 class ComparisonQuestion:
     """What is compared, and how."""
 
-    addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=completion.runs)
+    addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=complete_runs)
     baseline: str | None = option("The arm to compare the others with.  [default: the first arm]", "ARM")
     metric: str | None = option(
         "The rate that decides the verdicts, by its name in --json.  [default: success]", "NAME"
@@ -50,7 +62,7 @@ class ComparisonQuestion:
     noise: str | None = option(
         "Show the noise that this run of `rig noise` measured next to the differences.",
         "RUN",
-        shell_complete=completion.runs,
+        shell_complete=complete_runs,
     )
     graded_by: str = GRADED_BY
     runs: Path = STORE
@@ -178,3 +190,63 @@ def _exit_code(
         return Decision.WORSE
     is_unsure = fails_unsure and Decision.CANNOT_TELL in decisions.values()
     return Decision.CANNOT_TELL if is_unsure else Decision.PASSES
+
+
+@verb()
+def report(
+    question: ComparisonQuestion,
+    *,
+    format_: Format | None = option(
+        "The form of the report; csv has a row for each conversation and arm.  [default: from the name of"
+        " the output, or html]",
+        flags="--format",
+    ),
+    output: Path | None = option("The file to write.  [default: stdout]", flags="--output -o"),
+    tables: bool = option("Add the tables of the method's paper."),
+    force: bool = option("Replace a file that is already there."),
+    raw: bool = option("csv: leave texts that a spreadsheet would execute as they are."),
+    opened: bool = option("Open the report in your browser.", flags="--open"),
+    as_json: bool = json_option("Print JSON about the file that was written."),
+) -> None:
+    """Write a report: verdicts, plots, and every conversation with the arms side by side.
+
+    RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the
+    run; RUN/ARM is one of them. A single arm is enough.
+
+    The page is one file that needs no network. You can search, filter and print it, and send it to others.
+
+    \b
+    Examples:
+      rig report latest --open                  write rig-report-RUN.html and show it
+      rig report quants other -o both.html      two runs in one report
+      rig report latest --format md             Markdown, for a pull request
+    """  # noqa: D301 - for click
+    say_what_is_from_file(click.get_current_context())
+    if opened and output is None:
+        output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
+        force = True
+    if output is None and as_json:
+        raise RigError("--json describes a file that is written; name it with --output")
+    ending = output.suffix.removeprefix(".").lower() if output else ""
+    form: Format = format_ or (ending if ending in FORMATS else "html")
+    if output is None and form == "html" and sys.stdout.isatty():
+        raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
+    with uncollected(), Runs.open(question.runs, question.graded_by) as stored:
+        noise = question.noise_in(stored)
+        material = gather(stored, question.addresses, question.options, noise, with_tables=tables)
+        text = render(material, form, raw=raw)
+    if output is None:
+        # A file gets what is there as it is; a terminal must not be steered by it.
+        click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
+        return
+    write(text, output, force=force)
+    if opened and not webbrowser.open(real(output).as_uri()):
+        say(f"rig: no browser was found; open {output} yourself", err=True)
+    size = len(text.encode())
+    if as_json:
+        arms = [arm.label for arm in material.comparison.arms]
+        print_json({"output": str(output), "format": form, "bytes": size, "arms": arms})
+        return
+    for pair in material.comparison.pairs:
+        say(f"{pair.arm}: {pair.verdict.text}")
+    say(f"wrote {output} ({size / 1e6:.2f} MB)")

@@ -4,10 +4,17 @@ from typing import Any
 
 import click
 
-from rig.cli import completion, run
-from rig.cli.notify import Notifier
-from rig.cli.options import FULL, RolesCommand, json_option, table_options
+from rig.cli import run
+from rig.cli.options import (
+    FULL,
+    RolesCommand,
+    complete_models,
+    complete_runs,
+    json_option,
+    table_options,
+)
 from rig.cli.output import print_json, say
+from rig.cli.run import Notifier
 from rig.cli.verbs import argument, option, verb
 from rig.compare import Noise
 from rig.compare.arms import choose
@@ -31,10 +38,10 @@ _KINDS = (
 @verb(RolesCommand, options=table_options(without=("exact",)))
 def command(
     context: click.Context,
-    model: str | None = argument(shell_complete=completion.models),
+    model: str | None = argument(shell_complete=complete_models),
     *,
     of: str | None = option(
-        "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=completion.runs
+        "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=complete_runs
     ),
     alpha: float = option(
         "Intervals cover 1 - alpha.",

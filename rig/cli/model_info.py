@@ -1,0 +1,298 @@
+"""What `rig models info` shows: a file, how it fits on this machine, and how its model calls tools."""
+
+from collections.abc import Iterator
+
+import click
+
+from rig.calls import Call, JsonObject, Outcome
+from rig.cli.output import print_facts, print_json, print_table, say
+from rig.displays.texts import file_size, millions
+from rig.engine.core.settings import EngineSettings
+from rig.engine.files.registry import Entry, family_of, template_of
+from rig.engine.gguf.adapter import AdapterInfo
+from rig.engine.gguf.info import GgufInfo
+from rig.engine.grammar.language import Tags
+from rig.engine.memory.plan import DeviceUse
+from rig.engine.native.detection import Native, Unsupported, native_of
+from rig.engine.native.form import NativeFormat
+from rig.engine.native.shape import ID, INDEX
+from rig.engine.templates.template import ChatTemplate, TemplateError
+from rig.errors import RigError, counted
+from rig.meters import available_cores
+from rig.models import CallMessage, ToolDoc, UserMessage
+
+_FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
+
+
+_CONTEXTS = (2048, 8192, 32768, 131072)
+_SEQUENCES = (1, 4, 8)
+
+
+def info_json(name: str, facts: GgufInfo, adapter: AdapterInfo | None, source: str | None) -> JsonObject:
+    """All of it by name; `source` is the chat template that would be used."""
+    return {
+        "name_in_rig": name,
+        **facts.as_json(),
+        "adapter": adapter and adapter.as_json(),
+        "memory_needed": _memory_needed(facts),
+        "tool_calls": _tools_json(source),
+    }
+
+
+def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
+    """Print it: the file, the memory it needs, its tool calls, and its templates."""
+    _print_facts(facts, entry, adapter)
+    click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
+    needs = _memory_needed(facts)
+    sizes = [[file_size(need[name]) for name in ("kv_f16", "kv_q8_0", "total_f16")] for need in needs]
+    print_table(
+        ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
+        [(need["n_ctx"], need["sequences"], *row) for need, row in zip(needs, sizes, strict=True)],
+    )
+    if facts.kv_values_per_token is None:
+        click.echo("(the file does not say what its cache takes; --fit asks llama.cpp)")
+    if facts.memory != "attention":
+        click.echo("(the fixed-size state of its recurrent layers is not counted)")
+    show_tools(source)
+    own = facts.chat_template or template_of(family_of(facts))
+    of_registry = " (the registry's)" if own and not facts.chat_template else ""
+    others = ((f" {name}", text) for name, text in facts.other_templates.items())
+    for title, template in ((of_registry, own), *others):
+        say(f"\nChat template{title}:")
+        say("none; `rig run` needs --chat-template" if template is None else template)
+
+
+def _memory_needed(gguf: GgufInfo) -> list[JsonObject]:
+    """Bytes for each context (up to the model's own) and number of sequences."""
+    longest = gguf.context_length or _CONTEXTS[1]
+    return [
+        {
+            "n_ctx": n_ctx,
+            "sequences": sequences,
+            "kv_f16": (kv := gguf.kv_bytes(n_ctx, sequences)),
+            "kv_q8_0": gguf.kv_bytes(n_ctx, sequences, "q8_0"),
+            "total_f16": None if kv is None else gguf.weight_bytes + kv,
+        }
+        for n_ctx in [n for n in _CONTEXTS if n <= longest] or [longest]
+        for sequences in _SEQUENCES
+    ]
+
+
+def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
+    bits = gguf.bits_per_weight
+    layers = counted(gguf.attention_layers or 0, "attention layer", "no")
+    facts: dict[str, object] = {
+        "file": str(gguf.path),
+        "size": file_size(gguf.size),
+        "name": gguf.name,
+        "licence": gguf.licence,
+        "registry": entry and f"{entry.name}: {entry.notes}",
+        "made": gguf.origin and gguf.origin.note,
+        "adapter": adapter and _adapter(adapter),
+        "architecture": gguf.architecture,
+        "parameters": millions(gguf.parameters),
+        "quantization": gguf.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
+        "tensors": ", ".join(
+            f"{kind.tensors} {name} ({file_size(kind.bytes)})" for name, kind in gguf.tensor_types.items()
+        ),
+        "context": gguf.context_length,
+        "layers": gguf.layers,
+        "embedding": gguf.embedding_length,
+        "heads": _per_layer(gguf.heads),
+        "KV heads": _per_layer(gguf.kv_heads),
+        "head size": gguf.key_length and f"{gguf.key_length} (keys), {gguf.value_length} (values)",
+        "experts": gguf.experts,
+        "window": gguf.sliding_window,
+        "memory": gguf.memory
+        if gguf.memory == "attention"
+        else f"{gguf.memory}: {layers}; cannot drop part of its state",
+        "vocabulary": gguf.vocabulary_size,
+        "tokenizer": " / ".join(part for part in (gguf.tokenizer, gguf.pre_tokenizer) if part),
+        "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
+    }
+    print_facts(facts)
+
+
+def _adapter(adapter: AdapterInfo) -> str:
+    low, high = adapter.ranks
+    ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
+    return (
+        f"{adapter.path}: {counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g},"
+        f" {' '.join(adapter.types)}, {file_size(adapter.size)}"
+    )
+
+
+def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
+    if not isinstance(heads, tuple):
+        return None if heads is None else str(heads)
+    return f"{min(heads)} to {max(heads)}, by layer" if heads else None
+
+
+def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool, as_json: bool) -> None:
+    """Print the plan; with `load`, of what could really be loaded."""
+    # Kept from the other verbs: this loads llama.cpp.
+    from rig.engine.memory.fit import plan_for
+
+    tried: list[str] = []
+    plan = plan_for(info, settings, tried.append, load=load)
+    if as_json:
+        print_json(
+            {
+                "name_in_rig": name,
+                "path": str(info.path),
+                **plan.as_json(),
+                "n_threads": available_cores(),
+                "context_length": info.context_length,
+                "loaded": load,
+                "made_from": info.origin and info.origin.as_json(),
+                "tried": tried,
+            }
+        )
+        return
+    where = " and ".join(use.title for use in plan.gpus) or "the CPU"
+    layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
+    print_facts(
+        {
+            "layers": f"{layers} on {where}",
+            "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
+            "batch": f"{plan.n_batch} tokens",
+            "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
+            "KV cache": f"{plan.kv_type}, flash attention {'on' if plan.flash_attention else 'off'}",
+            "threads": available_cores(),
+            "made": info.origin and info.origin.note,
+        }
+    )
+    click.echo()
+    print_table(_FIT_HEADER, map(_use_row, plan.uses))
+    click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
+    for line in (*tried, *plan.remarks):
+        say(line)
+    if load:
+        click.echo("loaded like this, and released again")
+    elif plan.fits:
+        click.echo("it fits")
+
+
+def _use_row(use: DeviceUse) -> tuple[object, ...]:
+    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
+    return (use.title, use.layers, *map(file_size, sizes))
+
+
+_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+}
+_TOOL = ToolDoc("get_weather", "The weather of the next days.", _PARAMETERS)
+_CALL = Call("get_weather", {"city": "Paris", "days": 2})
+_LONGEST, _MOST_LINES = 1200, 32
+"""Characters and lines of an example; its end is what matters."""
+_KEPT = {
+    "never": "dropped from earlier messages",
+    "within a turn": "kept until the user speaks again",
+    "always": "kept in all earlier messages",
+}
+
+
+def _tools_json(source: str | None) -> JsonObject:
+    """What was found, by name; `fault` where there is nothing."""
+    try:
+        template = ChatTemplate(source or "")
+        native = native_of(template)
+    except (RigError, Unsupported) as error:
+        return {"format": "rig", "fault": str(error)}
+    shape = native.as_json()
+    return {
+        "format": "native" if native.is_supported else "rig",
+        "native": native.name,
+        **shape,
+        "faults": list(native.faults),
+        "call": native.shape.write((_CALL,)),
+        "example": _example(template, native),
+    }
+
+
+def show_tools(source: str | None) -> None:
+    """Print it: the form, what the template does not do, and a call as the model sees and writes it."""
+    click.echo("\nTool calls:")
+    try:
+        template = ChatTemplate(source or "")
+        native = native_of(template)
+    except RigError as error:
+        say(f"rig's form: {error}")
+        return
+    except Unsupported as error:
+        say(f"rig's form: the chat template {error}, nor is its family known")
+        return
+    for title, text in _facts(native):
+        say(f"{title:<13} {text}")
+    click.echo("\nWith a tool that it called, the model is shown this; the call is what it writes itself:")
+    say(_example(template, native))
+
+
+def _facts(native: Native) -> Iterator[tuple[str, str]]:
+    shape, thinking = native.shape, native.thinking
+    how = "as the template shows calls" if not native.family else f"as known for {native.family}"
+    default = "" if native.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
+    yield "format", f"native, {how}{default}"
+    yield (
+        "a call",
+        f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}".strip(),
+    )
+    yield "arguments", _arguments(native)
+    yield (
+        "tools",
+        f"declared by the template: {native.tools_in}" if native.declares else "declared by rig in words",
+    )
+    yield (
+        "several calls",
+        f"yes, with {_shown(shape.between)} between them" if shape.parallel else "no, one a message",
+    )
+    if thinking.known:
+        switch = "no switch"
+        if thinking.off is not None:
+            switch = f"switched by {', '.join(thinking.off)}"
+        elif thinking.off_word:
+            switch = f"switched off by {thinking.off_word} in the system prompt"
+        marks = f"between {_shown(thinking.open)} and {_shown(thinking.close)}"
+        yield "thoughts", f"{marks}; {switch}; {_KEPT[thinking.kept]}"
+    else:
+        yield "thoughts", "none that the template knows of"
+    for fault in native.faults:
+        yield "note", fault
+    if not native.has_stable_prefix:
+        yield (
+            "note",
+            "the tools stand before the last message of the user: prompts share less from turn to turn",
+        )
+    if native.faults:
+        yield "", "another template can be given with --chat-template FILE"
+
+
+def _arguments(native: Native) -> str:
+    style = native.shape.arguments
+    if not isinstance(style, Tags):
+        return "one JSON object" if style.is_json else "one object in a spelling of its own"
+    if style.quoted:
+        return "by name, as Python writes them"
+    return f"one by one, each as {_shown(style.argument('PARAMETER', 'TEXT'))}"
+
+
+def _example(template: ChatTemplate, native: Native) -> str:
+    """A prompt with a call and its result. Special tokens are spelled out."""
+    form = NativeFormat((_TOOL,), "json", template, native=native)
+    messages = (UserMessage("How is the weather in Paris?"), CallMessage(_CALL, Outcome({"sky": "clear"})))
+    chat = [message.with_written_calls() for message in form.write(messages)]
+    offer = form.offer()
+    try:
+        fragments = template.render(chat, offer.declarations, form.variables)
+    except TemplateError as error:
+        return f"the template refuses it: {error}"
+    text = "".join(fragment.text for fragment in fragments)
+    end = "\n".join(text[-_LONGEST:].split("\n")[-_MOST_LINES:])
+    return end if end == text else f"…{end}"
+
+
+def _shown(text: str) -> str:
+    """A text of a form in one line, with words for what differs from call to call."""
+    return repr(text.replace(ID, "ID").replace(INDEX, "NUMBER"))

