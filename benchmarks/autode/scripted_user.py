@@ -82,8 +82,8 @@ def main() -> None:
             continue
         halves = {"seen": Tally(), "unseen": Tally()}
         for record in recorded.read(path):
-            half = "unseen" if int(record.id[:2], 16) % 2 else "seen"
-            halves[half].add(list(answers(record, scenarios[record.id], alike)))
+            half = "unseen" if int(record.uuid[:2], 16) % 2 else "seen"
+            halves[half].add(list(answers(record, scenarios[record.uuid], alike)))
         for half, tally in halves.items():
             print(f"| {name} | {half} | {tally.row()} |")
 

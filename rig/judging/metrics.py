@@ -69,11 +69,7 @@ WINS = Declaration(
 
 
 def pass_score(
-    task: Judgement,
-    model: str,
-    votes: Sequence[StatusVote],
-    turns: Sequence[PlayedTurn],
-    rules: VoteRules,
+    task: Judgement, model: str, votes: Sequence[StatusVote], turns: Sequence[PlayedTurn], rules: VoteRules
 ) -> Score:
     """What votes on one answer are counted as. A query without an answer has failed."""
     solution, truth = task.answers.get(model), task.truths.get(model)

@@ -141,9 +141,7 @@ def joined(
 
 
 def judgements_of(
-    answers: Sequence[ModelAnswers],
-    votes: int = 1,
-    ids: Mapping[str, Iterable[str]] | None = None,
+    answers: Sequence[ModelAnswers], votes: int = 1, ids: Mapping[str, Iterable[str]] | None = None
 ) -> list[Judgement]:
     """The judgements of several models' answers to test sets; `ids` are those of each set.
 

@@ -93,7 +93,7 @@ def read_autode(file: Path) -> object:
         raise RigError(rows.faults[0])
     if not rows:
         raise RigError(f"{file}: is empty")
-    return [played(row, scenarios[row.id], "dynamic") for row in rows if row.id in scenarios]
+    return [played(row, scenarios[row.uuid], "dynamic") for row in rows if row.uuid in scenarios]
 
 
 def read_rows(file: Path) -> object:

@@ -6,17 +6,17 @@ A result file has a dialogue in each line. Every file is an arm, every recorded 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.documents import Foreign, Many, parsed, read_lines
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.documents import parsed, read_lines
 from rig.errors import ErrorKind, RigError, counted
 from rig.files import json_text
 from rig.methods.autode.answers import DONE, usable
 from rig.methods.autode.data import checkout
-from rig.methods.autode.data.checkout import RowTurn
+from rig.methods.autode.data.checkout import DialogueRow
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
 from rig.methods.autode.judgement import arguments, verdict_of
 from rig.methods.autode.players.scripted_user import FAILED
@@ -39,22 +39,30 @@ _REASONS = {
 """What is in the reason of a result, by how the conversation ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class DialogueRecord:
-    """One dialogue of one trial. `said` are the words of both without the call, `reason` why there is none.
+class DialogueRecord(DialogueRow):
+    """One dialogue of one trial: what both said without the call, and with a reason where there is none.
 
     In upstream's older files the first query is missing (`is_cut`), and so are state and reason.
     """
 
-    id: str
-    background: str
-    api: str
-    said: tuple[Utterance, ...]
-    slots: JsonObject
-    success: bool = True
+    state: str | None = None
     reason: str = ""
-    trial: str = ""
-    is_cut: bool = False
+    trial_uuid: str = ""
+
+    @cached_property
+    def said(self) -> tuple[Utterance, ...]:
+        """The words of both."""
+        return tuple(turn.utterance() for turn in self.content)
+
+    @property
+    def success(self) -> bool:
+        """Whether it ended with a call."""
+        return self.state in (None, "success")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the first query is missing."""
+        return self.state is None and (not self.content or self.content[0].role == ASSISTANT)
 
     @property
     def outcome(self) -> str:
@@ -66,50 +74,31 @@ class DialogueRecord:
 
     def line(self) -> str:
         """A line that upstream's scorer reads."""
-        row = {
-            "uuid": self.id,
-            "content": [{"role": role, "message": text} for role, text in self.said],
-            "background": self.background,
-            "api": self.api,
-            "slots": self.slots,
-            "state": "success" if self.success else "failure",
-            "reason": self.reason,
-            "trial_uuid": self.trial,
-        }
-        return json_text(row)
+        head = {"uuid": self.uuid, "content": [{"role": role, "message": text} for role, text in self.said]}
+        state = "success" if self.success else "failure"
+        return json_text({**head, **self.model_dump(exclude={"content"}), "state": state})
 
 
 def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> DialogueRecord:
     """A finished conversation as upstream records one."""
-    slots = usable(arguments(talk.call), compat=compat) if talk.call else {}
-    head = scenario.id, scenario.topic, scenario.call.name, tuple(talk.said), slots
-    return DialogueRecord(*head, talk.end == "called", _REASONS.get(talk.end or "", ""), "rig")
-
-
-class _ResultRow(Foreign):
-    uuid: str
-    background: str
-    api: str
-    content: Many[RowTurn]
-    slots: JsonObject
-    state: str | None = None
-    reason: str = ""
-    trial_uuid: str = ""
+    row = {
+        "uuid": scenario.id,
+        "content": [{"role": role, "message": text} for role, text in talk.said],
+        "background": scenario.topic,
+        "api": scenario.call.name,
+        "slots": usable(arguments(talk.call), compat=compat) if talk.call else {},
+        "state": "success" if talk.end == "called" else "failure",
+        "reason": _REASONS.get(talk.end or "", ""),
+        "trial_uuid": "rig",
+    }
+    return DialogueRecord.model_validate(row)
 
 
 def read(path: Path) -> Loaded:
     """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
     faults: list[str] = []
-    return Loaded(list(read_lines(path, _record, faults)), faults)
-
-
-def _record(value: Json, where: str) -> DialogueRecord:
-    row = parsed(_ResultRow, value, where, "a result")
-    is_old = row.state is None
-    is_cut = is_old and (not row.content or row.content[0].role == "Assistant")
-    utterances = tuple(turn.utterance() for turn in row.content)
-    head = row.uuid, row.background, row.api, utterances, row.slots
-    return DialogueRecord(*head, is_old or row.state == "success", row.reason, row.trial_uuid, is_cut)
+    rows = read_lines(path, lambda value, where: parsed(DialogueRecord, value, where, "a result"), faults)
+    return Loaded(list(rows), faults)
 
 
 MAX_ROUNDS = 8
@@ -149,10 +138,10 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
     faults += rows.faults
     by_dialogue: dict[str, list[DialogueRecord]] = {}
     for record in rows:
-        if record.id in scenarios:
-            by_dialogue.setdefault(record.id, []).append(record)
+        if record.uuid in scenarios:
+            by_dialogue.setdefault(record.uuid, []).append(record)
         else:
-            faults.append(f"{path}: a result of {record.id}, which is not a dialogue of the dataset")
+            faults.append(f"{path}: a result of {record.uuid}, which is not a dialogue of the dataset")
     if not by_dialogue:
         why = f" ({rows.faults[0]})" if rows.faults else ""
         raise RigError(f"{path}: holds no result of a dialogue of the dataset{why}")

@@ -143,7 +143,7 @@ def test_every_recorded_dialogue_folds_into_itself(
 ) -> None:
     mode: Mode = "static" if "static" in name else "dynamic"
     for record in recorded.read(file(autode, name)):
-        scenario = scenarios[record.id]
+        scenario = scenarios[record.uuid]
         talk = Talk(scenario, mode, 8).extend(turns(record, scenario, mode))
         assert talk.end == record.outcome
         assert len(talk.said) == len(record.said) + record.is_cut

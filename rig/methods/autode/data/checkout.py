@@ -102,7 +102,7 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Loaded:
     scenarios: dict[str, Scenario] = {}
 
     def read_row(value: Json, where: str) -> Scenario:
-        scenario = _scenario(parsed(_DialogueRow, value, where, "a dialogue"), apis, where)
+        scenario = _scenario(parsed(DialogueRow, value, where, "a dialogue"), apis, where)
         if scenarios.setdefault(scenario.id, scenario) is not scenario:
             raise RigError(f"{where}: the uuid {scenario.id} appears twice")
         return scenario
@@ -122,7 +122,9 @@ class RowTurn(Foreign):
         return Utterance(self.role, self.text)
 
 
-class _DialogueRow(Foreign):
+class DialogueRow(Foreign):
+    """A dialogue of the dataset, and of a file of results."""
+
     uuid: str
     background: str
     api: str
@@ -130,7 +132,7 @@ class _DialogueRow(Foreign):
     slots: JsonObject
 
 
-def _scenario(row: _DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
+def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
     if row.api not in apis:
         raise RigError(f"{where}: {row.api} is not a documented API")
     topic = _TOPIC.fullmatch(row.background)
