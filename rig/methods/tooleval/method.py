@@ -10,10 +10,11 @@ from rig.calls import JsonObject
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import called
+from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, path_of, replayed
 from rig.methods.tooleval.judgement import DECLARATION, VERSION, AnswerJudge, check
 from rig.methods.tooleval.prompt import ToolEvalSettings, offered, opening
-from rig.methods.tooleval.queries import Query, holds_queries, load, parse
+from rig.methods.tooleval.queries import Query
 from rig.metrics import Score
 from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
@@ -47,19 +48,13 @@ class ToolEval(Method):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     oracles = MappingProxyType({"oracle": next_call})
     episode = Search
+    recognises = staticmethod(queries.holds_queries)
+    load = staticmethod(queries.load)
+    parse = staticmethod(queries.parse)
 
     def suites(self) -> Mapping[str, Path]:
         place = CONVERSATIONS / "queries"
         return {place.name: place} if place.is_dir() else {}
-
-    def recognises(self, place: Path) -> bool:
-        return holds_queries(place)
-
-    def load(self, place: Path) -> Sequence[Query]:
-        return load(place)
-
-    def parse(self, source: JsonObject, where: str, suite: str) -> Query:
-        return parse(source, where, suite)
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         return check(place, self.settings(_DEFAULTS))
@@ -93,12 +88,8 @@ class ToolEvalSetup(Setup):
         return Simulator(toolbox.world(self._world), toolbox)
 
     @cached_property
-    def _world_sha256(self) -> str:
-        return self.settings.toolbox.world(self._world).sha256()
-
-    @property
     def fingerprint(self) -> JsonObject:
-        return {"world_sha256": self._world_sha256}
+        return {"world_sha256": self.settings.toolbox.world(self._world).sha256()}
 
     @property
     def grader(self) -> Grading:

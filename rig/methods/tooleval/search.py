@@ -68,7 +68,6 @@ class SearchNode:
     code: Code = "ok"
     pruned: bool = False
     terminal: bool = False
-    expanded: int = 0
     children: list["SearchNode"] = field(default_factory=list)
 
     @property
@@ -134,8 +133,6 @@ class Found:
     queries: int = 0
     visited: int = 0
     last: int = 0
-    chains: list[SearchNode] = field(default_factory=list)
-    wins: list[bool] = field(default_factory=list)
 
     @property
     def end(self) -> SearchNode | None:
@@ -168,7 +165,6 @@ def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers:
 
 
 def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Generator[Asked, Any, None]:
-    is_won = False
     for _ in range(strategy.tries):
         node = SearchNode("root", "", 0, state=state)
         result.roots.append(node)
@@ -176,14 +172,11 @@ def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Gene
             result.queries += 1
             node = _grow(node, (yield Expand(node)))
         node.pruned = not node.terminal
-        result.chains.append(node)
-        result.wins.append(is_won)  # as upstream, before this try counts
         if node.terminal:
             result.terminals.append(node)
         elif node.code == "give_up":
             result.given_up.append(node)
         if len(result.terminals) >= answers:
-            is_won = True
             return
 
 
@@ -191,7 +184,6 @@ def _tree(
     node: SearchNode, result: Found, strategy: Strategy, budget: int, answers: int
 ) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
-    node.expanded = result.visited
     result.visited += 1
     if node.terminal:
         result.terminals.append(node)
