@@ -224,7 +224,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.methods.autode": ("data", "players", "."),
     "rig.toolbox": (".", "own"),
     "rig.tooltalk": ("world", "."),
-    "rig.papers": (".", "autode toolbench tooltalk"),
+    "rig.papers": (".", "autode toolbench"),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.

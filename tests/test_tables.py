@@ -14,7 +14,7 @@ from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.metrics import total
-from rig.papers.tooltalk.tables import (
+from rig.papers.tooltalk import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
     PAPER_RATES,

@@ -33,11 +33,11 @@ from rig.judging.calibration import OURS, LabelAgreement, load_labels
 from rig.judging.evaluators import DEFAULT, find
 from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_judging, plan_votes
 from rig.judging.questions import ReasonPlace
-from rig.judging.votes import PassRates, WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
+from rig.judging.stored import PassRates, WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
 from rig.judging.voting import Orders
 from rig.methods import paper
 from rig.running.planning import plan_resume
-from rig.solutions.decisions import DEFAULTS, UPSTREAM, Ties, Unsolvable, Unsure
+from rig.solutions.judgements import DEFAULTS, UPSTREAM, Ties, Unsolvable, Unsure
 from rig.solutions.judgements import SEED, Shape
 from rig.store import Runs
 

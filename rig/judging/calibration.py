@@ -28,7 +28,7 @@ from rig import files
 from rig.calls import ByName, Json, JsonObject
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.judging.votes import read_votes, share
+from rig.judging.stored import read_votes, share
 from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
 from rig.paths import CONVERSATIONS

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.events import Notice, PredictionMade, Where
-from rig.judging import metrics
+from rig.judging import voting
 from rig.judging.evaluators import DEFAULT, Evaluator, find
 from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
 from rig.judging.voting import SIDE_ORDERS, Orders, Result, Verdict, Voting, vote_on_answer, vote_on_pair
@@ -23,8 +23,7 @@ from rig.methods.episode import Ask, Asking, Episode
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Model, Prediction, Request, StepKey, Usage
-from rig.solutions.decisions import DEFAULTS, VoteRules
-from rig.solutions.judgements import Judgement, judgements_of, parse_judgement
+from rig.solutions.judgements import DEFAULTS, Judgement, VoteRules, judgements_of, parse_judgement
 from rig.tasks import PlayedTurn, Step
 
 JUDGE = "judge"
@@ -117,9 +116,9 @@ class JudgingSetup(Setup):
 
     @property
     def grader(self) -> Grading:
-        told = {**self.rules.fingerprint, "version": metrics.VERSION}
+        told = {**self.rules.fingerprint, "version": voting.VERSION}
         name = ",".join(f"{key}={value}" for key, value in self.rules.fingerprint.items())
-        return Grading(name, metrics.VERSION, "", told)
+        return Grading(name, voting.VERSION, "", told)
 
     def meet(self, models: Mapping[str, Model]) -> None:
         """Measure prompts by the judge that judges now."""
@@ -251,9 +250,9 @@ class Votes(Episode):
     def score(self) -> Score:
         """What the votes are counted as, by the rules of now."""
         if self.settings.reference:
-            return metrics.win_score(self.results, self.played)
+            return voting.win_score(self.results, self.played)
         model, rules = self.settings.answers, self.setup.rules
-        return metrics.pass_score(self.task, model, self.results, self.played, rules)
+        return voting.pass_score(self.task, model, self.results, self.played, rules)
 
 
 class Judging(Method):
@@ -301,7 +300,7 @@ class JudgePass(Judging):
     """Whether answers solve their queries."""
 
     name = "judge-pass"
-    declaration = metrics.PASSES
+    declaration = voting.PASSES
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
         Option("evaluator", DEFAULT, opens=True),
@@ -320,7 +319,7 @@ class JudgeWin(Judging):
     """Which of two answers to a query is better."""
 
     name = "judge-win"
-    declaration = metrics.WINS
+    declaration = voting.WINS
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
         Option("reference", "", opens=True),

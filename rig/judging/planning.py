@@ -12,14 +12,22 @@ from rig.judging.evaluators import Evaluator, find
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run
-from rig.judging.votes import read_votes
+from rig.judging.stored import read_votes
 from rig.judging.voting import StatusVote
 from rig.methods import paper
 from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.running.planning import plan_tasks
-from rig.solutions.decisions import AnswerStatus, tally
-from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape, judgements_of, require_unique
+from rig.solutions.judgements import (
+    SEED,
+    AnswerStatus,
+    Judgement,
+    ModelAnswers,
+    Shape,
+    judgements_of,
+    require_unique,
+    tally,
+)
 from rig.solutions.solution import Solution
 from rig.store import Runs
 

@@ -7,8 +7,7 @@ from rig import methods
 from rig.errors import RigError
 from rig.rescore import settings_of, setup_of
 from rig.solutions.judgements import Judgement, joined
-from rig.solutions.solution import Solution
-from rig.solutions.trajectory import Finished, solution_of, tree_of
+from rig.solutions.solution import Finished, Solution, solution_of, tree_of
 from rig.store import Runs, StoredRun
 
 

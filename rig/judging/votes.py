@@ -18,8 +18,16 @@ from rig.methods import paper
 from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore import settings_of, setup_of
-from rig.solutions.decisions import Compared, Judged, Preference, RecordedPasses, VoteRules, sopr, tally
-from rig.solutions.judgements import Judgement
+from rig.solutions.judgements import (
+    Compared,
+    Judged,
+    Judgement,
+    Preference,
+    RecordedPasses,
+    VoteRules,
+    sopr,
+    tally,
+)
 from rig.store import Runs, StoredRun
 
 

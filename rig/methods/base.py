@@ -21,8 +21,7 @@ from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
-from rig.solutions.solution import Solution
-from rig.solutions.trajectory import Searched
+from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot

@@ -15,9 +15,8 @@ from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Settings
 from rig.metrics import Counts
-from rig.solutions.decisions import Compared, Judged, Preference, RecordedPasses
-from rig.solutions.judgements import SEED, ModelAnswers, Shape
-from rig.solutions.trajectory import Finished
+from rig.solutions.judgements import SEED, Compared, Judged, ModelAnswers, Preference, RecordedPasses, Shape
+from rig.solutions.solution import Finished
 from rig.tasks import PlayedTurn, Task
 
 

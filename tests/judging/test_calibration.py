@@ -16,7 +16,7 @@ from rig.judging.evaluators import find
 from rig.judging.planning import PASS, WIN, JudgingRequest, plan_votes
 from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage
-from rig.papers.toolbench.answers import write
+from rig.papers.toolbench.method import write
 from rig.paths import CONVERSATIONS
 from rig.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun

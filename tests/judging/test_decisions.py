@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.solutions.decisions import (
+from rig.solutions.judgements import (
     UPSTREAM,
     AnswerStatus,
     Decision,

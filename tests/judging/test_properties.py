@@ -45,9 +45,12 @@ from rig.papers.toolbench.results import (
     read_passes,
     read_preferences,
 )
-from rig.solutions.decisions import (
+from rig.solutions.judgements import (
+    MOST_VOTES,
     AnswerStatus,
     Judged,
+    Judgement,
+    ModelAnswers,
     Preference,
     TaskStatus,
     Ties,
@@ -56,17 +59,12 @@ from rig.solutions.decisions import (
     Vote,
     VoteRules,
     decide,
-    sopr,
-    tally,
-)
-from rig.solutions.judgements import (
-    MOST_VOTES,
-    Judgement,
-    ModelAnswers,
     joined,
     judgements_of,
     parse_judgement,
     require_unique,
+    sopr,
+    tally,
 )
 
 settings.register_profile("untimed", deadline=None)

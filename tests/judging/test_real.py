@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tool_answers import solution
 
-from rig.judging.votes import read_votes
-from rig.papers.toolbench.answers import write
+from rig.judging.stored import read_votes
+from rig.papers.toolbench.method import write
 from rig.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun
 

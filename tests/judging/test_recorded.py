@@ -9,8 +9,7 @@ import pytest
 from solutions.test_converting import BRANCHED
 from tool_answers import BEGINNING, PUBLIC, finish, given_up, needs_public_data, raw, solution
 
-from rig.papers.toolbench.answers import load, write
-from rig.papers.toolbench.method import path_of, steps_of
+from rig.papers.toolbench.method import load, path_of, steps_of, write
 from rig.papers.toolbench.raw import convert
 from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Solution

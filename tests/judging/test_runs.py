@@ -14,10 +14,10 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Event, Notice, TurnFinished
 from rig.judging.method import NOBODY
 from rig.judging.planning import JudgingRequest, plan_judging
-from rig.judging.votes import read_votes, write_results
+from rig.judging.stored import read_votes, write_results
 from rig.methods.scripted import Scripted, called, failed
 from rig.models import Prediction, Request, UserMessage
-from rig.papers.toolbench.answers import write
+from rig.papers.toolbench.method import write
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import plan_resume

@@ -8,7 +8,7 @@ import pytest
 from tool_answers import PUBLIC, needs_public_data, solution
 
 from rig.errors import RigError
-from rig.papers.toolbench.answers import load
+from rig.papers.toolbench.method import load
 from rig.papers.toolbench.results import (
     pass_json,
     pass_table,
@@ -18,7 +18,7 @@ from rig.papers.toolbench.results import (
     read_preferences,
     read_results,
 )
-from rig.solutions.decisions import Judged, Preference, Vote, VoteRules, tally
+from rig.solutions.judgements import Judged, Preference, Vote, VoteRules, tally
 
 STABLE = PUBLIC / "stabletoolbench" / "data_example"
 

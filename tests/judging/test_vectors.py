@@ -14,8 +14,8 @@ from judging.test_runs import STATUSES, Stub, judged, planned, rates
 from tool_answers import PUBLIC, needs_public_data
 
 from rig.errors import RigError
-from rig.judging.votes import write_results
-from rig.papers.toolbench.answers import load
+from rig.judging.stored import write_results
+from rig.papers.toolbench.method import load
 from rig.papers.toolbench.raw import convert
 from rig.papers.toolbench.results import read_results
 from rig.solutions.solution import Node, score_of

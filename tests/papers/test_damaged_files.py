@@ -30,7 +30,8 @@ from rig.papers import autode as records
 from rig.papers.autode import turns as played
 from rig.papers.bfcl import read_results
 from rig.papers.openai_chat import PAPER as LOGS
-from rig.papers.toolbench import answers, results
+from rig.papers.toolbench import method as answers
+from rig.papers.toolbench import results
 from rig.papers.toolbench.raw import raw_of
 from rig.papers.tooltalk import load_predictions
 from rig.tooltalk import TOOLTALK

@@ -10,7 +10,7 @@ import pytest
 from tool_answers import BEGINNING, PUBLIC, finish, needs_public_data, raw
 
 from rig.errors import RigError
-from rig.papers.toolbench import answers
+from rig.papers.toolbench import method as answers
 from rig.papers.toolbench.raw import convert, method_of, query_id
 from rig.solutions.judgements import ModelAnswers
 from rig.solutions.solution import Node, Solution

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tool_answers import finish, raw, solution
 
 from rig.errors import RigError
-from rig.papers.toolbench import answers
-from rig.papers.toolbench.answers import file_name, holds_answers, load, write
+from rig.papers.toolbench import method as answers
+from rig.papers.toolbench.method import file_name, holds_answers, load, write
 from rig.papers.toolbench.raw import checked_shape, convert, method_of, query_id, raw_of
 from rig.solutions.judgements import ModelAnswers, Shape, parse
 from rig.solutions.solution import (
@@ -20,6 +20,7 @@ from rig.solutions.solution import (
     FINISH,
     Message,
     Node,
+    Searched,
     Solution,
     begun,
     chain_of,
@@ -29,7 +30,6 @@ from rig.solutions.solution import (
     keyword_pass,
     tool_node,
 )
-from rig.solutions.trajectory import Searched
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -10,7 +10,7 @@ from tool_answers import given_up, solution
 
 from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
-from rig.papers.toolbench.answers import load
+from rig.papers.toolbench.method import load
 from rig.papers.toolbench.raw import convert, raw_of
 from rig.solutions.judgements import Shape
 from rig.solutions.solution import Solution

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
-from rig.methods.bfcl.data import SingleTurnEntry
-from rig.methods.bfcl.prompt import AS_TEXT, BfclSettings, tools
+from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools
 
 LONGEST = 200_000
 """Characters of an answer that is read."""

@@ -13,8 +13,7 @@ from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
-from rig.methods.bfcl.data import SingleTurnEntry
-from rig.methods.bfcl.prompt import BfclSettings, name_of, opening, tools
+from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Counts, Declaration, Metric, Part, Score

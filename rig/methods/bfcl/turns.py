@@ -18,9 +18,8 @@ from rig.events import Rejudged
 from rig.files import read_bytes
 from rig.methods.base import Method, Option
 from rig.methods.bfcl import turn_entries as data
-from rig.methods.bfcl.data import files, folder_of_data
+from rig.methods.bfcl.data import BfclSettings, files, folder_of_data, opening, tools_of
 from rig.methods.bfcl.method import BfclMethod, BfclSetup, counts_of, rates
-from rig.methods.bfcl.prompt import BfclSettings, opening, tools_of
 from rig.methods.bfcl.turn_entries import FILES, Instances, MultiTurnEntry, PythonCall
 from rig.methods.episode import Episode
 from rig.methods.scripted import called, replied

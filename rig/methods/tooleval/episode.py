@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import WentBack
 from rig.methods.episode import Asking, Episode
-from rig.methods.tooleval.prompt import ToolEvalSettings, messages, which_is_better
-from rig.methods.tooleval.queries import Query
+from rig.methods.tooleval.queries import Query, ToolEvalSettings, messages, which_is_better
 from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
 from rig.metrics import Score
 from rig.models import Message, Prediction, Request
-from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text
-from rig.solutions.trajectory import observation
+from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text, observation
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot

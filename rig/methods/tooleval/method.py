@@ -1,28 +1,232 @@
-"""ToolEval as a method: queries, ways of searching for answers, and what a run needs of both."""
+"""ToolEval as a method: what a run needs of queries and searches, and whether an answer is right.
 
-from collections.abc import Mapping, Sequence
+An answer passes if it was given with Finish, the world ended as the query's own calls leave it, and the final
+answer names every fact. No judge is asked. Queries are checked in the same way: their own calls and answers
+must pass.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rig.calls import JsonObject
+from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
+from rig.errors import RigError
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
-from rig.methods.tooleval.episode import Search, path_of, replayed
-from rig.methods.tooleval.judgement import DECLARATION, VERSION, AnswerJudge, check
-from rig.methods.tooleval.prompt import ToolEvalSettings, offered, opening
-from rig.methods.tooleval.queries import Query
-from rig.metrics import Score
+from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
+from rig.methods.tooleval.queries import Query, ToolEvalSettings, load, names, offered, opening, plain
+from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
-from rig.solutions.solution import FINISH, GIVE_ANSWER
-from rig.solutions.trajectory import Searched
+from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
+from rig.toolbox.diff import RecordChange
 from rig.toolbox.own.find import find_toolbox
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
+
+VERSION = "4"
+"""Of the scores; to be raised with any change that can change one."""
+
+DECLARATION = Declaration(
+    method="tooleval",
+    metrics=(
+        Metric("true_pass_rate", "true pass rate", "passes"),
+        Metric("answer_rate", "answered", "answered", place="meters"),
+        Metric("world_rate", "world as wanted", "world_right", place="meters"),
+        Metric("fact_rate", "facts named", "facts_named", "facts", place="tables"),
+        Metric("give_up_rate", "gave up", "gave_up", better="lower", place="tables"),
+        Metric("harm_rate", "world changed otherwise", "harmed", better="lower", place="tables"),
+        Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
+        Metric("failed_calls", "failed calls", "calls_failed", "calls", "lower", place="tables"),
+        Metric("queries", "questions to the model", "queries", TASKS, "lower", "number", place="tables"),
+        Metric("tree_size", "nodes", "nodes", TASKS, "lower", "number", place="tables"),
+        Metric("budget_rate", "out of budget", "out_of_budget", better="lower", place="tables"),
+    ),
+    success="passes",
+    counts=(NamedCount("queries", "questions"),),
+    outcome=(
+        Part("facts_named", "facts named", "facts", short="facts"),
+        Part("world_wrong", "world not as wanted", short="world", better="lower"),
+        Part("unanswered", "no answer", better="lower"),
+    ),
+)
+
+Change = tuple[Any, ...]
+
+
+class AnswerJudge:
+    """Judges answers in a world of its own, which `simulator` opens."""
+
+    def __init__(self, simulator: Callable[[], Simulator]) -> None:
+        self._open = simulator
+        self._due: dict[str, Counter[Change]] = {}
+
+    def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
+        """What a search was worth."""
+        result = replayed(settings, turns)
+        path = path_of(result, turns)
+        steps = [step for turn in turns for step in turn.steps]
+        is_answered = bool(result.terminals)
+        words = final_words(path[-1]) if is_answered else ""
+        changes = self.changes(query, list(calls_of(path)))
+        due = self.due(query)
+        verdicts = [names(words, ways, query.answer) for ways in query.named]
+        named, open_ = verdicts.count(True), verdicts.count(None)
+        is_right = changes == due
+        executed = [step.executed for step in steps if step.executed is not None]
+        calls = [call for call in executed if call.name != FINISH]
+        counts: Counts = {
+            "passes": int(is_answered and is_right and named == len(query.named)),
+            "answered": int(is_answered),
+            "unanswered": int(not is_answered),
+            "gave_up": int(bool(result.given_up)),
+            "world_right": int(is_right),
+            "world_wrong": int(not is_right),
+            "harmed": int(bool(changes - due)),
+            "facts": len(query.named),
+            "facts_named": named,
+            "calls": len(calls),
+            "calls_failed": sum(call.exception is not None for call in calls),
+            "invented": int(any(call.name not in self.simulator.toolbox.tools for call in calls)),
+            "queries": result.queries,
+            "nodes": result.size,
+            "longest": result.longest,
+            "out_of_budget": int(result.last > 10_000),
+        }
+        # The facts of which nobody can tell whether the answer names them, and what would be if it did.
+        doubts = tuple(
+            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
+            for number, (ways, verdict) in enumerate(zip(query.named, verdicts, strict=True))
+            if verdict is None
+        )
+        could_pass = is_answered and is_right and named + open_ == len(query.named)
+        return Score(
+            counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
+        )
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The world in which is judged."""
+        return self._open()
+
+    def due(self, query: Query) -> Counter[Change]:
+        """How the world shall be different in the end."""
+        if query.name not in self._due:
+            calls = [ExecutedCall(call, Outcome()) for call in query.calls]
+            self._due[query.name] = self.changes(query, calls)
+        return self._due[query.name]
+
+    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
+        """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
+
+        A change that was made twice counts twice: two equal alarms differ from one.
+
+        An action that leaves no record, such as sending a message, counts by its arguments.
+        """
+        simulator = self.simulator
+        simulator.start(*query.start)
+        before = simulator.snapshot()
+        sent: Counter[Change] = Counter()
+        for call in calls:
+            if not simulator.toolbox.is_action(call.name):
+                continue
+            last = simulator.snapshot()
+            done = simulator.execute(Call(call.name, without_token(call.arguments)))
+            if done.exception is None and not self._records(last):
+                sent["sent", call.name, _plain(without_token(call.arguments))] += 1
+        return self._records(before) + sent
+
+    def _records(self, before: Snapshot) -> Counter[Change]:
+        """The records that are different from before."""
+        difference = self.simulator.diff(before, self.simulator.snapshot())
+        return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
+
+
+def final_words(step: Step) -> str:
+    """The final answer that Finish was called with."""
+    arguments = step.prediction.call.arguments if step.prediction.call else None
+    words = arguments.get("final_answer") if isinstance(arguments, dict) else None
+    return words if isinstance(words, str) else ""
+
+
+def _change(change: RecordChange) -> Change:
+    """A change as it counts: a new record by what is in it, another by its key. Texts by their words."""
+    kept = (column for column in change.columns if not _is_id(column.name))
+    columns = tuple(sorted((column.name, _plain(column.after)) for column in kept))
+    key = () if change.kind == "added" else tuple((name, repr(value)) for name, value in change.key)
+    owner = tuple((name, repr(value)) for name, value in change.key if not _is_id(name))
+    return change.table, change.kind, key, owner, columns
+
+
+def _is_id(name: str) -> bool:
+    return name == "id" or name.endswith("_id")
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return repr(sorted(map(_plain, value)))
+    if isinstance(value, dict):
+        return repr(sorted((name, _plain(member)) for name, member in value.items()))
+    return repr(value)
+
+
+def check(place: Path, settings: ToolEvalSettings) -> Checked:
+    """Check the queries of a folder or file."""
+    try:
+        queries = load(place)
+    except RigError as error:
+        return Checked(place, 0, (str(error),))
+    return Checked(place, len(queries), tuple(faults(queries, settings)))
+
+
+def faults(queries: Sequence[Query], settings: ToolEvalSettings) -> Iterator[str]:
+    """What is wrong with queries that could be read, a line on each."""
+    toolbox = settings.toolbox
+    simulator = Simulator(toolbox.world(), toolbox)
+    judgement = AnswerJudge(simulator.twin)
+    for query in queries:
+        try:
+            messages = [*_calls(query, settings, simulator), *_answer(query, judgement, settings)]
+        except RigError as error:
+            messages = [str(error)]
+        yield from (f"{query.name}: {fault}" for fault in messages)
+
+
+def _calls(query: Query, settings: ToolEvalSettings, simulator: Simulator) -> Iterator[str]:
+    """Every call must be on offer and succeed."""
+    on_offer = {tool.name for tool in offered(query, settings)}
+    simulator.start(*query.start)
+    for call in query.calls:
+        if call.name not in on_offer:
+            yield f"{call.name} is not on offer"
+        executed = simulator.execute(call)
+        if executed.exception is not None:
+            yield f"{call.name} fails: {executed.exception}"
+
+
+def _answer(query: Query, judgement: AnswerJudge, settings: ToolEvalSettings) -> Iterator[str]:
+    """The answer must name every fact; without facts and without actions anything would be right."""
+    yield from (
+        f"the answer does not name {' or '.join(ways)}"
+        for ways in query.named
+        if not names(query.answer, ways)
+    )
+    told = [" or ".join(ways) for ways in query.named if names(query.query, ways)]
+    yield from (f"the query gives {fact} away" for fact in told)
+    acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
+    if not acts and not query.named:
+        yield "it wants no action and no fact"
+    changes = judgement.changes(query, [ExecutedCall(call, Outcome()) for call in query.calls])
+    if acts and not changes:
+        yield "its actions change nothing"
 
 
 def next_call(query: Query, request: Request) -> Prediction:

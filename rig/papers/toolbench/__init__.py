@@ -4,9 +4,8 @@ from pathlib import Path
 
 from rig.files import read_text
 from rig.methods.paper import Paper, Standing
-from rig.papers.toolbench import answers as folders
+from rig.papers.toolbench import method as folders
 from rig.papers.toolbench import results as votes
-from rig.papers.toolbench.method import recorded_run
 
 
 class ToolBenchPaper(Paper):
@@ -16,7 +15,7 @@ class ToolBenchPaper(Paper):
     methods = ("toolbench",)
     takes_any = True
 
-    recorded = staticmethod(recorded_run)
+    recorded = staticmethod(folders.recorded_run)
     export = staticmethod(folders.export)
     holds_answers = staticmethod(folders.holds_answers)
     answers = staticmethod(folders.load)

@@ -19,6 +19,7 @@ from rig.solutions.judgements import SEED, Shape
 from rig.solutions.solution import (
     FINISH,
     Node,
+    Searched,
     Solution,
     as_text,
     begun,
@@ -27,7 +28,6 @@ from rig.solutions.solution import (
     followed,
     tool_node,
 )
-from rig.solutions.trajectory import Searched
 
 _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
 

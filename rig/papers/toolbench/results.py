@@ -20,9 +20,16 @@ from rig.documents import Foreign, parsed
 from rig.errors import RigError
 from rig.files import csv_line, filling, inert, write
 from rig.methods.paper import Results, Standing
-from rig.papers.toolbench.answers import file_name, read_json
-from rig.solutions.decisions import SCORES, AnswerStatus, Compared, Judged, Preference, RecordedPasses
-from rig.solutions.judgements import ModelAnswers
+from rig.papers.toolbench.method import file_name, read_json
+from rig.solutions.judgements import (
+    SCORES,
+    AnswerStatus,
+    Compared,
+    Judged,
+    ModelAnswers,
+    Preference,
+    RecordedPasses,
+)
 from rig.solutions.solution import Solution
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]

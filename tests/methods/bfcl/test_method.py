@@ -13,8 +13,8 @@ from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode
+from rig.methods.bfcl.data import BfclSettings, tools
 from rig.methods.bfcl.method import score_output
-from rig.methods.bfcl.prompt import BfclSettings, tools
 from rig.papers.bfcl import read_results
 
 ADD = {

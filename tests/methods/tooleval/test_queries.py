@@ -13,13 +13,12 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import called, replied
 from rig.methods.tooleval.episode import path_of, replayed
-from rig.methods.tooleval.judgement import check
-from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
+from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup, check
 from rig.methods.tooleval.queries import Query, load, names, parse
 from rig.methods.tooleval.search import Strategy
 from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
-from rig.solutions.trajectory import solution_of
+from rig.solutions.solution import solution_of
 
 SUITE = CONVERSATIONS / "queries"
 Rig = Callable[..., Any]

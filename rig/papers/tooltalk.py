@@ -1,25 +1,133 @@
-"""ToolTalk's paper (Farn and Shin, 2023): its tables, and its prediction files.
+"""ToolTalk's paper: its tables, made from stored scores, with its own rows beside them, and prediction files.
 
-Such a file is a conversation's JSON with `predictions` at its assistant turns, as microsoft/ToolTalk's
+Source: Farn and Shin, "ToolTalk: Evaluating Tool Usage in a Conversational Setting" (2023). In tables 1 and
+2, models read what the tools do; in tables 3 and 4, only their names. Tables 1 and 3 have rates by suite, 2
+and 4 the types of error over all suites.
+
+A file of predictions is a conversation's JSON with `predictions` at its assistant turns, as ToolTalk's
 `evaluate_openai` writes and its evaluator reads it: for a call an entry of role `api` with request, response
 and exception, then one of role `assistant` with a text.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
-from rig.methods.paper import Paper
+from rig.methods.paper import ArmScore, Paper, Row, Table
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.methods.tooltalk.scoring.callers import name_callers
+from rig.methods.tooltalk.scoring.error_types import ErrorType
+from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.metrics import TASKS
 from rig.models import Prediction
-from rig.papers.tooltalk.tables import published_tables
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Toolbox
+
+_RATE_NAMES = ("success_rate", "precision", "recall", "incorrect_action_rate")
+_RATES = ("model", "suite", "success", "precision", "recall", "incorrect actions", "conversations")
+_ERRORS = ("model", *map(str, ErrorType), "total")
+
+CITED = (
+    "Rows marked (paper) are cited from the tables of these numbers in Farn and Shin, ToolTalk (2023). They"
+    " were measured on ToolTalk's own conversations, with another similarity of texts, and without a grammar."
+)
+
+
+def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
+    """The tables that these scores, each of one suite, have anything to say in, grader by grader.
+
+    The paper's rows stand below those measured on a suite of the same name.
+    """
+    groups: dict[str, dict[bool, list[ArmScore]]] = {}
+    for score in scores:
+        is_named = score.fingerprint.get("protocol.docs") == "names"
+        groups.setdefault(score.grader, {False: [], True: []})[is_named].append(score)
+    return [
+        table
+        for by_docs in groups.values()
+        for is_named, same in by_docs.items()
+        if same
+        for table in _pair_of_tables(same, is_named)
+    ]
+
+
+def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
+    """The rates and the types of error of the arms of one grader with the same documents of tools."""
+    first, tools = 3 if is_named else 1, "only named" if is_named else "documented"
+    rates: dict[str, list[Row]] = {}
+    errors: dict[str, Counter[str]] = {}
+    for score in scores:
+        rate_of = {metric.name: metric.rate(score.counts) for metric in DECLARATION.shown("meters")}
+        measured = [rate_of[name] for name in _RATE_NAMES]
+        row = rates_row(score.arm, "run", score.suite, *measured, conversations=round(score.counts[TASKS]))
+        rates.setdefault(score.suite, []).append(row)
+        errors.setdefault(score.arm, Counter()).update(score.error_types)
+    for suite, rows in rates.items():
+        rows += [row for row in (PAPER_RATES_NAMES if is_named else PAPER_RATES) if row[1]["suite"] == suite]
+    types = [errors_row(arm, "run", counts) for arm, counts in errors.items()]
+    if not rates.keys().isdisjoint(("easy", "hard")):
+        types += PAPER_ERRORS_NAMES if is_named else PAPER_ERRORS
+    of_suites = [row for rows in rates.values() for row in rows]
+    for number, subject, header, listed in (
+        (first, "Results", _RATES, of_suites),
+        (first + 1, "Types of error", _ERRORS, types),
+    ):
+        cited = CITED if any(row["source"] == "paper" for _, row in listed) else ""
+        of_grader = scores[0].grader, scores[0].graded_by
+        yield Table(f"{subject}, tools {tools}", *of_grader, header, listed, cited, number)
+
+
+def rates_row(model: str, source: str, suite: str, *rates: float | None, conversations: int) -> Row:
+    """A model's rates on a suite (tables 1 and 3), as fractions; None if there is nothing to divide by."""
+    row = {"model": model, "source": source, "suite": suite, **dict(zip(_RATE_NAMES, rates, strict=True))}
+    cells = (_marked(model, source), suite or "-", *rates, conversations)
+    return cells, {**row, "conversations": conversations}
+
+
+def errors_row(model: str, source: str, errors: Mapping[str, int]) -> Row:
+    """How often a model made each type of error (tables 2 and 4), over all suites."""
+    counts = {str(kind): errors.get(kind, 0) for kind in ErrorType}
+    total = sum(errors.values())
+    shares = {kind: count / total if total else None for kind, count in counts.items()}
+    row = {"model": model, "source": source, "errors": counts, "shares": shares, "total": total}
+    return (_marked(model, source), *shares.values(), total), row
+
+
+def _marked(model: str, source: str) -> str:
+    return f"{model} (paper)" if source == "paper" else model
+
+
+def _cited_errors(model: str, *counts: int) -> Row:
+    return errors_row(model, "paper", dict(zip(ErrorType, counts, strict=True)))
+
+
+PAPER_RATES = (
+    rates_row("GPT-3.5", "paper", "easy", 0.857, 0.424, 0.893, 0.050, conversations=28),
+    rates_row("GPT-4", "paper", "easy", 0.928, 0.692, 0.964, 0.038, conversations=28),
+    rates_row("GPT-3.5", "paper", "hard", 0.260, 0.546, 0.697, 0.239, conversations=50),
+    rates_row("GPT-4", "paper", "hard", 0.500, 0.749, 0.790, 0.251, conversations=50),
+)
+"""Table 1 of the paper."""
+
+PAPER_ERRORS = (_cited_errors("GPT-3.5", 18, 36, 13), _cited_errors("GPT-4", 16, 21, 13))
+"""Table 2 of the paper. It prints percentages and totals, which these counts are the only ones to give."""
+
+PAPER_RATES_NAMES = (
+    rates_row("GPT-3.5", "paper", "easy", 0.821, 0.358, 0.857, 0.022, conversations=28),
+    rates_row("GPT-4", "paper", "easy", 0.857, 0.520, 0.929, 0.057, conversations=28),
+    rates_row("GPT-3.5", "paper", "hard", 0.160, 0.401, 0.626, 0.118, conversations=50),
+    rates_row("GPT-4", "paper", "hard", 0.340, 0.406, 0.643, 0.130, conversations=50),
+)
+"""Table 3 of the paper."""
+
+PAPER_ERRORS_NAMES = (_cited_errors("GPT-3.5", 9, 52, 12), _cited_errors("GPT-4", 11, 41, 16))
+"""Table 4 of the paper, as counts."""
+
 
 _OURS = "rig"
 """Where in an entry's `metadata` what ToolTalk does not know of is kept."""
