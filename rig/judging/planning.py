@@ -11,9 +11,7 @@ from rig.judging.calibration import SUITE, remark_on
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
-from rig.judging.stored import judgements_of_run
-from rig.judging.stored import read_votes
-from rig.judging.voting import StatusVote
+from rig.judging.stored import judgements_of_run, read_votes
 from rig.methods import paper
 from rig.running.options import Options
 from rig.running.plan import Plan
@@ -26,7 +24,6 @@ from rig.solutions.judgements import (
     Shape,
     judgements_of,
     require_unique,
-    tally,
 )
 from rig.solutions.solution import Solution
 from rig.store import Runs
@@ -102,7 +99,7 @@ def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
             answers += paper.toolbench().answers(Path(text), request.shape, request.seed)
         else:
-            tasks = merged(tasks, judgements_of_run(store, text, votes)[1])
+            tasks = merged(tasks, judgements_of_run(store, text, votes))
     if answers:
         ids = paper.toolbench().query_ids(request.test_ids) if request.test_ids else None
         tasks = merged(tasks, judgements_of(answers, votes, ids))
@@ -122,12 +119,11 @@ def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Jud
     passes: dict[str, dict[str, bool]] = {}
     statuses: dict[str, dict[str, AnswerStatus]] = {}
     for row in votes:
-        cast_votes = [vote.vote for vote in row.votes if isinstance(vote, StatusVote)]
-        if not cast_votes:
+        if row.settings.reference:
             raise RigError(f"--passes {text}: run {run.id} does not say who passes")
-        counted = [vote.answer for vote in cast_votes]
+        counted = [vote.answer for vote in row.on_answer]
         name = row.task.query_id
-        passes.setdefault(name, {})[row.model] = tally(cast_votes, rules, f"{row.model}/{name}").passes
+        passes.setdefault(name, {})[row.model] = row.tally(rules).passes
         statuses.setdefault(name, {})[row.model] = max(counted, key=counted.count)
     return [
         replace(task, passes=passes.get(task.query_id, {}), statuses=statuses.get(task.query_id, {}))

@@ -1,12 +1,37 @@
-"""The finished tasks of a stored run as solutions, and what is known about them without a judge."""
+"""Stored runs as judges read them: finished tasks as solutions; votes, their rates and files of results.
 
-from collections.abc import Iterator
+Rates are the pass rate, the solvable pass rate and the win rate, with intervals over queries.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from rig import methods
+from rig.calls import ByName, JsonObject
 from rig.errors import RigError
+from rig.judging.method import JudgeSettings, JudgingSetup
+from rig.methods import paper
+from rig.methods.paper import Results
+from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore import settings_of, setup_of
-from rig.solutions.judgements import Judgement, joined
+from rig.solutions.judgements import (
+    Compared,
+    Judged,
+    Judgement,
+    Preference,
+    RecordedPasses,
+    Tally,
+    Vote,
+    VoteRules,
+    joined,
+    sopr,
+    tally,
+)
 from rig.solutions.solution import Finished, Solution, solution_of, tree_of
 from rig.store import Runs, StoredRun
 
@@ -21,24 +46,20 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
     return run, tasks
 
 
-def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, list[Judgement]]:
+def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
     """What there is to judge in a run: its tasks, each with the answers of all arms."""
     run, rows = finished(store, text)
     answers: dict[str, dict[str, Solution | None]] = {}
     truths: dict[str, dict[str, bool]] = {}
     for row in rows:
         answers.setdefault(row.model, {})[row.name] = row.solution
-        if row.success is not None:
+        if row.success is not None and run.declaration.success:
             truths.setdefault(row.model, {})[row.name] = row.success
     answered = dict.fromkeys(
         name for name in run.conversations if any(name in answer for answer in answers.values())
     )
     suites = {row.name: row.suite for row in rows}
-    if not run.declaration.success:
-        truths = {}
-    return run, [
-        task for name in answered for task in joined(answers, votes, suites[name], truths, ids=[name])
-    ]
+    return [task for name in answered for task in joined(answers, votes, suites[name], truths, ids=[name])]
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
@@ -61,3 +82,167 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
             success = run.declaration.succeeded(transcript.counts or {})
         label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
         yield Finished(label, where.conversation, task.suite, solution, success, tree, search)
+
+
+class TaskVotes(NamedTuple):
+    """The votes on one judgement: `model` is whose answer was judged, `settings` how."""
+
+    model: str
+    task: Judgement
+    settings: JudgeSettings
+    votes: Sequence[Any]
+    """Each a `StatusVote`, or a `PreferenceVote` where there is a reference."""
+
+    @property
+    def on_answer(self) -> tuple[Vote, ...]:
+        """What the votes on an answer say."""
+        return tuple(vote.vote for vote in self.votes)
+
+    def tally(self, rules: VoteRules) -> Tally:
+        """The votes on an answer, counted by these rules."""
+        return tally(self.on_answer, rules, f"{self.model}/{self.task.query_id}")
+
+
+def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]:
+    """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
+    setup = setup_of(run)
+    if not isinstance(setup, JudgingSetup):
+        raise RigError(
+            f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
+        )
+    settings = cast(tuple[JudgeSettings, ...], settings_of(run))
+    votes_of_run = []
+    with Runs.open(store) as runs:
+        for where, transcript in runs.finished(run):
+            task, arm = cast(Judgement, transcript.conversation), settings[where.arm]
+            votes = setup.votes(task, tuple(transcript.turns.values()), arm)
+            votes_of_run.append(TaskVotes(arm.answers, task, arm, votes))
+    return setup.rules, votes_of_run
+
+
+def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
+    """Write upstream's files, of pass rates or preferences, all or none (`rig.methods.paper`)."""
+    rules, votes_of_run = read_votes(store, run)
+    rows: list[Any] = []
+    for row in votes_of_run:
+        model, task, reference = row.model, row.task, row.settings.reference
+        solution = task.answers[model]
+        if reference:
+            won = [vote.winner for vote in row.votes]
+            counts = Preference(won.count(0), won.count(1), won.count(None), len(won))
+            pair = task.answers[reference], solution
+            rows.append(Compared(task.suite, reference, model, task.own_id, pair, counts))
+        elif solution is not None:
+            of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
+            rows.append(Judged(task.suite, model, task.own_id, solution, *of_votes))
+    return paper.toolbench().write_results(rows, directory, raw=raw)
+
+
+@dataclass(frozen=True)
+class PassRates(ByName):
+    """What votes say of one model's answers to `queries`; the pass rate by how the last votes saw the task.
+
+    `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
+    """
+
+    model: str
+    queries: int
+    pass_rate: Estimate
+    sopr: float | None
+    sopr_std: float | None
+    by_task: Mapping[str, tuple[int, int]]
+    variance: float | None
+    true_pass_rate: Estimate | None = None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        by_task = {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()}
+        return ByName.as_json(self) | {"by_task": by_task}
+
+
+@dataclass(frozen=True)
+class WinRates(ByName):
+    """What votes say of one model's answers against those of a reference."""
+
+    model: str
+    reference: str
+    queries: int
+    win: Estimate
+    tie: Estimate
+    lose: Estimate
+    win_half: Estimate
+    position_bias: Estimate
+
+
+def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
+    """The votes on each model's answers."""
+    rows: dict[str, list[TaskVotes]] = {}
+    for vote in votes:
+        rows.setdefault(vote.model, []).append(vote)
+    return rows
+
+
+def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
+    """The rates of every model, by these rules. A query without an answer has failed."""
+    return [_pass_rates(model, rows, rules) for model, rows in by_model(votes).items()]
+
+
+def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
+    tallies = [row.tally(rules) for row in rows]
+    passes = [
+        float(tallied.passes and row.task.answers.get(model) is not None)
+        for row, tallied in zip(rows, tallies, strict=True)
+    ]
+    by_task: dict[str, tuple[int, int]] = {}
+    for row, passed in zip(rows, passes, strict=True):
+        part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
+        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
+    # The solvable pass rate of each round of votes.
+    rounds = [sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
+    truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
+    variance = fmean(tallied.variance for tallied in tallies)
+    true_pass_rate = share(truths) if truths else None
+    return PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, variance, true_pass_rate)
+
+
+def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
+    """The mean over rounds, and its deviation."""
+    return (fmean(rounds), pstdev(rounds)) if rounds else (None, None)
+
+
+def rates_of(results: Results) -> PassRates | WinRates:
+    """The rates of a file of results of upstream's."""
+    if isinstance(results.votes, RecordedPasses):
+        passes = [float(vote) for vote in results.votes.passes.values()]
+        of_rounds = _of_rounds(results.votes.sopr)
+        return PassRates(results.models[0], len(passes), share(passes), *of_rounds, {}, None)
+    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[vote.label] for vote in results.votes.values()]
+    return _of_shares(results.models[1], results.models[0], shares, Estimate(None, None, None))
+
+
+def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
+    """The rates of every candidate."""
+    rates = []
+    for model, rows in by_model(votes).items():
+        shares = [fmean(vote.share for vote in row.votes) for row in rows]
+        compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
+        flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]
+        bias = interval(np.array(flips), np.array([len(of_row) for of_row in compared]), 0.05)
+        rates.append(_of_shares(model, rows[0].settings.reference, shares, bias))
+    return rates
+
+
+def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estimate) -> WinRates:
+    halves = np.array([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares])
+    win_half = mean_interval(halves, np.ones(len(halves)), 0.05)
+    if win_half.low is not None and win_half.high is not None:
+        # A mean of halves is not a share, but within 0 and 1.
+        win_half = Estimate(win_half.value, max(win_half.low, 0.0), min(win_half.high, 1.0))
+    ahead = np.sign(np.array(shares) - 0.5)
+    win, tie, lose = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))
+    return WinRates(model, reference, len(shares), win, tie, lose, win_half, bias)
+
+
+def share(values: Sequence[float] | Vector) -> Estimate:
+    """A share of queries with its interval."""
+    return interval(np.array(values, dtype=float), np.ones(len(values)), 0.05)
