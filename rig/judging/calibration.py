@@ -227,7 +227,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         flips = [float(vote.is_flip) for vote in votes if vote.is_compared]
     else:
         labels = [(int(row.task.truths[row.model]),) for row in rows]
-        cast_votes = [[int(vote.vote.answer == "Solved") for vote in row.votes] for row in rows]
+        cast_votes = [[int(vote.answer == "Solved") for vote in row.on_answer] for row in rows]
         decided = [_majority(of_row) for of_row in cast_votes]
     truth = [_majority(label) for label in labels]
     both = [(sides, label) for sides, label in zip(cast_votes, labels, strict=True) if sides]

@@ -132,10 +132,9 @@ def find(text: str) -> Evaluator:
     if text in RULES:
         told = hashlib.sha256(f"{text} 1".encode()).hexdigest()
         return Evaluator(text, "rule", {}, 0.0, 1, told, OURS)
-    if text in folders:
-        return load(folders[text])
-    if Path(text).is_dir():
-        return load(Path(text))
+    folder = folders.get(text, Path(text))
+    if folder.is_dir():
+        return load(folder)
     there_are = ", ".join((*folders, *RULES))
     raise RigError(
         f"no evaluator is called {text!r}; choose from: {there_are} (or name a folder of your own)"

@@ -8,8 +8,8 @@ method is a solution, too: what was asked, called and said.
 import ast
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import dropwhile
 from math import log
@@ -90,7 +90,6 @@ class Solution:
     total_steps: int
     final_answer: str
     details: tuple[Node, ...]
-    extra: Mapping[str, Json] = field(default_factory=dict, compare=False)
 
     @cached_property
     def chain(self) -> tuple[Node, ...]:
@@ -136,10 +135,7 @@ class Solution:
     @property
     def final_words(self) -> str:
         """The answer in words, out of what Finish was called with."""
-        try:
-            finish = json.loads(self.final_answer)
-        except (ValueError, RecursionError):
-            return self.final_answer
+        finish = json_value(self.final_answer)
         words = finish.get("final_answer") if isinstance(finish, dict) else None
         return words if isinstance(words, str) else self.final_answer
 
@@ -199,6 +195,14 @@ def counted(details: Sequence[Node]) -> int:
     return sum(1 for root in details for _ in root.walk())
 
 
+def json_value(text: str) -> Json:
+    """The value of a JSON text; None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _literal(text: str) -> Json:
     """The value that the text of a Python literal stands for; None for any other. Nothing is executed."""
     if len(text) > LONGEST_REPR:
@@ -248,11 +252,8 @@ def score_of(succeeded: float, tools: float, steps: int) -> float:
 
 def is_success(response: str) -> bool:
     """Whether a tool reported no error."""
-    try:
-        answer: Json = json.loads(response)
-    except (ValueError, RecursionError):
-        return bool(response)
-    return not (isinstance(answer, dict) and answer.get("error"))
+    answer = json_value(response)
+    return not answer.get("error") if isinstance(answer, dict) else bool(response)
 
 
 FINISH_TOOL = ToolDoc(

@@ -30,7 +30,7 @@ def test_tables_of_recorded_pass_rates_are_written_byte_for_byte(model: str, rat
     path = STABLE / "pass_rate_results" / name / f"G1_instruction_{name}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
     for raw in (False, True):
-        table = pass_table(rows, name, "stabletoolbench", raw=raw)
+        table = pass_table(rows, name, raw=raw)
         assert table.encode() == path.with_suffix(".csv").read_bytes()
     recorded = read_passes(rows, name)
     assert recorded.sopr == pytest.approx([rate] * 3)

@@ -276,14 +276,10 @@ def _is_expression(text: str, language: str) -> bool:
         kind = "string" if regex else token.lastgroup
         innermost = opened[-1] if opened else ""
         is_member = innermost == "{" and not is_java
-        if kind in ("string", "number") or (kind == "word" and symbol not in _BINARY_WORDS | _PREFIX_WORDS):
+        if kind in ("string", "number") or (kind == "word" and symbol not in _BINARY_WORDS):
             if not expects and not _is_cast(text, start):
                 return False
-            expects = False
-        elif kind == "word" and symbol in _PREFIX_WORDS:
-            if not expects and not _is_cast(text, start):
-                return False
-            expects = last != "::"
+            expects = kind == "word" and symbol in _PREFIX_WORDS and last != "::"
         elif kind == "open":
             if symbol == "{" and last in (")", "=>", "->"):
                 place, expects, last = _after_body(text, place), False, "}"

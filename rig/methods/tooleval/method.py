@@ -19,7 +19,7 @@ from rig.methods.checking import Checked
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
-from rig.methods.tooleval.queries import Query, ToolEvalSettings, load, names, offered, opening, plain
+from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered, opening, plain
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
@@ -178,30 +178,13 @@ def _plain(value: Json) -> str:
     return repr(value)
 
 
-def check(place: Path, settings: ToolEvalSettings) -> Checked:
-    """Check the queries of a folder or file."""
-    try:
-        queries = load(place)
-    except RigError as error:
-        return Checked(place, 0, (str(error),))
-    return Checked(place, len(queries), tuple(faults(queries, settings)))
+def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
+    """What is wrong with a query that could be read.
 
-
-def faults(queries: Sequence[Query], settings: ToolEvalSettings) -> Iterator[str]:
-    """What is wrong with queries that could be read, a line on each."""
-    toolbox = settings.toolbox
-    simulator = Simulator(toolbox.world(), toolbox)
-    judgement = AnswerJudge(simulator.twin)
-    for query in queries:
-        try:
-            messages = [*_calls(query, settings, simulator), *_answer(query, judgement, settings)]
-        except RigError as error:
-            messages = [str(error)]
-        yield from (f"{query.name}: {fault}" for fault in messages)
-
-
-def _calls(query: Query, settings: ToolEvalSettings, simulator: Simulator) -> Iterator[str]:
-    """Every call must be on offer and succeed."""
+    Every call must be on offer and succeed. The answer must name every fact; without facts and without
+    actions anything would be right.
+    """
+    settings, simulator = setup.settings, setup.simulator_of(0)
     on_offer = {tool.name for tool in offered(query, settings)}
     simulator.start(*query.start)
     for call in query.calls:
@@ -210,22 +193,16 @@ def _calls(query: Query, settings: ToolEvalSettings, simulator: Simulator) -> It
         executed = simulator.execute(call)
         if executed.exception is not None:
             yield f"{call.name} fails: {executed.exception}"
-
-
-def _answer(query: Query, judgement: AnswerJudge, settings: ToolEvalSettings) -> Iterator[str]:
-    """The answer must name every fact; without facts and without actions anything would be right."""
-    yield from (
-        f"the answer does not name {' or '.join(ways)}"
-        for ways in query.named
-        if not names(query.answer, ways)
-    )
-    told = [" or ".join(ways) for ways in query.named if names(query.query, ways)]
-    yield from (f"the query gives {fact} away" for fact in told)
+    for ways in query.named:
+        if not names(query.answer, ways):
+            yield f"the answer does not name {' or '.join(ways)}"
+    for ways in query.named:
+        if names(query.query, ways):
+            yield f"the query gives {' or '.join(ways)} away"
     acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
     if not acts and not query.named:
         yield "it wants no action and no fact"
-    changes = judgement.changes(query, [ExecutedCall(call, Outcome()) for call in query.calls])
-    if acts and not changes:
+    if acts and not setup.judgement.due(query):
         yield "its actions change nothing"
 
 
@@ -261,7 +238,17 @@ class ToolEval(Method):
         return {place.name: place} if place.is_dir() else {}
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
-        return check(place, self.settings(_DEFAULTS))
+        try:
+            tasks = queries.load(place)
+        except RigError as error:
+            return Checked(place, 0, (str(error),))
+        setup, faults = self.ready(_DEFAULTS), list[str]()
+        for query in tasks:
+            try:
+                faults += [f"{query.name}: {fault}" for fault in _faults(query, setup)]
+            except RigError as error:
+                faults.append(f"{query.name}: {error}")
+        return Checked(place, len(tasks), tuple(faults))
 
     def settings(self, values: Mapping[str, Any]) -> ToolEvalSettings:
         toolbox = find_toolbox(values["toolbox"])

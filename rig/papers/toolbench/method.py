@@ -9,21 +9,21 @@ Folders are read in any of upstream's layouts, and written as files of converted
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from rig import files
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
-from rig.events import Emit, Where
 from rig.files import filling
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
-from rig.models import Model, Prediction, Request, StepKey, ToolDoc
+from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.solutions.judgements import (
     SEED,
@@ -35,7 +35,7 @@ from rig.solutions.judgements import (
     parse,
     parse_judgement,
 )
-from rig.solutions.solution import FINISH, Finished, Node, Solution, without_judge
+from rig.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
 LARGEST = 256 << 20
@@ -236,6 +236,7 @@ class ToolBench(Method):
 
     name = NAME
     declaration = DECLARATION
+    oracles = MappingProxyType[str, Any]({})
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
         Option("invalid", "seeded"),
@@ -247,9 +248,6 @@ class ToolBench(Method):
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Recorded:
         return Recorded.of(parse_judgement(source, where, suite))
-
-    def models(self, tasks: Sequence[Recorded]) -> Mapping[str, Callable[[], Model]]:
-        return {}
 
     def settings(self, values: Mapping[str, Any]) -> ToolBenchSettings:
         return ToolBenchSettings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
@@ -323,7 +321,7 @@ def _step(node: Node, parent: int | None) -> Step:
     if call is None:
         role = node.role if node.role == "user" else ASSISTANT
         return Step(replied(node.text), role=role, parent=parent)
-    arguments, answer = _json(call.arguments), _json(call.response)
+    arguments, answer = json_value(call.arguments), json_value(call.response)
     asked = Call(call.name, arguments if isinstance(arguments, dict) else call.arguments)
     outcome = Outcome(call.response)
     if call.name == FINISH:
@@ -333,13 +331,6 @@ def _step(node: Node, parent: int | None) -> Step:
         text = error if isinstance(error, str) else json.dumps(error)
         outcome = Outcome(answer["response"], text or None)
     return Step(Prediction(raw=call.arguments, call=asked), ExecutedCall(asked, outcome), parent=parent)
-
-
-def _json(text: str) -> Json:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
@@ -364,11 +355,6 @@ class ToolBenchSetup(Setup):
         return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
 
     def check(self, task: Recorded, settings: ToolBenchSettings) -> None:
-        raise _not_played(task.name)
-
-    def start(
-        self, task: Recorded, settings: ToolBenchSettings, where: Where, emit: Emit, slot: int
-    ) -> NoReturn:
         raise _not_played(task.name)
 
     def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings) -> Score:

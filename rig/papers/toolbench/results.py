@@ -7,7 +7,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean
@@ -66,47 +65,43 @@ def read_results(path: Path) -> Results:
     test_set = next((name for name in TEST_SETS if path.stem.startswith(f"{name}_")), "")
     if dialect_of(rows) is not None:
         model = path.stem.removeprefix(f"{test_set}_") if test_set else path.absolute().parent.name
-        return Results(path, (model,), read_passes(rows, str(path)), partial(_pass_table, path, rows, model))
+        return _pass_results(path, rows, model)
     first = next(iter(rows.values()), None)
     names = [name for name in first if not name.startswith("round_")] if isinstance(first, dict) else []
     if len(names) != 2:
         raise RigError(f"{path}: no file of results: it has neither pass rates nor votes on two models")
-    models = names[0], names[1]
+    return _preference_results(path, rows, test_set, (names[0], names[1]))
+
+
+def _pass_results(path: Path, rows: JsonObject, model: str) -> Results:
+    def table(answers: Sequence[ModelAnswers], raw: bool) -> str:
+        try:
+            return pass_table(rows, model, raw=raw)
+        except KeyError as error:
+            raise RigError(f"{path}: a table also shows {error}, and a query lacks it") from error
+        except ValueError as error:
+            raise RigError(f"{path}: the votes of a query have no numbers: {error}") from error
+        except (TypeError, AttributeError) as error:
+            raise RigError(f"{path}: a query is no row of results: {error}") from error
+
+    return Results(path, (model,), read_passes(rows, str(path)), table)
+
+
+def _preference_results(path: Path, rows: JsonObject, test_set: str, models: tuple[str, str]) -> Results:
     votes = read_preferences(rows, *models, where=str(path))
-    return Results(path, models, votes, partial(_preference_table, test_set, votes, models))
 
+    def table(answers: Sequence[ModelAnswers], raw: bool) -> str:
+        of_set = (answer for answer in answers if answer.test_set == test_set or not test_set)
+        of = {answer.model: answer.solutions for answer in of_set}
+        for name in votes:
+            for model in models:
+                if name not in of.get(model, {}):
+                    text = f"the table needs the answer of {model} to query {name}; name them with --answers"
+                    raise RigError(text)
+        pairs = {name: (of[models[0]][name], of[models[1]][name]) for name in votes}
+        return preference_table(votes, pairs, *models, raw=raw)
 
-def _pass_table(
-    path: Path, rows: Mapping[str, Json], model: str, answers: Sequence[ModelAnswers], raw: bool
-) -> str:
-    """The table, byte for byte as upstream writes it if it is wanted `raw`."""
-    try:
-        return pass_table(dict(rows), model, dialect_of(rows) or "toolbench", raw=raw)
-    except KeyError as error:
-        raise RigError(f"{path}: a table also shows {error}, and a query lacks it") from error
-    except ValueError as error:
-        raise RigError(f"{path}: the votes of a query have no numbers: {error}") from error
-    except (TypeError, AttributeError) as error:
-        raise RigError(f"{path}: a query is no row of results: {error}") from error
-
-
-def _preference_table(
-    test_set: str,
-    votes: Mapping[str, Preference],
-    models: tuple[str, str],
-    answers: Sequence[ModelAnswers],
-    raw: bool,
-) -> str:
-    """The same of a file of preferences. Raises RigError if it needs an answer that is not there."""
-    of = {answer.model: answer.solutions for answer in answers if answer.test_set == test_set or not test_set}
-    for name in votes:
-        for model in models:
-            if name not in of.get(model, {}):
-                raise RigError(
-                    f"the table needs the answer of {model} to query {name}; name them with --answers"
-                )
-    pairs = {name: (of[models[0]][name], of[models[1]][name]) for name in votes}
-    return preference_table(votes, pairs, *models, raw=raw)
+    return Results(path, models, votes, table)
 
 
 def write_results(
@@ -171,18 +166,13 @@ def pass_json(judged: Mapping[str, Judged]) -> str:
 
 
 def pass_table(
-    rows: Mapping[str, JsonObject],
-    model: str,
-    dialect: Dialect = "toolbench",
-    passes: Mapping[str, bool] | None = None,
-    *,
-    raw: bool = False,
+    rows: Mapping[str, JsonObject], model: str, passes: Mapping[str, bool] | None = None, *, raw: bool = False
 ) -> str:
     """The table that goes with a file of pass rates, from its rows.
 
     The votes decide who `passes` (a tie passes), unless it is given.
     """
-    is_stable = dialect == "stabletoolbench"
+    is_stable = dialect_of(rows) == "stabletoolbench"
     header = [name for name in PASS_HEADER if not (is_stable and name in _NOT_STABLE)]
     lines = []
     for name, row in rows.items():

@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import called, replied
 from rig.methods.tooleval.episode import path_of, replayed
-from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup, check
+from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load, names, parse
 from rig.methods.tooleval.search import Strategy
 from rig.models import CallMessage, Prediction, Request, UserMessage
@@ -57,7 +57,7 @@ def calls_in(request: Request) -> list[CallMessage]:
 
 @pytest.mark.slow
 def test_the_suite_has_queries_of_three_kinds_and_no_fault(queries: dict[str, Query]) -> None:
-    assert check(SUITE, ToolEval().settings(_DEFAULTS)).faults == ()
+    assert ToolEval().check(SUITE).faults == ()
     counts = {path.stem: len(load(path)) for path in SUITE.glob("*.json")}
     assert counts == {"one-tool": 20, "one-plugin": 20, "several-plugins": 20}
     for query in load(SUITE / "one-tool.json"):
@@ -307,7 +307,7 @@ def test_what_is_no_query_is_one_line(tmp_path: Path, row: dict[str, Any], fault
 )
 def test_check_says_what_is_wrong(tmp_path: Path, more: dict[str, Any], fault: str) -> None:
     (tmp_path / "q.json").write_text(json.dumps({"queries": [bad(**more)]}))
-    found = check(tmp_path, ToolEval().settings(_DEFAULTS)).faults
+    found = ToolEval().check(tmp_path).faults
     assert any(fault in line for line in found)
 
 
