@@ -5,7 +5,6 @@ then the descriptions of tools. The arguments of Finish are never cut, and the p
 """
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from rig.calls import Json, JsonObject
 from rig.judging.evaluators import JudgeFunction
 from rig.models import Request, StepKey, ToolDoc, UserMessage
-from rig.solutions.solution import FINISH, Node, Solution
+from rig.solutions.solution import FINISH, Node, Solution, readable
 
 REASON = "reason"
 LONGEST_REASON = 240
@@ -60,10 +59,8 @@ INSTRUCTIONS = "You are a careful and impartial judge."
 
 def variations(function: JudgeFunction, question: Question) -> int:
     """In how many orders the choices of a question can be listed."""
-    orders = 1
-    for name, schema in function.parameters["properties"].items():
-        orders *= math.factorial(len(_values(name, schema, question)))
-    return orders
+    properties = function.parameters["properties"].items()
+    return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
 
 
 def _schema(function: JudgeFunction, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
@@ -154,7 +151,7 @@ def shortened(text: str, most: int) -> str:
 
 def answer_json(solution: Solution, cut: Cut, most_final: int = WHOLE) -> str:
     """A solution as a judge reads it."""
-    return _json(
+    return readable(
         {
             "total_steps": solution.total_steps,
             "final_answer": solution.final_answer[:most_final],
@@ -165,18 +162,18 @@ def answer_json(solution: Solution, cut: Cut, most_final: int = WHOLE) -> str:
 
 def details_json(solution: Solution, cut: Cut) -> str:
     """The path of a solution as a judge reads it."""
-    return _json([_node(root, cut) for root in solution.details])
+    return readable([_node(root, cut) for root in solution.details])
 
 
 def task_json(solution: Solution, cut: Cut) -> str:
     """A query and what is on offer to solve it."""
     tools = [_tool(tool, cut.tools) for tool in solution.tools]
-    return _json({"query": solution.query, "available_tools": tools})
+    return readable({"query": solution.query, "available_tools": tools})
 
 
 def names_json(solution: Solution, cut: Cut) -> str:
     """A query and the names of the tools."""
-    return _json({"query": solution.query, "available_tools": list(solution.tool_names)})
+    return readable({"query": solution.query, "available_tools": list(solution.tool_names)})
 
 
 def _tool(tool: JsonObject, most: int) -> JsonObject:
@@ -185,7 +182,7 @@ def _tool(tool: JsonObject, most: int) -> JsonObject:
     return {
         "name": tool.get("name"),
         "description": shortened(str(tool.get("description", "")), most),
-        "parameters": shortened(_json(tool.get("parameters")), most),
+        "parameters": shortened(readable(tool.get("parameters")), most),
     }
 
 
@@ -202,7 +199,3 @@ def _node(root: Node, cut: Cut) -> JsonObject:
     elif isinstance(message, str):
         message = shortened(message, cut.words)
     return {"role": root.role, "message": message, "next": [_node(child, cut) for child in root.next]}
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,6 @@ None for an invalid one. Where upstream draws lots, answers are equal here. docs
 fixes to upstream's.
 """
 
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from statistics import fmean, pvariance
@@ -17,7 +16,7 @@ from rig.judging.evaluators import RULES, Evaluator
 from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, names_json, task_json
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, VoteRules, tally
-from rig.solutions.solution import Solution, detail_score, keyword_pass, score_of, without_judge
+from rig.solutions.solution import Solution, detail_score, keyword_pass, readable, score_of, without_judge
 from rig.tasks import PlayedTurn
 
 MOST_FINAL = 1000
@@ -244,7 +243,7 @@ class _Contest(NamedTuple):
             return PreferenceVote(None, "identical")
 
         def fields(answers: Sequence[Solution], cut: Cut) -> Mapping[str, str]:
-            finals = json.dumps([answer.final_answer for answer in answers], ensure_ascii=False)
+            finals = readable([answer.final_answer for answer in answers])
             return {"query": pair[0].query, "final_answers": finals}
 
         return (yield from self._asked("select_best_final_answer", "best_answer_index", fields))

@@ -162,7 +162,12 @@ class Solution:
 
 def as_text(value: Json) -> str:
     """A text as it is, and any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else readable(value)
+
+
+def readable(value: Json) -> str:
+    """A value as JSON in which letters of any script stand as they are."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:

@@ -22,7 +22,7 @@ from rig.methods.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.models import CallMessage, Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.paths import real
 from rig.reading import Sort, facts, states
-from rig.solutions.solution import FINISH_TOOL
+from rig.solutions.solution import FINISH_TOOL, readable
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
@@ -287,7 +287,7 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
         elif node.kind == "thought":
             history += [ReplyMessage(node.text), UserMessage(GO_ON)]
     if tried:
-        lines = "\n".join(_json(attempt) for node in tried for attempt in _attempt(node))
+        lines = "\n".join(readable(attempt) for node in tried for attempt in _attempt(node))
         if lines:
             history.append(UserMessage(OTHERWISE.format(tried=lines)))
     return tuple(history)
@@ -295,7 +295,7 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
 
 def which_is_better(query: Query, first: SearchNode, second: SearchNode) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
-    attempts = [_json([told for part in node.path for told in _told(part)]) for node in (first, second)]
+    attempts = [readable([told for part in node.path for told in _told(part)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
 
 
@@ -309,7 +309,7 @@ def _told(node: SearchNode) -> list[JsonObject]:
 def seen_outcome(executed: ExecutedCall) -> Outcome:
     """The outcome of a call as a model sees it: a long response is cut, as upstream does."""
     outcome = executed.outcome
-    text = _json(outcome.response)
+    text = readable(outcome.response)
     if outcome.exception is not None or len(text) <= LONGEST_OBSERVATION:
         return outcome
     return Outcome(f"{text[:LONGEST_OBSERVATION]}...")
@@ -323,7 +323,3 @@ def _attempt(node: SearchNode) -> list[JsonObject]:
     if last.kind != "input" or last.parent is None:
         return []
     return [{"name": last.parent.text, "arguments": last.text, "function_output": last.observation}]
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
