@@ -37,8 +37,7 @@ from rig.judging.stored import PassRates, WinRates, pass_rates, rates_of, read_v
 from rig.judging.voting import Orders
 from rig.methods import paper
 from rig.running.planning import plan_resume
-from rig.solutions.judgements import DEFAULTS, UPSTREAM, Ties, Unsolvable, Unsure
-from rig.solutions.judgements import SEED, Shape
+from rig.solutions.judgements import DEFAULTS, SEED, UPSTREAM, Shape, Ties, Unsolvable, Unsure
 from rig.store import Runs
 
 
