@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.attack.campaign import folder, main
 from benchmarks.attack.hostile import damaged
-from rig.engine.gguf.info import inspect
-from rig.engine.memory.first_load import check_loads
+from rig.engine.files.info import inspect
+from rig.engine.memory.weights import check_loads
 from rig.errors import RigError
 
 _LOADED = 0.02

@@ -4,8 +4,8 @@ import time
 from random import Random
 
 from benchmarks.attack.campaign import Broken, main
-from rig.engine.templates import process
-from rig.engine.templates.template import ChatTemplate
+from rig.engine.core import process
+from rig.engine.core.template import ChatTemplate
 from rig.errors import RigError
 
 process.SECONDS = 1

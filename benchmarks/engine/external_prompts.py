@@ -8,10 +8,10 @@ import jsonschema
 
 from benchmarks.engine.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
+from rig.engine.decoding.decoder import Form
 from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.grammar.language import Language
-from rig.engine.prediction import Form
 from rig.models import Request, StepKey, ToolDoc
 
 

@@ -21,12 +21,12 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
 
     from rig import plugins
     from rig.engine.core.sampling import Sampler
+    from rig.engine.core.template import ChatTemplate
     from rig.engine.core.tokenizer import Tokenizer
-    from rig.engine.grammar.constraint import FreeConstraint, FreeGrammar
+    from rig.engine.grammar.language import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
-    from rig.engine.templates.template import ChatTemplate
     from rig.methods.tooltalk.episode import ToolTalkEpisode
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter

@@ -12,11 +12,11 @@ from rig.calls import Call
 from rig.engine.answer_format import choose
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.settings import EngineSettings
+from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.files.info import inspect
 from rig.engine.formats.rig import RigFormat
-from rig.engine.gguf.info import inspect
 from rig.engine.prompt import PromptBuilder
-from rig.engine.templates.template import ChatTemplate
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage

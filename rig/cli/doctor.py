@@ -21,8 +21,8 @@ from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, option, verb
 from rig.displays.texts import file_size
 from rig.engine.built import built_for
+from rig.engine.files.info import inspect
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
-from rig.engine.gguf.info import inspect
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.paths import WORLD_DATABASE, WORLD_SEED, models_directory
@@ -153,8 +153,8 @@ def _models() -> Iterator[Symptom]:
 def _template(name: str, path: Path) -> Iterator[Symptom]:
     """What is wrong with a chat template that knows of tools, and what rig does instead."""
     # Kept from the other checks: forms of answers take a moment to load.
+    from rig.engine.core.template import ChatTemplate
     from rig.engine.native.detection import Unsupported, native_of
-    from rig.engine.templates.template import ChatTemplate
 
     advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
     try:

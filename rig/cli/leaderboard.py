@@ -14,9 +14,9 @@ from rig.compare.history import ComparableScores, history, is_hash
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
 from rig.displays.compare import with_interval
 from rig.displays.texts import measured, out_of
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve
-from rig.engine.gguf.info import inspect
 from rig.errors import RigError, counted
 from rig.methods import paper
 from rig.store import Runs

@@ -8,15 +8,15 @@ from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
+from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.files.adapters import AdapterInfo
+from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
-from rig.engine.gguf.adapter import AdapterInfo
-from rig.engine.gguf.info import GgufInfo
 from rig.engine.grammar.language import Tags
 from rig.engine.memory.plan import DeviceUse
 from rig.engine.native.detection import Native, Unsupported, native_of
 from rig.engine.native.form import NativeFormat
 from rig.engine.native.shape import ID, INDEX
-from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage

@@ -20,10 +20,10 @@ from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
-from rig.engine.files.adapters import Adapter
-from rig.engine.files.checksums import remembered_sha256, sha256_of
+from rig.engine.files.adapters import Adapter, inspect_adapter
+from rig.engine.files.caches import remembered_sha256, sha256_of
 from rig.engine.files.derived import local_registry
-from rig.engine.files.pull import pull as pull_model
+from rig.engine.files.info import inspect
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import (
@@ -36,8 +36,7 @@ from rig.engine.files.registry import (
     resolve,
     template_source,
 )
-from rig.engine.gguf.adapter import inspect_adapter
-from rig.engine.gguf.info import inspect
+from rig.engine.files.registry import pull as pull_model
 from rig.errors import RigError, did_you_mean
 from rig.meters import available_cores
 from rig.options import OF_ENGINE
@@ -350,7 +349,7 @@ def merge(
     was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
     complete.
     """
-    from rig.engine.files.merge import merge as merge_files
+    from rig.engine.files.quantize import merge as merge_files
 
     parent = _with_adapter(resolve(model), lora, scale)
     assert parent.adapter is not None

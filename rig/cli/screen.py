@@ -22,7 +22,7 @@ from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import with_interval
 from rig.displays.table import Row, columns
 from rig.displays.texts import UNKNOWN, clock_time, percent
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
 from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Method
@@ -157,8 +157,8 @@ def _asks(key: str) -> bool:
 
 
 def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
+    from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
-    from rig.engine.gguf.info import inspect
     from rig.screening import Screening
 
     for name in options.models:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from rig.calls import Json
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
 from rig.errors import RigError
 from rig.files import put_in_place, temporary_folder
 from rig.models import Model, Piece, Prediction, Request

@@ -41,12 +41,12 @@ __all__ = [
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
-    registry.readers.later("gguf", "rig.engine.forcing.reader:GgufReader")
+    registry.readers.later("gguf", "rig.engine.teacher:GgufReader")
     registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
-    registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")
+    registry.formats.later("object", "rig.engine.formats.rig:ObjectFormat")
     for name in _FAMILIES:
         constant = name.upper().replace("-", "_")
-        registry.presets.later(name, f"rig.engine.native.presets:{constant}")
+        registry.presets.later(name, f"rig.engine.native.shape:{constant}")
 
 
 def check(settings: EngineSettings) -> None:
@@ -76,7 +76,7 @@ def keeping(path: Path | None) -> AbstractContextManager[None]:
 
 def has_room(path: Path | None) -> bool:
     """Whether a file, if it is one, can be loaded beside what is loaded, and just as if it were alone."""
-    from rig.engine.memory.devices import has_room as has_memory
+    from rig.engine.memory.plan import has_room as has_memory
 
     return path is None or not path.is_file() or has_memory(path)
 

@@ -7,23 +7,20 @@ from typing import Any
 
 from rig.calls import Json
 from rig.engine.answer_format import FormatChoice
-from rig.engine.cache.prefix import Feeding, Prefill, PrefixTree, Rows
-from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.core.sampling import Sampler
 from rig.engine.core.settings import EngineSettings
+from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Segment, Tokenizer
-from rig.engine.decoder import Budget, Decoder
-from rig.engine.drafting.ahead import Ahead
-from rig.engine.drafting.drafter import Drafter
+from rig.engine.decoding.cache import Feeding, Prefill, PrefixStore, PrefixTree, Rows
+from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
+from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.grammar import make_grammar
-from rig.engine.grammar.constraint import ConstraintError
+from rig.engine.grammar.language import ConstraintError
 from rig.engine.memory.fit import LoadedModel
 from rig.engine.parallel import choose, describe, measure
-from rig.engine.prediction import Form, Lane
 from rig.engine.prompt import PromptBuilder
-from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import ErrorKind, RigError
 from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request
 from rig.paths import cache_directory

@@ -9,17 +9,14 @@ from rig.engine import grammar
 from rig.engine.answer_format import FormatChoice, choose, is_own
 from rig.engine.core import llama
 from rig.engine.core.settings import DRAFTS, EngineSettings
+from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.drafting.ahead import MOST, NOISE
-from rig.engine.drafting.draft_model import open_draft_model
-from rig.engine.drafting.drafter import WORTH_CPU, WORTH_GPU, Drafter
+from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
 from rig.engine.engine import LlamaCppModel
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
-from rig.engine.gguf import info as gguf
-from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.fit import LoadedModel, load_here
-from rig.engine.templates.template import ChatTemplate
 from rig.errors import RigError
 from rig.models import Notify
 from rig.options import engine_fingerprint
@@ -35,7 +32,7 @@ def load(
 
     `n_outputs` is of how many tokens of each sequence in a batch the logits can be read.
     """
-    info = gguf.inspect(path)
+    info = inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
@@ -110,7 +107,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
     if settings.draft in DRAFTS:
         return {"draft": settings.draft, "draft_noise": NOISE}
     draft = resolve(settings.draft)
-    gguf.inspect(draft.path)  # what is no model may have no end
+    inspect(draft.path)  # what is no model may have no end
     adapter = draft.adapter.as_json() if draft.adapter else {}
     return {
         "draft": "model",

@@ -15,10 +15,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from rig.calls import Json
-from rig.engine.cache.prefix import common
+from rig.engine.core.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.engine.core.tokenizer import Segment, Tokenizer
+from rig.engine.decoding.cache import common
 from rig.engine.formats.base import AnswerFormat, Offer
-from rig.engine.templates.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.models import Request
 
 _START, _END = "\ue0f0", "\ue0f1"

@@ -136,8 +136,8 @@ def _engine_variants(
 ) -> list[_Variant]:
     """A model file without an adapter, or with each of several; all of them share loaders."""
     # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
+    from rig.engine.files.info import inspect
     from rig.engine.files.registry import resolve
-    from rig.engine.gguf.info import inspect
 
     resolved = resolve(text)
     inspect(resolved.path)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rig.calls import Call
-from rig.engine.core.assessment import Assessment
+from rig.engine.core.sampling import Assessment
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
@@ -92,7 +92,7 @@ def _arm(
 ) -> tuple[str, ArmScreen]:
     """The name of a model's vocabulary, and what the model makes of the steps."""
     # Kept from the other verbs: this loads llama.cpp.
-    from rig.engine.forcing.teacher import Teacher
+    from rig.engine.teacher import Teacher
 
     began = time.perf_counter()
     engine = replace(request.engine, parallel=1)

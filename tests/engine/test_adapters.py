@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from rig.engine import EngineSettings, load
 from rig.engine.core import llama
 from rig.engine.engine import LlamaCppModel
-from rig.engine.files.adapters import Adapter, named
+from rig.engine.files.adapters import Adapter, inspect_adapter, named
+from rig.engine.files.info import inspect
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.gguf.adapter import inspect_adapter
-from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.models import Piece, Prediction, Request
 

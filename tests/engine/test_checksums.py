@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine.files.checksums import remembered_sha256, sha256_of
+from rig.engine.files.caches import remembered_sha256, sha256_of
 from rig.errors import RigError
 
 

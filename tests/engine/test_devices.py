@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rig.engine.memory import devices
-from rig.engine.memory.devices import machine_memory
+from rig.engine.memory import plan as devices
+from rig.engine.memory.plan import machine_memory
 
 GIB = 2**30
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine.files.disk_cache import Damaged, DiskCache
+from rig.engine.files.caches import Damaged, DiskCache
 from rig.files import temporary_path
 
 

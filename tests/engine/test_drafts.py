@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from rig.calls import Call, Outcome
 from rig.engine.core.sampling import margin
 from rig.engine.core.settings import EngineSettings
-from rig.engine.drafting.ahead import MOST, NOISE
-from rig.engine.drafting.drafter import Copying
+from rig.engine.decoding.drafting import MOST, NOISE, Copying
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
 from rig.errors import RigError

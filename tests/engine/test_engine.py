@@ -14,11 +14,10 @@ from rig.engine import EngineSettings, load
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files import registry
 from rig.engine.files.registry import Entry, Source, template_of
-from rig.engine.grammar.constraint import ConstraintError
+from rig.engine.grammar.language import ConstraintError
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
 from rig.engine.memory import fit as fitting
-from rig.engine.memory.devices import GPU_MARGIN
-from rig.engine.memory.plan import DeviceUse
+from rig.engine.memory.plan import GPU_MARGIN, DeviceUse
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.engine.memory import first_load
-from rig.engine.memory.first_load import check_loads
+from rig.engine.memory import weights as first_load
+from rig.engine.memory.weights import check_loads
 from rig.errors import RigError
 from rig.store import Runs
 

@@ -14,9 +14,9 @@ from rig.calls import Call, Outcome
 from rig.engine.core import sampling
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Language
+from rig.engine.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
 

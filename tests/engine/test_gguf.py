@@ -1,4 +1,4 @@
-"""What `rig.engine.gguf.info` reads from files: good ones, damaged ones and hostile ones."""
+"""What `rig.engine.files.info` reads from files: good ones, damaged ones and hostile ones."""
 
 import json
 import struct
@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.engine.gguf.header import MAX_HEADER, Array, read_header
-from rig.engine.gguf.info import inspect
+from rig.engine.files.header import MAX_HEADER, Array, read_header
+from rig.engine.files.info import inspect
 from rig.errors import RigError
 
 WriteGguf = Callable[..., Path]

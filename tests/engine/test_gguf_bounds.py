@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from patience import in_a_moment
 
-from rig.engine.gguf import header
-from rig.engine.gguf.header import Array, read_header
+from rig.engine.files import header
+from rig.engine.files.header import Array, read_header
 from rig.errors import RigError
 
 STRING, ARRAY, INT32, UINT8 = 8, 9, 5, 0

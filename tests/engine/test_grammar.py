@@ -13,8 +13,7 @@ from rig.engine.core.llama import LlamaModel
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import make_grammar
-from rig.engine.grammar.constraint import Constraint, ConstraintError
-from rig.engine.grammar.language import Language
+from rig.engine.grammar.language import Constraint, ConstraintError, Language
 from rig.engine.grammar.schema import narrow
 
 

@@ -17,13 +17,11 @@ from gguf.constants import GGMLQuantizationType
 
 from rig.engine import EngineSettings
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory, listening
-from rig.engine.gguf.header import Tensor
-from rig.engine.gguf.info import GgufInfo, inspect
+from rig.engine.files.header import Tensor
+from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.memory import fit as fitting
-from rig.engine.memory.count import Count, LlamaCount, Needs, read_log
-from rig.engine.memory.devices import GPU_MARGIN, machine
-from rig.engine.memory.fit import Fit, fit_here, load_planned, plan_for
-from rig.engine.memory.plan import DeviceUse, FitPlan, Shape
+from rig.engine.memory.fit import Count, Fit, LlamaCount, Needs, fit_here, load_planned, plan_for, read_log
+from rig.engine.memory.plan import GPU_MARGIN, DeviceUse, FitPlan, Shape, machine
 from rig.errors import RigError
 
 GIB, MIB = 2**30, 2**20
@@ -142,7 +140,7 @@ IN_A_PROCESS_OF_ITS_OWN = """
 import re, resource, sys
 from pathlib import Path
 from rig.engine import EngineSettings
-from rig.engine.gguf.info import inspect
+from rig.engine.files.info import inspect
 from rig.engine.memory.fit import plan_for
 
 def address_space(name):

@@ -7,12 +7,11 @@ import pytest
 import tiny_gguf
 
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import DerivedModel, local_registry
-from rig.engine.files.merge import merge, read_pairs
-from rig.engine.files.quantize import quantize
+from rig.engine.files.info import inspect
+from rig.engine.files.quantize import merge, quantize, read_pairs
 from rig.engine.files.registry import resolve
-from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 
 

@@ -9,9 +9,8 @@ import pytest
 import tiny_architectures
 import tiny_gguf
 
-from rig.engine.cache.prefix import PrefixTree
-from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.decoding.cache import PrefixStore, PrefixTree
 
 GENERATED = (90, 91, 92)
 SYSTEM = tuple(range(10, 170))  # longer than a batch

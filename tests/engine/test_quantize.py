@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from rig.engine import EngineSettings, load
 from rig.engine.files import derived, registry
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import LocalEntry, local_registry, record
+from rig.engine.files.header import read_header
+from rig.engine.files.info import Origin, inspect
 from rig.engine.files.quantize import TYPES, DerivedModel, quantize
 from rig.engine.files.registry import Entry, Source, resolve
-from rig.engine.gguf.header import read_header
-from rig.engine.gguf.info import inspect
-from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS

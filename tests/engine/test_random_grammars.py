@@ -22,7 +22,7 @@ from rig_form import rig_format
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.settings import GrammarArm
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.grammar.constraint import Grammar
+from rig.engine.grammar.language import Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.models import ToolDoc

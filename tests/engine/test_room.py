@@ -6,9 +6,8 @@ import pytest
 
 from rig.engine import has_room
 from rig.engine.core import llama
-from rig.engine.memory import devices as asked
-from rig.engine.memory.devices import GPU_MARGIN, machine
-from rig.engine.memory.plan import DeviceUse
+from rig.engine.memory import plan as asked
+from rig.engine.memory.plan import GPU_MARGIN, DeviceUse, machine
 
 SIZE = 1000
 

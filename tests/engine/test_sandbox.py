@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.engine.templates import process
-from rig.engine.templates.process import TemplateError
-from rig.engine.templates.template import ChatMessage, ChatTemplate
+from rig.engine.core import process
+from rig.engine.core.process import TemplateError
+from rig.engine.core.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 
 LOOPS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.grammar.numbers import decimals, integers
-from rig.engine.grammar.patterns import NAMED, canonical
+from rig.engine.grammar.patterns import NAMED, canonical, decimals, integers
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 
 STRING = {"type": "string"}

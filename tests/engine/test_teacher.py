@@ -12,10 +12,10 @@ from rig_form import rig_format, text_of
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
 from rig.engine.core import sampling
-from rig.engine.core.assessment import Choice
 from rig.engine.core.llama import Chunk
+from rig.engine.core.sampling import Choice
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.teacher import (
+from rig.engine.teacher import (
     Assessment,
     NotInGrammar,
     Teacher,
@@ -159,7 +159,7 @@ def test_every_number_is_that_of_a_slow_reference(
     teach: Callable[..., Teacher], tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reference computes the whole prompt anew for every token, one token at a time."""
-    monkeypatch.setattr("rig.engine.forcing.teacher.PIECE", 4)  # so that an answer takes several batches
+    monkeypatch.setattr("rig.engine.teacher.PIECE", 4)  # so that an answer takes several batches
     teacher = teach(tiny_path(), n_batch=64)
     loaded = teacher._loaded
     request = ask(TALK)

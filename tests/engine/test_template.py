@@ -1,7 +1,7 @@
 import pytest
 import tiny_gguf
 
-from rig.engine.templates.template import ChatMessage, ChatTemplate, TemplateError
+from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError
 from rig.errors import RigError
 
 CONVERSATION = [

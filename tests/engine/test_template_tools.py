@@ -11,7 +11,7 @@ import jinja2
 import jinja2.sandbox
 import pytest
 
-from rig.engine.templates.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
+from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
 from rig.errors import RigError
 
 FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))

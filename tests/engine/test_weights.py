@@ -9,12 +9,10 @@ import pytest
 
 from rig.engine import EngineSettings
 from rig.engine.engine import LlamaCppModel
-from rig.engine.gguf.info import inspect
+from rig.engine.files.info import inspect
 from rig.engine.loading import load
-from rig.engine.memory.count import Count, Needs
-from rig.engine.memory.devices import machine
-from rig.engine.memory.fit import Fit
-from rig.engine.memory.plan import Shape
+from rig.engine.memory.fit import Count, Fit, Needs
+from rig.engine.memory.plan import Shape, machine
 from rig.engine.memory.weights import find_weights, open_weights
 from rig.models import Request, StepKey, UserMessage
 

@@ -15,9 +15,9 @@ from scipy.special import rel_entr, softmax
 
 from rig.calls import Call
 from rig.engine import EngineSettings
-from rig.engine.core.assessment import Assessment, Choice
+from rig.engine.core.sampling import Assessment, Choice
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.forcing.teacher import Teacher
+from rig.engine.teacher import Teacher
 from rig.errors import RigError
 from rig.methods.scripted import Oracle, Scripted
 from rig.methods.tooltalk.conversations import parse_conversation

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.grammar.constraint import Constraint, ConstraintError
+from rig.engine.grammar.language import Constraint, ConstraintError
 from rig.models import ToolDoc
 
 NAMES = (

@@ -4,8 +4,8 @@ import tiny_gguf
 
 from rig.calls import Call
 from rig.engine.core.settings import GrammarArm
+from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.rig import RigFormat
-from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
 
 TEMPLATE = ChatTemplate(tiny_gguf.CHATML)

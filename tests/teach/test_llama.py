@@ -13,7 +13,7 @@ from benchmarks.teach.llama import Llama, read_model
 from benchmarks.teach.render import Lesson
 from benchmarks.teach.train import pack, prefix_state, write_model
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.merge import Floats, read_pairs, write_merged
+from rig.engine.files.quantize import Floats, read_pairs, write_merged
 
 TOKENS = [*range(40, 72), *range(90, 110), 41, 42, 43]
 

@@ -1,8 +1,7 @@
 """A toy preset: the form of a family whose templates declare tools and show no calls."""
 
 from rig.engine.grammar.language import JSON
-from rig.engine.native.presets import Preset
-from rig.engine.native.shape import CallShape
+from rig.engine.native.shape import CallShape, Preset
 from rig.plugins import Registry
 
 SHAPE = CallShape(

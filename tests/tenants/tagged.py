@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from rig.calls import Call
+from rig.engine.core.template import ChatMessage
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.grammar.language import Language
-from rig.engine.templates.template import ChatMessage
 from rig.models import CallMessage, Message, UserMessage
 from rig.plugins import Registry
 

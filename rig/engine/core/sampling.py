@@ -1,13 +1,65 @@
-"""Choosing a token from logits and a mask: greedy, or by temperature, min-p and top-p, seeded per step."""
+"""A token chosen from logits, and a given answer as a model sees it. Reading this loads no llama.cpp."""
 
 import hashlib
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rig.engine.core.settings import EngineSettings
 from rig.models import StepKey
+
+Kind = Literal["answer", "tool", "parameter", "value"]
+"""What a token decides: to call or to reply, which tool, which parameter comes or ends, what it is given."""
+
+
+class Choice(NamedTuple):
+    """A token of an answer where the grammar left a choice, and what the model makes of it.
+
+    `start` is the byte of the answer where it begins. `logprob` is the natural logarithm of its probability
+    among the `allowed` tokens. `rank` of them are likelier (equally likely ones count by id, as in greedy
+    decoding). `top` is the likeliest, and `agrees` says whether its text is the answer's: other tokens can
+    have the same text.
+    """
+
+    token: int
+    start: int
+    kind: Kind
+    logprob: float
+    rank: int
+    top: int
+    agrees: bool
+    allowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A given answer as a model sees it: the tokens that were open, in order, and how many were not.
+
+    Of a reply (`is_reply`), whose words could be any, it ends with the decision to reply. `fault` says why
+    there is nothing to be said about an answer.
+    """
+
+    is_reply: bool
+    choices: tuple[Choice, ...] = ()
+    forced: int = 0
+    prompt_tokens: int = 0
+    computed_tokens: int = 0
+    fault: str | None = None
+
+    @property
+    def logprob(self) -> float:
+        """Of the whole answer."""
+        return sum(choice.logprob for choice in self.choices)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether what greedy decoding takes goes on with this very call everywhere, or begins a reply.
+
+        By text, since there can be other tokens for it: `"}` and `}` for `"` and `}}`.
+        """
+        return self.fault is None and all(choice.agrees for choice in self.choices)
 
 
 class ChosenToken(NamedTuple):

@@ -1,15 +1,115 @@
-"""Adapters as the user names them: a file, and how strongly it counts."""
+"""Adapters (LoRA): as the user names them, what their files say, and whether one was made for a given model.
+
+Only headers are read: llama.cpp would say less, and only when it loads them.
+"""
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.engine.files.checksums import sha256_of
-from rig.engine.gguf.adapter import check_fits, inspect_adapter
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.header import Tensor, read_header
 from rig.errors import RigError
 from rig.paths import expanded
+
+_ENDINGS = (".lora_a", ".lora_b")
+_EMBEDDING = "token_embd.weight"
+"""Looked up by rows, not multiplied with: its two matrices stand the other way round."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """An adapter as its file describes it: low-rank changes to the weights named in `changes`.
+
+    `changes` has the shape of each weight (fastest dimension first), `ranks` the lowest and the highest rank.
+    """
+
+    path: Path
+    size: int
+    architecture: str
+    name: str | None
+    base: str | None
+    alpha: float
+    ranks: tuple[int, int]
+    types: tuple[str, ...]
+    changes: Mapping[str, tuple[int, ...]]
+
+    def as_json(self) -> JsonObject:
+        """Every field by name, as JSON values; of the changes their number."""
+        lists = {"ranks": list(self.ranks), "types": list(self.types)}
+        return {**asdict(self), "path": str(self.path), "changes": len(self.changes), **lists}
+
+
+def inspect_adapter(path: Path) -> AdapterInfo:
+    """Read what a GGUF file says about its adapter. Raises RigError if it is not a complete LoRA adapter."""
+    header = read_header(path)
+    if not header.is_adapter:
+        raise RigError(f"{path}: a GGUF file that holds no adapter (general.type is not adapter)")
+    kind = header.get("adapter.type", str)
+    if kind != "lora":
+        raise RigError(f"{path}: an adapter of type {kind!r}; only lora can be used")
+    alpha = header.get("adapter.lora.alpha", float)
+    if alpha is None:
+        raise RigError(f"{path}: damaged: an adapter without adapter.lora.alpha")
+    pairs = _pairs(path, header.tensors)
+    changes = {name: _change(path, name, *pair) for name, pair in pairs.items()}
+    ranks = [rank for _, rank in changes.values()]
+    return AdapterInfo(
+        path=path,
+        size=header.size,
+        architecture=header.architecture,
+        name=header.get("general.name", str),
+        base=header.get("general.base_model.0.name", str),
+        alpha=alpha,
+        ranks=(min(ranks), max(ranks)),
+        types=tuple(sorted({tensor.type.name for tensor in header.tensors})),
+        changes={name: shape for name, (shape, _) in changes.items()},
+    )
+
+
+def check_fits(adapter: AdapterInfo, model: Path) -> None:
+    """Raise RigError unless a model's weights have the shapes that an adapter was made for."""
+    header = read_header(model)
+    if header.architecture != adapter.architecture:
+        raise RigError(
+            f"{adapter.path}: an adapter for {adapter.architecture[:40]!r} models;"
+            f" {model} is {header.architecture}"
+        )
+    weights = {tensor.name: tensor.shape for tensor in header.tensors}
+    for name, shape in adapter.changes.items():
+        if name not in weights:
+            raise RigError(f"{adapter.path}: not made for {model}, which has no weight {name[:60]!r}")
+        if weights[name][:2] != shape:
+            ours, theirs = (" x ".join(map(str, sizes)) for sizes in (shape, weights[name]))
+            raise RigError(
+                f"{adapter.path}: not made for {model}: {name[:60]} is {ours} in the one and"
+                f" {theirs} in the other"
+            )
+
+
+def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, Tensor]]:
+    by_name = {tensor.name: tensor for tensor in tensors}
+    names = sorted({name.rpartition(".")[0] for name in by_name})
+    expected = {name + ending for name in names for ending in _ENDINGS}
+    if expected != by_name.keys() or not names:
+        wrong = next(iter(expected ^ by_name.keys()), "nothing")[:60]
+        raise RigError(f"{path}: damaged: its weights are not pairs of lora_a and lora_b ({wrong!r})")
+    return {name: (by_name[f"{name}.lora_a"], by_name[f"{name}.lora_b"]) for name in names}
+
+
+def _change(path: Path, name: str, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], int]:
+    """The shape of the weight that is changed, and the rank of the change, which both matrices must have."""
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise RigError(f"{path}: damaged: the change to {name[:60]!r} is not a pair of matrices")
+    is_embedding = name == _EMBEDDING
+    inputs, rank = a.shape[1::-1] if is_embedding else a.shape[:2]
+    if rank != b.shape[0] or rank < 1:
+        raise RigError(f"{path}: damaged: the change to {name[:60]!r} has ranks {rank} and {b.shape[0]}")
+    return (b.shape[1], inputs) if is_embedding else (inputs, b.shape[1]), rank
+
 
 NONE = "none"
 """Asks for the model without an adapter, beside others with one."""

@@ -16,10 +16,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.checksums import sha256_of
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.info import GgufInfo, Origin, inspect
 from rig.engine.files.registry import ResolvedModel, load_registry, validated
-from rig.engine.gguf.info import GgufInfo, inspect
-from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
 from rig.files import put_in_place, read_toml, temporary_folder, write
 from rig.paths import models_directory

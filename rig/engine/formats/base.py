@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.core.assessment import Kind
+from rig.engine.core.sampling import Kind
 from rig.engine.core.settings import GrammarArm
+from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import narrow
-from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate
 from rig.models import Message, ToolDoc
 from rig.toolbox.schemas import validator
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.engine.grammar import patterns, schema
-from rig.engine.grammar.constraint import FreeGrammar, Grammar
-from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, FreeGrammar, Grammar
 from rig.models import Notify
 from rig.paths import cache_directory
 

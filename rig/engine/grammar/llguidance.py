@@ -18,9 +18,8 @@ from outlines.types import JsonSchema
 
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.grammar import lark, lark_calls
-from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.language import JSON, Language
+from rig.engine.grammar import lark
+from rig.engine.grammar.language import JSON, ConstraintError, Language, Mask
 from rig.errors import RigError
 
 
@@ -116,7 +115,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
     def _grammar(self, language: Language) -> str:
         schema = language.schema
         if schema is None or self._free_order or lark.is_needed(schema):
-            text = lark_calls.grammar(language, self._specials, free_order=self._free_order)
+            text = lark.grammar(language, self._specials, free_order=self._free_order)
             # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
             return str(llguidance.LLMatcher.grammar_from_lark(text))
         checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}

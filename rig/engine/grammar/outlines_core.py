@@ -38,12 +38,11 @@ from outlines.types.dsl import (
 from outlines_core import Guide, Index, Vocabulary
 
 from rig.calls import Json, JsonObject
+from rig.engine.core.process import limit_memory, limit_time
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.files.disk_cache import Damaged, DiskCache
-from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Language
-from rig.engine.grammar.numbers import decimals, integers
-from rig.engine.templates.child import limit_memory, limit_time
+from rig.engine.files.caches import Damaged, DiskCache
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, ConstraintError, Language, Mask
+from rig.engine.grammar.patterns import decimals, integers
 from rig.models import Notify
 
 NAME = f"outlines_core {version('outlines_core')}"

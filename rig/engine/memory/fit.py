@@ -1,25 +1,148 @@
 """How a model fits: layers on GPUs, context, batch and sequences, as llama.cpp counts them and as it loads.
 
+llama.cpp lays everything out, allocates nothing, and says in its log what it would put where, to the
+hundredth of a MiB. Weights are the exception: of them it only says on which device each layer is, and their
+sizes are in the file.
+
 Speed is given up before anything that could change a result: layers leave the GPU first, then batches become
 smaller, and the context comes last. Values that the user asked for never change.
 """
 
+import platform
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from rig.engine.core import llama
-from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
+from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory, listening
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
-from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.count import Counting, LlamaCount, OpenContext
-from rig.engine.memory.devices import gpus, machine_memory
-from rig.engine.memory.first_load import check_loads
-from rig.engine.memory.plan import DeviceUse, FitPlan, Shape, size
-from rig.engine.memory.weights import find_weights, open_weights
+from rig.engine.files.header import Tensor, read_header
+from rig.engine.files.info import GgufInfo
+from rig.engine.memory.plan import MACHINE, DeviceUse, FitPlan, Shape, gpus, machine_memory, size
+from rig.engine.memory.weights import check_loads, find_weights, open_weights
 from rig.errors import RigError
 from rig.models import Notify
+
+_REPACKED = {"Q4_0", "Q4_K", "Q2_K", "IQ4_NL", "MXFP4"}
+if platform.machine() in ("arm64", "aarch64"):
+    _REPACKED |= {"Q5_K", "Q6_K", "Q8_0"}
+"""What llama.cpp's CPU backend has interleaved layouts for, given the processor's instructions."""
+
+_LAYER = re.compile(r"load_tensors: layer +\d+ assigned to device (\S+),")
+_BUFFER = re.compile(r"(\S+) +(?:compute|output) buffer size = +([\d.]+) MiB")
+_CACHED_LAYER = re.compile(r"layer +\d+: dev = (\S+)")
+_CACHE = re.compile(r"(llama_(?:kv_cache|memory)\w*|\w*dsv4\w*): (?!.*buffer).*?\bsize = +([\d.]+) MiB")
+_OF_LAYER = re.compile(r"blk\.(\d{1,4})\.")
+
+
+@dataclass(slots=True)
+class Needs:
+    """Bytes on one device, and how many layers it has; the output counts as one.
+
+    `repacked` bytes of its weights the processor may have laid out anew, and then twice.
+    """
+
+    layers: int = 0
+    weights: int = 0
+    repacked: int = 0
+    kv: float = 0.0
+    state: float = 0.0
+    compute: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What a model takes, by the device's name; `layers` are the devices of its layers, then the output's."""
+
+    layers: tuple[str, ...]
+    devices: dict[str, Needs] = field(default_factory=dict)
+
+    def on(self, device: str) -> Needs:
+        """The needs on a device; none on one that holds nothing."""
+        return self.devices.get(device, Needs())
+
+
+Counting: TypeAlias = Callable[[Shape], Count]
+"""Counts what a model takes in a shape. Raises RigError for what llama.cpp refuses, with its reason."""
+
+OpenContext: TypeAlias = Callable[..., LlamaContext]
+"""Opens a context for a model in a shape, with as many cells as follow from that or with a third argument."""
+
+
+class LlamaCount:
+    """Counts for one file, with contexts opened as they will be; what it has loaded is kept until `close`."""
+
+    def __init__(self, path: Path, open_context: OpenContext) -> None:
+        self._tensors = read_header(path).tensors
+        self._path = path
+        self._open_context = open_context
+        self._model: LlamaModel | None = None
+        self._model_log = ""
+        self._counts: dict[Shape, Count] = {}
+
+    def __call__(self, shape: Shape) -> Count:
+        """The count for a shape. Raises RigError for what llama.cpp refuses."""
+        if shape not in self._counts:
+            lines: list[str] = []
+            with listening(lines.append):
+                if self._model is None or self._model.n_gpu_layers != shape.n_gpu_layers:
+                    self.close()
+                    self._model = LlamaModel(self._path, n_gpu_layers=shape.n_gpu_layers, weightless=True)
+                    self._model_log = "".join(lines)
+                    lines.clear()
+                self._open_context(self._model, shape).close()
+            self._counts[shape] = read_log(self._model_log + "".join(lines), self._tensors)
+        return self._counts[shape]
+
+    def close(self) -> None:
+        """Let go of the model that was loaded to count."""
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+
+
+def read_log(log: str, tensors: Sequence[Tensor] = ()) -> Count:
+    """The count in what llama.cpp logged; what is on no device of a layer is on the machine."""
+    layers = tuple(_LAYER.findall(log))
+    devices = {device: Needs(layers=count) for device, count in Counter(layers).items()}
+    devices.setdefault(MACHINE, Needs())
+    cached: Counter[str] = Counter()
+    for line in log.splitlines():
+        if match := _CACHED_LAYER.search(line):
+            cached[match[1]] += 1
+        elif match := _BUFFER.search(line):
+            devices.get(match[1], devices[MACHINE]).compute += float(match[2]) * 2**20
+        elif match := _CACHE.match(line):
+            for device, count in cached.items():
+                held, share = devices.get(device, devices[MACHINE]), count / cached.total()
+                if "recurrent" in match[1]:
+                    held.state += float(match[2]) * 2**20 * share
+                else:
+                    held.kv += float(match[2]) * 2**20 * share
+            cached.clear()
+    _add_weights(devices, layers, tensors)
+    return Count(layers, devices)
+
+
+def _add_weights(devices: dict[str, Needs], layers: Sequence[str], tensors: Sequence[Tensor]) -> None:
+    """Weights are where their layer is, the input on the machine; one that is the output, too, is on both."""
+    output = layers[-1] if layers else MACHINE
+    is_tied = not any(tensor.name == "output.weight" for tensor in tensors)
+    for tensor in tensors:
+        layer = _OF_LAYER.match(tensor.name)
+        if layer and int(layer[1]) < len(layers) - 1:
+            held = devices[layers[int(layer[1])]]
+            held.repacked += tensor.bytes if tensor.type.name in _REPACKED else 0
+        else:
+            held = devices[output if tensor.name.startswith("output") else MACHINE]
+        held.weights += tensor.bytes
+        if is_tied and tensor.name == "token_embd.weight" and output != MACHINE:
+            devices[output].weights += tensor.bytes
+
 
 LEAST_BATCH = 128
 LEAST_CONTEXT = 2048

@@ -1,7 +1,17 @@
-"""The plan of how a model is loaded, with every number that it was made from."""
+"""The devices to compute on, how much of their memory is free, and the plan of how a model is loaded there.
 
+GPUs are those that this build of llama.cpp finds, with the numbers that it uses itself. The machine's own
+memory is what the operating system and the control groups around this process leave.
+"""
+
+import ctypes
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 from rig.calls import JsonObject
 
@@ -146,3 +156,125 @@ class FitPlan:
 def size(count: int) -> str:
     """Bytes for people: `812 MiB`, `5.3 GiB`."""
     return f"{count / 2**20:.0f} MiB" if count < 2**30 else f"{count / 2**30:.1f} GiB"
+
+
+GPU_MARGIN = 2**30
+"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
+MACHINE_MARGIN = 2**29
+"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
+_DISCRETE, _INTEGRATED = 1, 2
+"""ggml-backend.h: 0 is the CPU, and what is above 2 only helps it or is made of others."""
+
+
+def machine(free: int, total: int, swap: int = 0) -> DeviceUse:
+    """The machine's memory: what a process may still take of all there is, and the swap that is free."""
+    return DeviceUse(MACHINE, "", free, total, MACHINE_MARGIN, swap, is_machine=True)
+
+
+def gpus() -> tuple[DeviceUse, ...]:
+    """The GPUs that models would be put on: discrete ones, or else integrated ones, as llama.cpp chooses.
+
+    Asking a GPU for its free memory may wake it up and take some of that memory for good.
+    """
+    from rig.engine.core.llama import initialise
+
+    initialise()
+    devices = list(_devices())
+    return tuple(device for kind, device in devices if kind == min(kind for kind, _ in devices))
+
+
+def has_room(path: Path) -> bool:
+    """Whether so much memory is free that a file is loaded as it would be if it were alone.
+
+    Half of each device's memory has to be, and three times the file: weights laid out again for the
+    processor, and caches.
+    """
+    from rig.engine.core.llama import supports_gpu_offload
+
+    needed = 3 * path.stat().st_size
+    devices = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
+    return all(device.free >= max(needed, device.total / 2) for device in devices)
+
+
+def _devices() -> Iterator[tuple[int, DeviceUse]]:
+    from llama_cpp._ggml import libggml
+
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    about = {
+        "count": (size, []),
+        "get": (pointer, [size]),
+        "name": (ctypes.c_char_p, [pointer]),
+        "description": (ctypes.c_char_p, [pointer]),
+        "type": (ctypes.c_int, [pointer]),
+        "memory": (None, [pointer, ctypes.POINTER(size), ctypes.POINTER(size)]),
+    }
+    for name, (result, arguments) in about.items():
+        function = getattr(libggml, f"ggml_backend_dev_{name}")
+        function.restype, function.argtypes = result, arguments
+    for number in range(libggml.ggml_backend_dev_count()):
+        device = libggml.ggml_backend_dev_get(number)
+        kind = libggml.ggml_backend_dev_type(device)
+        if kind not in (_DISCRETE, _INTEGRATED):
+            continue
+        free, total = size(), size()
+        libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        yield (
+            kind,
+            DeviceUse(
+                name=libggml.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+                description=libggml.ggml_backend_dev_description(device).decode("utf-8", "replace").strip(),
+                free=min(free.value, total.value),
+                total=total.value,
+                margin=GPU_MARGIN,
+                # Apple's GPUs call themselves discrete.
+                unified=kind == _INTEGRATED or sys.platform == "darwin",
+            ),
+        )
+
+
+def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:
+    """The memory this process may use, with every control group around it that sets a limit."""
+    all_memory = psutil.virtual_memory()
+    memory = machine(all_memory.available, all_memory.total, psutil.swap_memory().free)
+    for free, limit in _limits(proc, groups):
+        if free < memory.free:
+            # Whether a group may swap is a limit of its own, and mostly it may not.
+            memory = machine(max(free, 0), min(limit, memory.total))
+    return memory
+
+
+def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
+    """(free, limit) in bytes for each control group that this process is in and that has a limit."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            root, names = groups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = groups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # In a container the path may be one outside of it; the root of what is mounted is then the group.
+        group = root / path.lstrip("/")
+        for place in dict.fromkeys([group, *group.parents, root]):
+            if not place.is_relative_to(root):
+                continue
+            limit, used = _number(place / names[0]), _number(place / names[1])
+            if limit is not None and used is not None:
+                # Pages of files that nobody uses are counted, and are given up as soon as memory is short.
+                stat = dict(line.split(" ", 1) for line in _lines(place / "memory.stat") if " " in line)
+                idle = stat.get(names[2], "0")
+                yield limit - used + (int(idle) if idle.isdigit() else 0), limit
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _number(path: Path) -> int | None:
+    """A limit or a usage; None if there is none, which is written `max`."""
+    text = "".join(_lines(path)[:1]).strip()
+    return int(text) if text.isdigit() else None

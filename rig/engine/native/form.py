@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import GrammarArm, ThinkingArm
+from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.engine.formats import salvage
 from rig.engine.formats.base import (
     AnswerError,
@@ -22,12 +23,10 @@ from rig.engine.formats.base import (
 from rig.engine.formats.rig import declarations_in_words, described
 from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags
 from rig.engine.grammar.schema import SchemaError
-from rig.engine.native.detection import Native
+from rig.engine.native.detection import Native, thoughts_of
 from rig.engine.native.probe import MARKER, Probe
 from rig.engine.native.reader import CallReader, NotRead
 from rig.engine.native.shape import HOLES, ID, INDEX
-from rig.engine.native.thinking import thoughts_of
-from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")

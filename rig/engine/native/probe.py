@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
+from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.grammar.language import JSON
 from rig.engine.native.shape import ID
-from rig.engine.templates.template import ChatTemplate, TemplateError
 
 FIRST, SECOND = "probe_alpha_fn", "probe_bravo_fn"
 QUESTION = "quokka77"

@@ -13,13 +13,12 @@ from native_templates import OWN, REAL, REFUSED
 from random_schemas import mutated
 
 from rig.calls import Call
-from rig.engine.forcing.teacher import NotInGrammar, follow
+from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerError
-from rig.engine.grammar.constraint import ConstraintError, Grammar
-from rig.engine.grammar.language import Language
+from rig.engine.grammar.language import ConstraintError, Grammar, Language
 from rig.engine.native.detection import Unsupported, native_of
 from rig.engine.native.shape import CallShape
-from rig.engine.templates.template import ChatTemplate
+from rig.engine.teacher import NotInGrammar, follow
 from rig.models import ToolDoc
 
 TRIALS = int(os.environ.get("RIG_RANDOM_CALLS", "6"))

@@ -6,10 +6,10 @@ from rig_form import rig_format
 
 from rig.calls import Call
 from rig.engine.core.settings import GrammarArm
+from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.native.detection import family_native
 from rig.engine.native.form import NativeFormat
-from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
 from rig.plugins import registered
 

@@ -15,8 +15,8 @@ from native_templates import OWN, REAL
 from rig.calls import Call, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.teacher import Teacher
 from rig.engine.loading import load
+from rig.engine.teacher import Teacher
 from rig.errors import ErrorKind, RigError
 from rig.models import (
     CallMessage,

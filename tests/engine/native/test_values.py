@@ -8,12 +8,12 @@ from native_templates import OWN
 
 from rig.calls import Call
 from rig.engine.core.settings import GrammarArm
+from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.grammar.language import Tags
-from rig.engine.grammar.lark_calls import grammar as lark_of
+from rig.engine.grammar.lark import grammar as lark_of
 from rig.engine.native.detection import native_of
 from rig.engine.native.form import NativeFormat
-from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}

@@ -1,22 +1,87 @@
-"""What a GGUF file says about its model: architecture, quantization, context, tokenizer, template, memory.
+"""What a GGUF file says about its model: architecture, quantization, context, tokenizer, template, origin.
 
-Everything is read from the file's header; no weight is touched and llama.cpp is not loaded.
+Everything is read from the file's header; no weight is touched and llama.cpp is not loaded. What rig made a
+file from, llama.cpp's quantizer writes into the file itself, so it goes wherever the file goes.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from rig.calls import JsonObject
-from rig.engine.gguf.header import Array, Header, PerLayer, read_header
-from rig.engine.gguf.origin import Origin
+from rig.engine.files.header import Array, Header, PerLayer, read_header
 from rig.errors import RigError
+
+PREFIX = "rig.made_from."
+_NEEDED = ("name", "sha256", "root_sha256", "quantizations")
+_LEADS_TO = " > "
+_LONGEST = 127
+"""Bytes of a text that llama.cpp can be told to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The parent of a file: its name and SHA-256, and the SHA-256 of the file that everything began with.
+
+    `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
+    says that they were quantized already, so that what was lost then is lost here too. `adapters` were merged
+    into the weights, the first first; the SHA-256 is the last one's.
+    """
+
+    name: str
+    sha256: str
+    root_sha256: str
+    quantizations: tuple[str, ...]
+    requantized: bool
+    adapters: tuple[str, ...] = ()
+    adapter_sha256: str = ""
+
+    @classmethod
+    def read(cls, header: Header) -> "Origin | None":
+        """What a file says of itself; None if it says nothing, or only a part."""
+        texts = {key: header.get(PREFIX + key, str) for key in (*_NEEDED, "adapters", "adapter_sha256")}
+        requantized = header.get(PREFIX + "requantized", bool)
+        if requantized is None or None in map(texts.get, _NEEDED):
+            return None
+        name, sha256, root, before, adapters, adapter_sha256 = (text or "" for text in texts.values())
+        quantizations = tuple(before.split(_LEADS_TO))
+        merged = tuple(filter(None, adapters.split(_LEADS_TO)))
+        return cls(name, sha256, root, quantizations, requantized, merged, adapter_sha256)
+
+    @property
+    def note(self) -> str:
+        """In words: `requantized from smollm2-135m (Q4_1)`."""
+        verb = "requantized" if self.requantized else "quantized"
+        merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
+        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)}){merged}"
+
+    def metadata(self) -> dict[str, str | bool]:
+        """The keys and values to be written; long texts lose their beginning."""
+        texts = [self.name, self.sha256, self.root_sha256, _LEADS_TO.join(self.quantizations)]
+        named = dict(zip(_NEEDED, texts, strict=True))
+        if self.adapters:
+            named |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
+        ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}
+        return {
+            **{PREFIX + key: end.decode("utf-8", "ignore") for key, end in ends.items()},
+            PREFIX + "requantized": self.requantized,
+        }
+
+    def as_json(self) -> JsonObject:
+        """Every field by name, and the note."""
+        return {
+            **asdict(self),
+            "quantizations": list(self.quantizations),
+            "adapters": list(self.adapters),
+            "note": self.note,
+        }
+
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
 """The types llama.cpp can keep a KV cache in."""

@@ -5,7 +5,9 @@ generates nothing. Tokens without a choice, because the grammar allows no other,
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -13,17 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
-from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.engine.core.llama import Chunk, DecodeError
+from rig.engine.core.sampling import Assessment, Choice, Kind
 from rig.engine.core.settings import EngineSettings
+from rig.engine.core.template import TemplateError
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.drafting.draft_model import read_prompt
+from rig.engine.decoding.drafting import read_prompt
 from rig.engine.files.adapters import Adapter
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.registry import resolve
 from rig.engine.formats.base import Span
-from rig.engine.grammar.constraint import Constraint, ConstraintError
-from rig.engine.grammar.language import Language
-from rig.engine.templates.template import TemplateError
-from rig.models import Notify, Request, ToolDoc
+from rig.engine.grammar.language import Constraint, ConstraintError, Language
+from rig.models import Notify, Request, StepKey, ToolDoc, UserMessage
 
 _LONGEST_PIECE = 256
 
@@ -316,3 +319,40 @@ def _not_calling(choice: Choice, values: Values, calls: npt.NDArray[np.bool_]) -
         rank=int((exact[calls] > exact[~calls].max()).sum()),
         agrees=not calls[int(exact.argmax())],
     )
+
+
+_SYSTEM = "You read two texts and say whether the second follows from the first. Be strict about facts."
+_TOOL = ToolDoc(
+    "answer",
+    "Say whether text 2 follows from text 1.",
+    {
+        "type": "object",
+        "properties": {"follows": {"enum": ["yes", "no"], "description": "yes if it follows, else no."}},
+        "required": ["follows"],
+        "additionalProperties": False,
+    },
+)
+
+
+class GgufReader:
+    """A GGUF model by its file or name, held to an answer by the grammar that tool calls are held to.
+
+    Raises RigError if it cannot be loaded.
+    """
+
+    def __init__(self, text: str) -> None:
+        model = resolve(text)
+        self.name = model.name
+        files = [model.path, *([model.adapter.path] if model.adapter else [])]
+        self.sha256 = sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+        settings = EngineSettings(parallel=1, n_ctx=4096)
+        self._teacher = Teacher(model.path, settings, model.base, lambda _text: None, model.adapter)
+
+    def follows(self, first: str, second: str) -> float | None:
+        """The probability of yes among yes and no; None where the model cannot take the texts in."""
+        message = UserMessage(f"Text 1: {first}\nText 2: {second}")
+        request = Request(StepKey("reader", 0, 0), _SYSTEM, (_TOOL,), "", (message,))
+        assessed = self._teacher.assess(request, Call(_TOOL.name, {"follows": "yes"}), lambda _n, _v: None)
+        if assessed.fault is not None:
+            return None
+        return math.exp(sum(choice.logprob for choice in assessed.choices if choice.kind == "value"))

@@ -1,9 +1,9 @@
 """A GGUF file's chat template, rendered in a sandbox.
 
 Templates are programs from a file of unknown origin: they run in a process of their own, within limits on
-time and memory (`rig.engine.templates.process`), and never see the content of messages. Each content is
-replaced by a marker while the template runs, and put in afterwards, so that content cannot pass for template
-text and every piece is tokenised alone. Declarations and calls they do see (`rig.engine.prompt`).
+time and memory (`rig.engine.core.process`), and never see the content of messages. Each content is replaced
+by a marker while the template runs, and put in afterwards, so that content cannot pass for template text and
+every piece is tokenised alone. Declarations and calls they do see (`rig.engine.prompt`).
 """
 
 import json
@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.engine.templates import process
-from rig.engine.templates.process import TemplateError as TemplateError
+from rig.engine.core import process
+from rig.engine.core.process import TemplateError as TemplateError
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
