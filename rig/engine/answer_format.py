@@ -6,12 +6,13 @@ from typing import NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import JsonObject
-from rig.engine.core.settings import EngineSettings, GrammarArm
+from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerFormat
 from rig.engine.formats.rig import RigFormat
 from rig.errors import RigError
 from rig.models import ToolDoc
+from rig.options import GrammarArm
 
 Make: TypeAlias = Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
 

@@ -20,12 +20,12 @@ from random_schemas import Walker, mutated, tools
 from rig_form import rig_format
 
 from rig.engine.core.llama import LlamaModel
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar.language import Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.models import ToolDoc
+from rig.options import GrammarArm
 
 COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 

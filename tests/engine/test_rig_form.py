@@ -7,9 +7,9 @@ import pytest
 from rig_form import TEMPLATE
 
 from rig.calls import Call, Outcome
-from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.rig import RigFormat
 from rig.models import CallMessage, ReplyMessage, UserMessage
+from rig.options import GrammarArm
 from rig.tooltalk import TOOLTALK
 
 HISTORY = (

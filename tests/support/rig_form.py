@@ -3,10 +3,10 @@
 import tiny_gguf
 
 from rig.calls import Call
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.rig import RigFormat
 from rig.models import ToolDoc
+from rig.options import GrammarArm
 
 TEMPLATE = ChatTemplate(tiny_gguf.CHATML)
 

@@ -6,12 +6,6 @@ from dataclasses import dataclass
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.options import EngineOptions
-from rig.options import GrammarArm as GrammarArm
-from rig.options import GrammarEngine as GrammarEngine
-from rig.options import KvType as KvType
-from rig.options import ParameterOrder as ParameterOrder
-from rig.options import ThinkingArm as ThinkingArm
-from rig.options import ToolChoice as ToolChoice
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512

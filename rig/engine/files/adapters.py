@@ -70,26 +70,6 @@ def inspect_adapter(path: Path) -> AdapterInfo:
     )
 
 
-def check_fits(adapter: AdapterInfo, model: Path) -> None:
-    """Raise RigError unless a model's weights have the shapes that an adapter was made for."""
-    header = read_header(model)
-    if header.architecture != adapter.architecture:
-        raise RigError(
-            f"{adapter.path}: an adapter for {adapter.architecture[:40]!r} models;"
-            f" {model} is {header.architecture}"
-        )
-    weights = {tensor.name: tensor.shape for tensor in header.tensors}
-    for name, shape in adapter.changes.items():
-        if name not in weights:
-            raise RigError(f"{adapter.path}: not made for {model}, which has no weight {name[:60]!r}")
-        if weights[name][:2] != shape:
-            ours, theirs = (" x ".join(map(str, sizes)) for sizes in (shape, weights[name]))
-            raise RigError(
-                f"{adapter.path}: not made for {model}: {name[:60]} is {ours} in the one and"
-                f" {theirs} in the other"
-            )
-
-
 def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, Tensor]]:
     by_name = {tensor.name: tensor for tensor in tensors}
     names = sorted({name.rpartition(".")[0] for name in by_name})
@@ -156,8 +136,24 @@ class Adapter:
         return path if self.scale == 1 else f"{path}:{self.scale!r}"
 
     def check(self, model: Path) -> None:
-        """Raise RigError unless the file is a whole adapter that fits a model."""
-        check_fits(inspect_adapter(self.path), model)
+        """Raise RigError unless the file is a whole adapter, made for weights of a model's shapes."""
+        adapter = inspect_adapter(self.path)
+        header = read_header(model)
+        if header.architecture != adapter.architecture:
+            raise RigError(
+                f"{adapter.path}: an adapter for {adapter.architecture[:40]!r} models;"
+                f" {model} is {header.architecture}"
+            )
+        weights = {tensor.name: tensor.shape for tensor in header.tensors}
+        for name, shape in adapter.changes.items():
+            if name not in weights:
+                raise RigError(f"{adapter.path}: not made for {model}, which has no weight {name[:60]!r}")
+            if weights[name][:2] != shape:
+                ours, theirs = (" x ".join(map(str, sizes)) for sizes in (shape, weights[name]))
+                raise RigError(
+                    f"{adapter.path}: not made for {model}: {name[:60]} is {ours} in the one and"
+                    f" {theirs} in the other"
+                )
 
     def as_json(self) -> JsonObject:
         """The part of it that can change an answer, and its file's name: a part of a fingerprint."""

@@ -115,6 +115,8 @@ def derive(
     under its name only when it is complete and was read back; one that was made so before is kept. Raises
     RigError, also where another file has the name.
     """
+    from rig.engine.core.llama import versions
+
     origin = _origin_of(parent, inspect(parent.path), adapter)
     target = output or _place_for(f"{parent.name}-{kind}", parent.path)
     if output is None and (existing := _existing(target, origin)):
@@ -139,7 +141,7 @@ def derive(
                 requantized=origin.requantized,
                 tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
                 fell_back=dict(fell_back),
-                llama_cpp=_llama_cpp_version(),
+                llama_cpp=versions()["llama_cpp"],
             )
             if output is None:
                 record(entry)
@@ -184,9 +186,3 @@ def _existing(target: Path, origin: Origin) -> DerivedModel | None:
             f"{target}: is here already, and was not made of {origin.name} here; delete or rename it"
         )
     return DerivedModel(entry, info, None)
-
-
-def _llama_cpp_version() -> str:
-    from rig.engine.core.llama import versions
-
-    return versions()["llama_cpp"]

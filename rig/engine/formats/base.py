@@ -13,11 +13,11 @@ from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.sampling import Kind
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import narrow
 from rig.models import Message, ToolDoc
+from rig.options import GrammarArm
 from rig.toolbox.schemas import validator
 
 

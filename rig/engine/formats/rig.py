@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.template import ChatMessage, ChatTemplate
 from rig.engine.formats import salvage
 from rig.engine.formats.base import (
@@ -27,6 +26,7 @@ from rig.engine.formats.salvage import MARKS, read_answer
 from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.options import GrammarArm
 
 _RULES = (
     "Answer every time with exactly one JSON object on one line, in one of two forms.\n"

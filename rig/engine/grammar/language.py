@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rig.calls import Json, JsonObject
 from rig.engine.core.sampling import Kind
-from rig.engine.core.settings import ToolChoice
+from rig.options import ToolChoice
 
 BETWEEN_ITEMS = ", "
 BETWEEN_KEY_AND_VALUE = ": "

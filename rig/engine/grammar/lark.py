@@ -41,16 +41,32 @@ MOST_PROPERTIES = 10
 """2^10 sets of names; an object with one more doubles that."""
 MOST_RULES = 20_000
 """Of a whole grammar; some 30 tools of 10 parameters each."""
-BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
+_BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
 """A name without quotes, in an object that declares none."""
 _PYTHON_TEXT = (
     r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
     r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""
 )
-ASCII_CHARACTER = (
+_ASCII_CHARACTER = (
     r'(?:[ !#-\[\]-~]|\\["\\bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
+_ANY = "/(?s:.+)/"
+_GAP = r"/[ \n]{1,4}/"
+"""White space that may follow on thoughts where calls must."""
+
+
+def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool) -> str:
+    """The grammar of a language. `specials` are the file's special tokens by spelling.
+
+    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
+    answer. Raises ConstraintError for an object of too many properties to go through in any order.
+    """
+    writer = _Writer(spelling_of(language), specials, free_order=free_order)
+    if language.schema is not None:
+        return writer.written(writer.value(language.schema, outermost=True))
+    writer.add("ANY", _ANY)
+    return writer.written(writer.answer(language))
 
 
 def is_needed(schema: JsonObject) -> bool:
@@ -67,7 +83,7 @@ def json_options(spelling: Spelling) -> JsonObject:
     }
 
 
-class LarkProperty(NamedTuple):
+class _Property(NamedTuple):
     """A property of an object as Lark: what stands before its value, first of all or after another."""
 
     name: str
@@ -77,18 +93,14 @@ class LarkProperty(NamedTuple):
     is_required: bool
 
 
-class Writer:
-    """Collects the rules of values in a spelling. `specials` are a file's special tokens by their text.
-
-    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
-    answer. Raises ConstraintError for an object of too many properties to go through in any order.
-    """
+class _Writer:
+    """Collects the rules of a grammar, whose values are in one spelling."""
 
     def __init__(self, spelling: Spelling, specials: Mapping[str, int], *, free_order: bool) -> None:
         self.free_order = free_order
         self._spelling = spelling
         self._is_json = spelling.is_json and not spelling.ascii
-        self._between = literal(spelling.between_items)
+        self._between = _literal(spelling.between_items)
         self._specials = specials
         longest_first = sorted(specials, key=len, reverse=True)
         self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
@@ -128,12 +140,12 @@ class Writer:
             return _by_llguidance(schema, {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"})
         match schema:
             case {"enum": _} | {"const": _} if not self._is_json:
-                return " | ".join(self.literal(spelling.write(value)) for value in values_of(schema))
+                return " | ".join(self.literal(spelling.write(value)) for value in _values_of(schema))
             case {"anyOf": options}:
                 return " | ".join(self.value(option, outermost=outermost) for option in options)
             case {"type": "object", "additionalProperties": dict(inner)}:
-                any_name = f"/{BARE_NAME}/" if spelling.bare_keys else self.value({"type": "string"})
-                colon = literal(spelling.between_key_and_value)
+                any_name = f"/{_BARE_NAME}/" if spelling.bare_keys else self.value({"type": "string"})
+                colon = _literal(spelling.between_key_and_value)
                 self.add(f"{name}_pair", f"{any_name} {colon} {self.value(inner)}")
                 return f'"{{" {name}_pair ({self._between} {name}_pair)* "}}" | "{{}}"'
             case {"type": "object"}:
@@ -153,20 +165,20 @@ class Writer:
             case "integer":
                 return f"/{integers(schema['minimum'], schema['maximum'])}/"
             case "boolean":
-                return " | ".join(map(literal, dict.fromkeys((true, false, "true", "false"))))
+                return " | ".join(map(_literal, dict.fromkeys((true, false, "true", "false"))))
             case "null":
-                return " | ".join(map(literal, dict.fromkeys((null, "null"))))
+                return " | ".join(map(_literal, dict.fromkeys((null, "null"))))
         if spelling.quote:
             return f"{self.literal(spelling.quote)} {self.raw(schema, spelling.quote)}"
         if "pattern" in schema:
             quotes = ["'", '"'] if spelling.python else ['"']
-            inner = in_slashes(schema["pattern"][1:-1])
+            inner = _in_slashes(schema["pattern"][1:-1])
             return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
         if spelling.python:
-            return f"/{in_slashes(_PYTHON_TEXT.replace(')*', f'){counted(schema)}'))}/"
-        return f'/"{in_slashes(ASCII_CHARACTER)}{counted(schema)}"/'
+            return f"/{_in_slashes(_PYTHON_TEXT.replace(')*', f'){_counted(schema)}'))}/"
+        return f'/"{_in_slashes(_ASCII_CHARACTER)}{_counted(schema)}"/'
 
-    def _members(self, schema: JsonObject, free_order: bool) -> list[LarkProperty]:
+    def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
         values = {
             name: self.value(properties[name])
@@ -177,10 +189,10 @@ class Writer:
             for name in properties
         }
         return [
-            LarkProperty(
+            _Property(
                 name,
-                literal("{" + keys[name]),
-                literal(spelling.between_items + keys[name]),
+                _literal("{" + keys[name]),
+                _literal(spelling.between_items + keys[name]),
                 values[name],
                 name in schema.get("required", ()),
             )
@@ -188,7 +200,7 @@ class Writer:
         ]
 
     def ordered(
-        self, members: Sequence[LarkProperty], name: str, end: str, empty: str, *, free_order: bool
+        self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
     ) -> str:
         """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
         if free_order:
@@ -207,7 +219,7 @@ class Writer:
                 following = f"{name}_{number}"
         return " | ".join([*reversed(firsts), *([empty] if may_be_empty else [])])
 
-    def _in_any_order(self, members: Sequence[LarkProperty], name: str, end: str, empty: str) -> str:
+    def _in_any_order(self, members: Sequence[_Property], name: str, end: str, empty: str) -> str:
         if len(members) > MOST_PROPERTIES:
             names = ", ".join(member.name for member in members)
             raise ConstraintError(
@@ -217,7 +229,7 @@ class Writer:
         if not members:
             return empty
 
-        def steps(left: int) -> list[tuple[LarkProperty, str]]:
+        def steps(left: int) -> list[tuple[_Property, str]]:
             """For every member that is left its value, and the rule of what is left then."""
             return [
                 (member, f"{member.value} {name}_{left & ~(1 << number)}")
@@ -246,10 +258,10 @@ class Writer:
     def raw(self, schema: JsonObject, close: str) -> str:
         """A string as it is, and the text that closes it, which is not in it."""
         if "enum" in schema or "const" in schema:
-            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in values_of(schema))
+            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in _values_of(schema))
         if "pattern" in schema:
-            content = in_slashes(schema["pattern"][1:-1])
-        elif (counts := counted(schema)) != "{0,}":
+            content = _in_slashes(schema["pattern"][1:-1])
+        elif (counts := _counted(schema)) != "{0,}":
             content = f"(?s:.){counts}"
         else:
             return self.until(close)
@@ -257,10 +269,10 @@ class Writer:
         after = " ".join(map(self._piece, rest))
         name = self.fresh("TEXT")
         if first in self._specials:
-            self.add(name, f"/{content}/ & ~/(?s:.*){in_regex(close)}(?s:.*)/")
+            self.add(name, f"/{content}/ & ~/(?s:.*){_in_regex(close)}(?s:.*)/")
             empty = "?" if re.fullmatch(content.replace("(?s:", "(?:"), "") else ""
             return f"{name}{empty} {self._piece(first)} {after}"
-        self.add(name, f"/(?:{content}){in_regex(first)}/ & ~/(?s:.*){in_regex(first)}(?s:.+)/")
+        self.add(name, f"/(?:{content}){_in_regex(first)}/ & ~/(?s:.*){_in_regex(first)}(?s:.+)/")
         return f"{name} {after}"
 
     def until(self, text: str) -> str:
@@ -271,7 +283,7 @@ class Writer:
         key = f"until {first}"
         if key not in self._names:
             self._names[key] = f"until_{len(self._names)}"
-            self.add(f"{self._names[key]}[lazy]", f"/(?s:.*){in_regex(first)}/")
+            self.add(f"{self._names[key]}[lazy]", f"/(?s:.*){_in_regex(first)}/")
         return " ".join([self._names[key], *map(self._piece, rest)])
 
     def literal(self, text: str) -> str:
@@ -279,65 +291,12 @@ class Writer:
         return " ".join(map(self._piece, self.pieces(text)))
 
     def _piece(self, piece: str) -> str:
-        return f"<[{self._specials[piece]}]>" if piece in self._specials else literal(piece)
+        return f"<[{self._specials[piece]}]>" if piece in self._specials else _literal(piece)
 
     def pieces(self, text: str) -> list[str]:
         """Special tokens, and what is between them."""
         return [piece for piece in self._special.split(text) if piece] or [""]
 
-
-def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
-    return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
-
-
-def _holds(schema: JsonObject, kind: str) -> bool:
-    return any(part.get("type") == kind for part in parts_of(schema))
-
-
-def values_of(schema: JsonObject) -> Sequence[Any]:
-    """The values of a schema that lists them; none if it does not."""
-    values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
-    return values
-
-
-def counted(schema: JsonObject) -> str:
-    """How many characters a string may have, as a regular expression repeats them."""
-    return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
-
-
-def literal(text: str) -> str:
-    """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def in_regex(text: str) -> str:
-    """A text as a regular expression between slashes."""
-    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
-
-
-def in_slashes(regex: str) -> str:
-    """A regular expression between slashes."""
-    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", regex)
-
-
-_ANY = "/(?s:.+)/"
-_GAP = r"/[ \n]{1,4}/"
-"""White space that may follow on thoughts where calls must."""
-
-
-def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool) -> str:
-    """The grammar of a language. `specials` are the file's special tokens by spelling.
-
-    Raises ConstraintError as `rig.engine.grammar.lark` does.
-    """
-    writer = _CallWriter(spelling_of(language), specials, free_order=free_order)
-    if language.schema is not None:
-        return writer.written(writer.value(language.schema, outermost=True))
-    writer.add("ANY", _ANY)
-    return writer.written(writer.answer(language))
-
-
-class _CallWriter(Writer):
     def answer(self, language: Language) -> str:
         """What a generation begins with."""
         calls = language.calls + (() if language.choice == "required" else language.replies)
@@ -371,7 +330,7 @@ class _CallWriter(Writer):
 
     def _words(self, language: Language, calls: str) -> str:
         """Words, and the calls that may follow on the trigger, which words do not hold, not even as text."""
-        first = in_regex(self.pieces(language.trigger)[0])
+        first = _in_regex(self.pieces(language.trigger)[0])
         self.add("WORDS", f"{_ANY} & ~/(?s:.*){first}(?s:.*)/")
         marks = " | ".join(map(self.literal, sorted(language.marks & self._specials.keys())))
         marked = f"(WORDS? ({marks}))* " if marks else ""
@@ -401,7 +360,7 @@ class _CallWriter(Writer):
         """All arguments of a call, each with its tags."""
         name, empty = self.fresh("o"), self.literal(tags.empty)
         members = [
-            LarkProperty(
+            _Property(
                 key,
                 '""',
                 self.literal(tags.join),
@@ -422,18 +381,52 @@ class _CallWriter(Writer):
         return name
 
     def _written(self, key: str, schema: JsonObject, tags: Tags) -> str:
-        is_text = isinstance((values_of(schema) or [None])[0], str) or schema.get("type") == "string"
+        is_text = isinstance((_values_of(schema) or [None])[0], str) or schema.get("type") == "string"
         if is_text and not tags.quoted:
             before = self.literal(f"{tags.before_key}{key}{tags.text_open}")
             if not tags.wrapped or schema.keys() - {"type"}:
                 return f"{before} ({self.raw(schema, tags.text_close)})"
             plain = self.fresh("PLAIN")
-            self.add(plain, f"/[^{in_regex(UNSAFE)}]+/")
-            section = f"{literal(CDATA[0])} {self.until(CDATA[1] + tags.text_close)}"
+            self.add(plain, f"/[^{_in_regex(UNSAFE)}]+/")
+            section = f"{_literal(CDATA[0])} {self.until(CDATA[1] + tags.text_close)}"
             return f"{before} ({section} | {plain}? {self.literal(tags.text_close)})"
         value = _word(schema, tags) or self.value(schema)
         opened = self.literal(f"{tags.before_key}{key}{tags.other_open}")
         return f"{opened} ({value}) {self.literal(tags.other_close)}"
+
+
+def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
+    return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
+
+
+def _holds(schema: JsonObject, kind: str) -> bool:
+    return any(part.get("type") == kind for part in parts_of(schema))
+
+
+def _values_of(schema: JsonObject) -> Sequence[Any]:
+    """The values of a schema that lists them; none if it does not."""
+    values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
+    return values
+
+
+def _counted(schema: JsonObject) -> str:
+    """How many characters a string may have, as a regular expression repeats them."""
+    return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
+
+
+def _literal(text: str) -> str:
+    """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _in_regex(text: str) -> str:
+    """A text as a regular expression between slashes."""
+    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
+
+
+def _in_slashes(regex: str) -> str:
+    """A regular expression between slashes."""
+    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", regex)
 
 
 def _by_type(schema: JsonObject) -> list[JsonObject]:
@@ -447,10 +440,10 @@ def _by_type(schema: JsonObject) -> list[JsonObject]:
 
 def _word(schema: JsonObject, tags: Tags) -> str:
     """True, false or null as a value of its own, in the family's words and in JSON's."""
-    values = values_of(schema)
+    values = _values_of(schema)
     if not values:
         values = {"boolean": (True, False), "null": (None,)}.get(str(schema.get("type")), ())
     elif not any(isinstance(value, bool) or value is None for value in values):
         return ""
     texts = [text for value in values for text in (tags.value(value), json.dumps(value))]
-    return " | ".join(map(literal, dict.fromkeys(texts)))
+    return " | ".join(map(_literal, dict.fromkeys(texts)))

@@ -8,7 +8,6 @@ from typing import Literal
 
 from rig import plugins
 from rig.calls import JsonObject
-from rig.engine.core.settings import ThinkingArm
 from rig.engine.core.template import ChatTemplate
 from rig.engine.grammar.language import Thoughts
 from rig.engine.native.derive import Unsupported as Unsupported
@@ -27,6 +26,7 @@ from rig.engine.native.probe import (
     without_thoughts,
 )
 from rig.engine.native.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
+from rig.options import ThinkingArm
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
 _MARKS = (

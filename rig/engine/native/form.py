@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from rig.calls import Call, Json, JsonObject, Outcome
-from rig.engine.core.settings import GrammarArm, ThinkingArm
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.engine.formats import salvage
 from rig.engine.formats.base import (
@@ -28,6 +27,7 @@ from rig.engine.native.probe import MARKER, Probe
 from rig.engine.native.reader import CallReader, NotRead
 from rig.engine.native.shape import HOLES, ID, INDEX
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.options import GrammarArm, ThinkingArm
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")

@@ -5,12 +5,12 @@ from native_known import known
 from rig_form import rig_format
 
 from rig.calls import Call
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.native.detection import family_native
 from rig.engine.native.form import NativeFormat
 from rig.models import ToolDoc
+from rig.options import GrammarArm
 from rig.plugins import registered
 
 PARAMETERS = {

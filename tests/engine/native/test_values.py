@@ -7,7 +7,6 @@ from native_known import NAMES, Known, known
 from native_templates import OWN
 
 from rig.calls import Call
-from rig.engine.core.settings import GrammarArm
 from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.grammar.language import Tags
@@ -15,6 +14,7 @@ from rig.engine.grammar.lark import grammar as lark_of
 from rig.engine.native.detection import native_of
 from rig.engine.native.form import NativeFormat
 from rig.models import ToolDoc
+from rig.options import GrammarArm
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 PARAMETERS = {
