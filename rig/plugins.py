@@ -108,7 +108,7 @@ class Registry:
         self.formats.add(form)
 
     def add_preset(self, preset: Named) -> None:
-        """The form of a family whose templates show no calls: a `Preset` (`rig.engine.native.shape`)."""
+        """The form of a family whose templates show no calls: a `Preset` (`rig.engine.formats.shape`)."""
         self.presets.add(preset)
 
     def add_display(self, display: Named) -> None:

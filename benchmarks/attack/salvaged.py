@@ -6,8 +6,7 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text
-from rig.engine.formats.base import AnswerError
-from rig.engine.formats.salvage import salvage
+from rig.engine.formats.salvage import AnswerError, salvage
 
 _LONGEST_S = 2.0
 _CALL = {

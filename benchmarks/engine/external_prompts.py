@@ -10,7 +10,8 @@ from benchmarks.engine.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
 from rig.engine.decoding.decoder import Form
 from rig.engine.engine import LlamaCppModel
-from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.formats.base import Reading
+from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Language
 from rig.models import Request, StepKey, ToolDoc
 

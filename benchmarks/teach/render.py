@@ -9,13 +9,13 @@ from pathlib import Path
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.lessons import Lesson, Lessons, Wanted
 from rig.calls import Call
-from rig.engine.answer_format import choose
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.info import inspect
-from rig.engine.formats.rig import RigFormat
+from rig.engine.formats.base import RigFormat
+from rig.engine.formats.form import choose
 from rig.engine.prompt import PromptBuilder
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening

@@ -154,7 +154,7 @@ def _template(name: str, path: Path) -> Iterator[Symptom]:
     """What is wrong with a chat template that knows of tools, and what rig does instead."""
     # Kept from the other checks: forms of answers take a moment to load.
     from rig.engine.core.template import ChatTemplate
-    from rig.engine.native.detection import Unsupported, native_of
+    from rig.engine.formats.detection import Unsupported, native_of
 
     advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
     try:

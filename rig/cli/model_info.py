@@ -12,11 +12,11 @@ from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
+from rig.engine.formats.detection import Native, Unsupported, native_of
+from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
 from rig.engine.memory.plan import DeviceUse
-from rig.engine.native.detection import Native, Unsupported, native_of
-from rig.engine.native.form import NativeFormat
-from rig.engine.native.shape import ID, INDEX
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage

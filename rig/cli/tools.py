@@ -9,7 +9,7 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.engine.formats.rig import declarations_in_words
+from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
 from rig.toolbox.own.find import find_toolbox

@@ -42,18 +42,18 @@ __all__ = [
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
     registry.readers.later("gguf", "rig.engine.teacher:GgufReader")
-    registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
-    registry.formats.later("object", "rig.engine.formats.rig:ObjectFormat")
+    registry.formats.later("rig", "rig.engine.formats.base:RigFormat")
+    registry.formats.later("object", "rig.engine.formats.base:ObjectFormat")
     for name in _FAMILIES:
         constant = name.upper().replace("-", "_")
-        registry.presets.later(name, f"rig.engine.native.shape:{constant}")
+        registry.presets.later(name, f"rig.engine.formats.shape:{constant}")
 
 
 def check(settings: EngineSettings) -> None:
     """Raise RigError for settings that cannot go together, and for a form of answers that there is not."""
     settings.check()
     if settings.format not in ("auto", "rig", "native"):
-        from rig.engine.answer_format import check_name
+        from rig.engine.formats.form import check_name
 
         check_name(settings.format)
 

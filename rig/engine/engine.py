@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from rig.calls import Json
-from rig.engine.answer_format import FormatChoice
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.core.sampling import Sampler
 from rig.engine.core.settings import EngineSettings
@@ -16,6 +15,7 @@ from rig.engine.decoding.cache import Feeding, Prefill, PrefixStore, PrefixTree,
 from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
 from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.files.adapters import Adapter, named
+from rig.engine.formats.form import FormatChoice
 from rig.engine.grammar import make_grammar
 from rig.engine.grammar.language import ConstraintError
 from rig.engine.memory.fit import LoadedModel

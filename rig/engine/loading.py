@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rig.calls import JsonObject
 from rig.engine import grammar
-from rig.engine.answer_format import FormatChoice, choose, is_own
 from rig.engine.core import llama
 from rig.engine.core.settings import DRAFTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
@@ -16,6 +15,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
+from rig.engine.formats.form import FormatChoice, choose, is_own
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.errors import RigError
 from rig.models import Notify

@@ -26,6 +26,7 @@ from rig.engine.files.caches import sha256_of
 from rig.engine.files.registry import resolve
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Constraint, ConstraintError, Language
+from rig.engine.loading import load
 from rig.models import Notify, Request, StepKey, ToolDoc, UserMessage
 
 _LONGEST_PIECE = 256
@@ -173,8 +174,6 @@ class Teacher:
         self, path: Path, settings: EngineSettings, name: str, notify: Notify, adapter: Adapter | None = None
     ) -> None:
         """Load it. Raises RigError as loading a model for a run does."""
-        from rig.engine.loading import load
-
         self._loaded = load(path, settings, name, notify, n_outputs=PIECE)
         try:
             self._loaded.apply_adapter(adapter)

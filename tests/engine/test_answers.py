@@ -5,8 +5,8 @@ import pytest
 from rig_form import rig_format, text_of
 
 from rig.calls import Call
-from rig.engine.formats.base import AnswerError, Reading
-from rig.engine.formats.rig import RigFormat
+from rig.engine.formats.base import Reading, RigFormat
+from rig.engine.formats.salvage import AnswerError
 from rig.models import Request, ToolDoc
 
 

@@ -7,7 +7,7 @@ import pytest
 from rig_form import TEMPLATE
 
 from rig.calls import Call, Outcome
-from rig.engine.formats.rig import RigFormat
+from rig.engine.formats.base import RigFormat
 from rig.models import CallMessage, ReplyMessage, UserMessage
 from rig.options import GrammarArm
 from rig.tooltalk import TOOLTALK

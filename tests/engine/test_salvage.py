@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.engine.formats.base import AnswerError
-from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, JsonError, read_json, salvage
+from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, AnswerError, JsonError, read_json, salvage
 
 ARGUMENTS = '{"time": "12:00:00"}'
 OURS = f'{{"tool": "AddAlarm", "arguments": {ARGUMENTS}}}'

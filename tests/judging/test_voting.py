@@ -8,7 +8,7 @@ from tool_answers import given_up, solution
 
 from rig.calls import JsonObject
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.rig import ObjectFormat
+from rig.engine.formats.base import ObjectFormat
 from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair

@@ -8,10 +8,10 @@ from native_templates import OWN, REAL
 from rig.calls import Call, Outcome
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.formats.detection import Native, native_of
+from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.grammar.language import Grammar
-from rig.engine.native.detection import Native, native_of
-from rig.engine.native.form import NativeFormat
-from rig.engine.native.probe import MARKER, Probe
 from rig.models import CallMessage, ToolDoc, UserMessage
 
 SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}

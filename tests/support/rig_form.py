@@ -4,7 +4,7 @@ import tiny_gguf
 
 from rig.calls import Call
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.rig import RigFormat
+from rig.engine.formats.base import RigFormat
 from rig.models import ToolDoc
 from rig.options import GrammarArm
 

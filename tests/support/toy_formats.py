@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from rig.calls import Call
 from rig.engine.core.template import ChatMessage, ChatTemplate, ToolCall
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Language, Maybe, Raw
 from rig.engine.grammar.schema import narrow
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage

@@ -1,7 +1,7 @@
 """A toy preset: the form of a family whose templates declare tools and show no calls."""
 
+from rig.engine.formats.shape import CallShape, Preset
 from rig.engine.grammar.language import JSON
-from rig.engine.native.shape import CallShape, Preset
 from rig.plugins import Registry
 
 SHAPE = CallShape(

@@ -6,7 +6,8 @@ from functools import cache
 
 from rig.calls import Call
 from rig.engine.core.template import ChatMessage
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Language
 from rig.models import CallMessage, Message, UserMessage
 from rig.plugins import Registry

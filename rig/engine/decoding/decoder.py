@@ -10,7 +10,8 @@ from rig.engine.core.sampling import Sampler
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.cache import Feed, Feeding, Logits, Prefill, Rows
 from rig.engine.decoding.drafting import Ahead
-from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
+from rig.engine.formats.base import AnswerFormat, Reading
+from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Constraint, ConstraintError, Language, Thoughts
 from rig.errors import ErrorKind
 from rig.models import OnPiece, Piece, Prediction, Request, Usage

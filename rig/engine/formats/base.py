@@ -1,32 +1,30 @@
-"""What the engine knows about an answer format: what a model reads, what it may write, and how rig reads
-that.
+"""What the engine knows about an answer format, and rig's own formats.
 
-A format is one class and one registration. Prompt, grammar, reading and teacher forcing know nothing else
-about it.
+A format says what a model reads, what it may write, and how rig reads that. It is one class and one
+registration. Prompt, grammar, reading and teacher forcing know nothing else about it.
+
+rig's own are JSON: an object that calls a tool or replies in words, or a function's arguments. The same form
+is described to the model, enforced by the grammar, checked after decoding, and used to show the model its own
+earlier answers. It needs nothing from a chat template but the roles.
 """
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.sampling import Kind
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate
-from rig.engine.grammar.language import Language
-from rig.engine.grammar.schema import narrow
-from rig.models import Message, ToolDoc
+from rig.engine.formats import salvage
+from rig.engine.formats.salvage import AnswerError, check_unicode
+from rig.engine.grammar.language import JSON, Language
+from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
+from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 from rig.options import GrammarArm
 from rig.toolbox.schemas import validator
-
-
-class AnswerError(ValueError):
-    """Text that is not a valid answer; the message says why in one line, `salvage` how the text was read."""
-
-    def __init__(self, message: str, salvage: str = "") -> None:
-        super().__init__(message)
-        self.salvage = salvage
 
 
 class CallChecker:
@@ -60,14 +58,6 @@ def read_as(how: str) -> Iterator[None]:
         yield
     except AnswerError as error:
         raise AnswerError(str(error), how) from error
-
-
-def check_unicode(answer: Json) -> None:
-    """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
-    try:
-        json.dumps(answer, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
 
 
 def json_text(value: Json) -> str:
@@ -153,3 +143,203 @@ class AnswerFormat(ABC):
     @abstractmethod
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         """An answer as a model would have written it: a call, or the words of a reply."""
+
+
+_RULES = (
+    "Answer every time with exactly one JSON object on one line, in one of two forms.\n"
+    'To use a tool: {"tool": "<name of the tool>", "arguments": {<its parameters>}}\n'
+    'To speak to the user: {"reply": "<your words>"}\n'
+    "After a tool was used you are shown its result, and answer again."
+)
+
+
+class RigFormat(AnswerFormat):
+    """One JSON object on one line, in the same words for every arm of `--grammar`.
+
+    `parse` checks text in the form alone, `read` also what is salvaged where nothing was enforced.
+    """
+
+    name = "rig"
+    version = "1"
+    salvage_rules = salvage.RULES
+
+    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
+        super().__init__(tools, grammar, template)
+        self._checker = CallChecker(tools, grammar)
+        schemas = self._checker.schemas
+        self._repeats = any(map(holds_any_names, schemas.values()))
+        calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
+        schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
+        self._language = Language(schema, marks=salvage.MARKS)
+
+    def offer(self) -> Offer:
+        return Offer(_RULES, declarations_in_words(self.tools))
+
+    def language(self) -> Language:
+        return self._language
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        for message in messages:
+            match message:
+                case UserMessage(text):
+                    chat.append(ChatMessage("user", (text,)))
+                case ReplyMessage(text):
+                    chat.append(ChatMessage("assistant", (self._text(text),)))
+                case CallMessage(call, outcome):
+                    failed = outcome.exception is not None
+                    result = {"exception": outcome.exception} if failed else {"response": outcome.response}
+                    # Under the user's role it says that it is not the user who speaks.
+                    who = "" if self.template.tool else f"Result of {call.name}: "
+                    chat.append(ChatMessage("assistant", (self._text(call),)))
+                    chat.append(ChatMessage("tool", (who + json_text(result),)))
+        return chat
+
+    def _text(self, answer: Call | str) -> str:
+        return "".join(span.text for span in self.spans(answer))
+
+    def spans(self, answer: Call | str) -> tuple[Span, ...]:
+        """Of a reply, whose words could be any, only the decision to reply counts."""
+        if isinstance(answer, str):
+            return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
+        spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
+        parts = [(', "arguments": ', "parameter"), *JSON.parts(answer.arguments), ("}", "parameter")]
+        return *spans, *(Span(*part) for part in parts)
+
+    def read(self, text: str) -> Reading:
+        if self.grammar != "none":
+            return self.parse(text)
+        answer, how = salvage.salvage(text)
+        with read_as(how):
+            check_unicode(answer)
+            reading = self._checked(answer)
+        return reading._replace(salvage=how)
+
+    def parse(self, text: str) -> Reading:
+        """The call, or the words of the reply. Raises AnswerError."""
+        return self._checked(salvage.read_answer(text, repeats=self._repeats))
+
+    def _checked(self, answer: Json) -> Reading:
+        match answer:
+            case {"reply": str(reply), **rest} if not rest:
+                return Reading(content=reply)
+            case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
+                return Reading((self._checker.call(name, arguments),))
+        raise AnswerError("neither a tool call nor a reply")
+
+
+def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
+    """All tools as a model reads them in a system prompt."""
+    return "\n\n".join([*(["Tools:"] if tools else []), *map(_declaration, tools)])
+
+
+def _declaration(tool: ToolDoc) -> str:
+    """A tool as a model reads it: what it does, then a line for each parameter.
+
+    The same as JSON declarations takes nearly twice the tokens, in every prompt of a run.
+    """
+    sentences = described(tool)
+    required = tool.parameters.get("required", [])
+    lines = [f"{tool.name}: {sentences}" if sentences else tool.name]
+    for name, schema in tool.parameters.get("properties", {}).items():
+        form = _type(schema) + ("" if name in required else ", optional")
+        description = schema.get("description")
+        lines.append(f"- {name} ({form})" + (f": {description}" if description else ""))
+    return "\n".join(lines)
+
+
+def described(tool: ToolDoc) -> str:
+    """What a tool does and what it gives back, in sentences."""
+    return " ".join(filter(None, [tool.description, f"Returns {tool.returns}." if tool.returns else ""]))
+
+
+def _type(schema: JsonObject) -> str:
+    if "enum" in schema:
+        return " or ".join(map(json_text, schema["enum"]))
+    if schema.get("type") == "array" and "items" in schema:
+        return f"list of {_type(schema['items'])}"
+    if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
+        return json_text(_undocumented(schema))
+    return str(schema["type"])
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _undocumented(node: Any, *, names: bool = False) -> Any:
+    """A schema without its documentation. Under `properties` the keys are names, and all of them stay."""
+    if isinstance(node, dict):
+        return {
+            key: _undocumented(value, names=key == "properties" and not names)
+            for key, value in node.items()
+            if names or key not in ("description", "x-format", "title")
+        }
+    return [_undocumented(item) for item in node] if isinstance(node, list) else node
+
+
+_FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this order:"
+
+
+class ObjectFormat(AnswerFormat):
+    """One JSON object on one line: the arguments of the only function there is."""
+
+    name = "object"
+    version = "2"
+
+    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
+        super().__init__(tools, grammar, template)
+        if len(tools) != 1:
+            raise SchemaError(f"the form `object` is for one function; here there are {len(tools)}")
+        [self._tool] = tools
+        self._checker = CallChecker(tools, grammar)
+        self._language = Language(self._checker.schemas[self._tool.name], marks=salvage.MARKS)
+
+    def offer(self) -> Offer:
+        return Offer()
+
+    def language(self) -> Language:
+        return self._language
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        for message in messages:
+            match message:
+                case UserMessage(text, shared):
+                    parts = (text[:shared], text[shared:]) if shared else (text,)
+                    chat.append(ChatMessage("user", parts))
+                case ReplyMessage(text):
+                    chat.append(ChatMessage("assistant", (text,)))
+                case CallMessage(call, outcome):
+                    chat.append(ChatMessage("assistant", (json_text(call.arguments),)))
+                    chat.append(ChatMessage("user", (json_text(outcome.as_json()),)))
+        if chat and chat[-1].role == "user":
+            fields = self._tool.parameters["properties"].items()
+            lines = [_FIELDS, *(f'- "{name}": {_described(part)}' for name, part in fields)]
+            chat[-1] = replace(chat[-1], parts=(*chat[-1].parts, "\n\n" + "\n".join(lines)))
+        return chat
+
+    def read(self, text: str) -> Reading:
+        return Reading((self._checker.call(self._tool.name, salvage.read_answer(text)),))
+
+    def spans(self, answer: Call | str) -> tuple[Span, ...]:
+        if isinstance(answer, str) or not isinstance(answer.arguments, dict):
+            return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
+        return tuple(Span(*part) for part in JSON.parts(answer.arguments))
+
+
+def _described(schema: JsonObject) -> str:
+    """What a field is, as a model reads it."""
+    if "enum" in schema:
+        kind = " or ".join(map(json_text, schema["enum"]))
+    elif "maxLength" in schema:
+        kind = f"{schema['type']}, at most {schema['maxLength']} characters"
+    else:
+        kind = str(schema.get("type", "any value"))
+    description = schema.get("description")
+    return f"{kind}. {description}" if description else kind

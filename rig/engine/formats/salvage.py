@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from rig.calls import JsonObject
-from rig.engine.formats.base import AnswerError, check_unicode
+from rig.calls import Json, JsonObject
 from rig.files import values_at
 
 RULES = "1"
@@ -61,6 +60,14 @@ _NAMES = ("tool", "name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 
 
+class AnswerError(ValueError):
+    """Text that is not a valid answer; the message says why in one line, `salvage` how the text was read."""
+
+    def __init__(self, message: str, salvage: str = "") -> None:
+        super().__init__(message)
+        self.salvage = salvage
+
+
 class JsonError(ValueError):
     """Text that is not JSON, or JSON that does not mean one thing."""
 
@@ -70,6 +77,14 @@ class Salvaged(NamedTuple):
 
     answer: JsonObject
     how: str
+
+
+def check_unicode(answer: Json) -> None:
+    """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
+    try:
+        json.dumps(answer, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:

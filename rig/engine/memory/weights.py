@@ -18,7 +18,8 @@ from threading import Event, Thread
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from rig.engine.core.llama import LlamaModel
+from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.registry import entry_of
 from rig.engine.memory.plan import machine_memory
@@ -76,9 +77,6 @@ def _load_in_child(path: Path, *options: str) -> bool:
 
 def _main(path: Path, *, weightless: bool) -> None:
     """In the child: weights, tokens, a context and one token; without weights no token."""
-    from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
-    from rig.engine.core.tokenizer import Tokenizer
-
     model = LlamaModel(path, n_gpu_layers=0, weightless=weightless)
     Tokenizer(model)
     context = LlamaContext(

@@ -14,10 +14,10 @@ from random_schemas import mutated
 
 from rig.calls import Call
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.base import AnswerError
+from rig.engine.formats.detection import Unsupported, native_of
+from rig.engine.formats.salvage import AnswerError
+from rig.engine.formats.shape import CallShape
 from rig.engine.grammar.language import ConstraintError, Grammar, Language
-from rig.engine.native.detection import Unsupported, native_of
-from rig.engine.native.shape import CallShape
 from rig.engine.teacher import NotInGrammar, follow
 from rig.models import ToolDoc
 

@@ -6,9 +6,10 @@ from rig_form import rig_format
 
 from rig.calls import Call
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.base import AnswerError, Reading
-from rig.engine.native.detection import family_native
-from rig.engine.native.form import NativeFormat
+from rig.engine.formats.base import Reading
+from rig.engine.formats.detection import family_native
+from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.salvage import AnswerError
 from rig.models import ToolDoc
 from rig.options import GrammarArm
 from rig.plugins import registered

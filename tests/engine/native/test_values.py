@@ -8,11 +8,12 @@ from native_templates import OWN
 
 from rig.calls import Call
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.formats.base import Reading
+from rig.engine.formats.detection import native_of
+from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Tags
 from rig.engine.grammar.lark import grammar as lark_of
-from rig.engine.native.detection import native_of
-from rig.engine.native.form import NativeFormat
 from rig.models import ToolDoc
 from rig.options import GrammarArm
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
+from rig.engine.formats.shape import HOLES, ID, CallShape
 from rig.engine.grammar.language import CDATA, Spelling, Tags
 from rig.engine.grammar.schema import holds_any_names
-from rig.engine.native.shape import HOLES, ID, CallShape
 from rig.toolbox.schemas import fits
 
 ID_REGEX, INDEX_REGEX = "[A-Za-z0-9_.:-]{1,64}", "[0-9]{1,4}"

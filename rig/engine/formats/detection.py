@@ -9,10 +9,9 @@ from typing import Literal
 from rig import plugins
 from rig.calls import JsonObject
 from rig.engine.core.template import ChatTemplate
-from rig.engine.grammar.language import Thoughts
-from rig.engine.native.derive import Unsupported as Unsupported
-from rig.engine.native.derive import derive
-from rig.engine.native.probe import (
+from rig.engine.formats.derive import Unsupported as Unsupported
+from rig.engine.formats.derive import derive
+from rig.engine.formats.probe import (
     ANSWER,
     FIRST,
     MARKER,
@@ -25,7 +24,8 @@ from rig.engine.native.probe import (
     message,
     without_thoughts,
 )
-from rig.engine.native.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
+from rig.engine.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
+from rig.engine.grammar.language import Thoughts
 from rig.options import ThinkingArm
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")

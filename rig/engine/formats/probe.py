@@ -6,8 +6,8 @@ from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
 from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.formats.shape import ID
 from rig.engine.grammar.language import JSON
-from rig.engine.native.shape import ID
 
 FIRST, SECOND = "probe_alpha_fn", "probe_bravo_fn"
 QUESTION = "quokka77"
