@@ -16,7 +16,7 @@ from rig.errors import RigError
 from rig.paths import expanded
 
 _ENDINGS = (".lora_a", ".lora_b")
-_EMBEDDING = "token_embd.weight"
+EMBEDDING = "token_embd.weight"
 """Looked up by rows, not multiplied with: its two matrices stand the other way round."""
 
 
@@ -84,7 +84,7 @@ def _change(path: Path, name: str, a: Tensor, b: Tensor) -> tuple[tuple[int, ...
     """The shape of the weight that is changed, and the rank of the change, which both matrices must have."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise RigError(f"{path}: damaged: the change to {name[:60]!r} is not a pair of matrices")
-    is_embedding = name == _EMBEDDING
+    is_embedding = name == EMBEDDING
     inputs, rank = a.shape[1::-1] if is_embedding else a.shape[:2]
     if rank != b.shape[0] or rank < 1:
         raise RigError(f"{path}: damaged: the change to {name[:60]!r} has ranks {rank} and {b.shape[0]}")

@@ -18,21 +18,13 @@ import numpy as np
 from gguf.constants import LlamaFileType
 from numpy.typing import NDArray
 
-from rig.engine.files.adapters import Adapter
+from rig.engine.files.adapters import EMBEDDING, Adapter
 from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.info import PREFIX, Origin, inspect
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 
 Floats = NDArray[np.float32]
-
-MERGED_TYPES = {
-    "f16": (gguf.GGMLQuantizationType.F16, gguf.LlamaFileType.MOSTLY_F16),
-    "bf16": (gguf.GGMLQuantizationType.BF16, gguf.LlamaFileType.MOSTLY_BF16),
-    "f32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
-    "q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
-}
-_EMBEDDING = "token_embd.weight"
 
 
 def merge(
@@ -43,7 +35,7 @@ def merge(
     target: Path | None = None,
     progress: Callable[[int, int], None],
 ) -> DerivedModel:
-    """Write the model with scale · alpha / rank · b · a added to its weights, as `kind`, one of MERGED_TYPES.
+    """Write the model with scale · alpha / rank · b · a added to its weights, as f32, f16, bf16 or q8_0.
 
     Its weights are dequantized first, so what their quantization lost stays lost. Without a target it
     is `MODEL+ADAPTER-KIND.gguf` in the models directory. Raises RigError (see `derive`).
@@ -78,7 +70,7 @@ def write_merged(
     reader = gguf.GGUFReader(base)
     pairs, alpha = read_pairs(adapter.path)
     with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
-        _copy_fields(reader, writer, MERGED_TYPES[kind][1])
+        _copy_fields(reader, writer, _file_type(kind))
         for key, value in metadata.items():
             (writer.add_bool if isinstance(value, bool) else writer.add_string)(key, value)
         for tensor in reader.tensors:
@@ -96,7 +88,7 @@ def write_merged(
                 if tensor.name in pairs:
                     a, b = pairs[tensor.name]
                     # An embedding is looked up by rows: its two matrices stand the other way round.
-                    is_embedding = tensor.name == _EMBEDDING
+                    is_embedding = tensor.name == EMBEDDING
                     product = a @ b.T if is_embedding else b @ a
                     rank = a.shape[1] if is_embedding else len(a)
                     values = values + np.float32(alpha / rank) * product * np.float32(adapter.scale)
@@ -117,16 +109,21 @@ def floats(tensor: Any) -> Floats:
         ) from error
 
 
+def _file_type(kind: str) -> LlamaFileType:
+    """What a file of a kind says that it is."""
+    return LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
+
+
 def _type_of(tensor: Any, kind: str) -> gguf.GGMLQuantizationType:
     """The type in the new file: that of `kind` for matrices whose rows it can hold."""
-    asked = MERGED_TYPES[kind][0]
+    asked = gguf.GGMLQuantizationType[kind.upper()]
     block = gguf.GGML_QUANT_SIZES[asked][0]
     if len(tensor.shape) < 2:
         return gguf.GGMLQuantizationType.F32
     return asked if tensor.shape[0] % block == 0 else gguf.GGMLQuantizationType.F16
 
 
-def _copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: gguf.LlamaFileType) -> None:
+def _copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: LlamaFileType) -> None:
     """Write what the base says of itself, but for what is another in the new file."""
     for name, field in reader.fields.items():
         own = name in ("general.architecture", "general.file_type", "general.quantization_version")
@@ -170,9 +167,8 @@ def _write(
     source: Path, kind: str, threads: int, progress: Callable[[int, int], None], target: Path, origin: Origin
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
-    ftype = LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
     files = {"source": str(source), "target": str(target)}
-    task = {**files, "ftype": int(ftype), "threads": threads, "metadata": origin.metadata()}
+    task = {**files, "ftype": int(_file_type(kind)), "threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
     with subprocess.Popen(
