@@ -7,7 +7,6 @@ generates nothing. Tokens without a choice, because the grammar allows no other,
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -343,7 +342,7 @@ class GgufReader:
         model = resolve(text)
         self.name = model.name
         files = [model.path, *([model.adapter.path] if model.adapter else [])]
-        self.sha256 = sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+        self.sha256 = hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
         settings = EngineSettings(parallel=1, n_ctx=4096)
         self._teacher = Teacher(model.path, settings, model.base, lambda _text: None, model.adapter)
 
