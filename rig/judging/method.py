@@ -8,7 +8,7 @@ off, it is asked for once more, without a reason.
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
@@ -59,15 +59,8 @@ class JudgeSettings:
         return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
 
 
-class Put(NamedTuple):
-    """A question as the judge reads it, including how it is asked for a reason."""
-
-    question: Question
-    reason: ReasonPlace
-
-
-Course = Generator[Put, Prediction, Result]
-"""A vote under way, in predictions instead of verdicts."""
+Course = Generator[tuple[Question, ReasonPlace], Prediction, Result]
+"""A vote under way: it asks questions, says how to ask for a reason, and is sent predictions."""
 
 
 def _course(voting: Voting[Result], evaluator: Evaluator, reason: ReasonPlace) -> Course[Result]:
@@ -76,7 +69,7 @@ def _course(voting: Voting[Result], evaluator: Evaluator, reason: ReasonPlace) -
         question = next(voting)
         while True:
             for place in dict.fromkeys((reason, "none")):
-                verdict = _verdict((yield Put(question, place)), evaluator, question)
+                verdict = _verdict((yield question, place), evaluator, question)
                 if verdict is not None:
                     break
             question = voting.send(verdict)
@@ -143,11 +136,11 @@ class JudgingSetup(Setup):
         """The vote of a turn, None if its steps are another's. What it says of the query is remembered."""
         course = self.course(task, settings, played.turn)
         try:
-            put = next(course)
+            question, _ = next(course)
             for step in played.steps:
-                if _is_of_query(put.question, step.prediction, settings.evaluator):
+                if _is_of_query(question, step.prediction, settings.evaluator):
                     self.verdicts.setdefault(task.query_id, step.prediction)
-                put = course.send(step.prediction)
+                question, _ = course.send(step.prediction)
         except StopIteration as stop:
             return stop.value
         return None
@@ -212,17 +205,16 @@ class Votes(Episode):
         """Make the vote."""
         course = self.setup.course(self.task, self.settings, self.turn)
         try:
-            put = next(course)
+            asked = next(course)
             while True:
-                step = yield from self._answer(put)
+                step = yield from self._answer(*asked)
                 self.steps.append(step)
-                put = course.send(step.prediction)
+                asked = course.send(step.prediction)
         except StopIteration as stop:
             self.results.append(stop.value)
 
-    def _answer(self, put: Put) -> Generator[Ask, Prediction, Step]:
+    def _answer(self, question: Question, reason: ReasonPlace) -> Generator[Ask, Prediction, Step]:
         """What the judge says to a question, or said when it was asked before."""
-        question = put.question
         earlier = self.setup.verdicts.get(self.task.query_id) if question.is_of_task else None
         if earlier is not None:
             return self._step(replace(earlier, usage=Usage()), {"asked": "before"})
@@ -230,7 +222,7 @@ class Votes(Episode):
         key = StepKey(self.task.name, self.turn, len(self.steps), self.where.repeat)
 
         def ask(cut: Cut) -> Request:
-            return request(function, question, key, self.turn, put.reason, cut)
+            return request(function, question, key, self.turn, reason, cut)
 
         cut = self.setup.cut(ask)
         parts = zip(Cut._fields, cut, Cut(), strict=True)
