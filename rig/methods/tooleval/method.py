@@ -6,7 +6,7 @@ must pass.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -61,10 +61,10 @@ Change = tuple[Any, ...]
 
 
 class AnswerJudge:
-    """Judges answers in a world of its own, which `simulator` opens."""
+    """Judges answers in a world of its own, that of the `simulator`."""
 
-    def __init__(self, simulator: Callable[[], Simulator]) -> None:
-        self._open = simulator
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
         self._due: dict[str, Counter[Change]] = {}
 
     def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
@@ -109,11 +109,6 @@ class AnswerJudge:
         return Score(
             counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
         )
-
-    @cached_property
-    def simulator(self) -> Simulator:
-        """The world in which is judged."""
-        return self._open()
 
     def due(self, query: Query) -> Counter[Change]:
         """How the world shall be different in the end."""
@@ -271,7 +266,11 @@ class ToolEvalSetup(Setup):
         super().__init__(method, settings)
         self._world = world
         self._simulators: dict[int, Simulator] = {}
-        self.judgement = AnswerJudge(lambda: self._opened.twin())
+
+    @cached_property
+    def judgement(self) -> AnswerJudge:
+        """The judge of its answers."""
+        return AnswerJudge(self._opened.twin())
 
     @cached_property
     def _opened(self) -> Simulator:
