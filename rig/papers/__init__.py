@@ -1,4 +1,4 @@
-"""Other people's formats, tables and files: a folder for each paper. Nothing imports this room.
+"""Other people's formats, tables and files: a module or folder for each paper. Nothing imports this room.
 
 Verbs reach it through what is registered (`rig.methods.paper`).
 """
