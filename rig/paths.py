@@ -19,7 +19,7 @@ CHECKOUT = _CHECKOUT if _IN_CHECKOUT else None
 
 CONVERSATIONS = _SHIPPED / "conversations"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
-WORLD_SEED = _PACKAGE / "tooltalk" / "world" / "seed"
+WORLD_SEED = _PACKAGE / "tooltalk" / "seed"
 CONFIG = "rig.toml"
 DEMO = _PACKAGE / "replay" / "demo.sqlite.xz"
 """A recorded run."""

@@ -213,9 +213,6 @@ def test_modules_are_imported_by_constant_names() -> None:
 FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.engine": ("core", "files", "grammar memory", "formats", "decoding", "."),
     "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
-    "rig.methods.autode": ("data", "players", "."),
-    "rig.toolbox": (".", "own"),
-    "rig.tooltalk": ("world", "."),
     "rig.papers": (".", "autode toolbench"),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
@@ -227,7 +224,6 @@ A file may import from lower folders and its own. A room's `__init__.py` may imp
 UNSORTED = {
     "rig.bundle",
     "rig.compare",
-    "rig.methods.tooltalk",
     "rig.scoring",
     "rig.scoring.texts",
     "rig.store",

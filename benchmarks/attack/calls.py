@@ -8,7 +8,7 @@ from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text, value
 from rig import methods
 from rig.calls import Call
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

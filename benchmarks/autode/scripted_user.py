@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.methods.autode.data import checkout
-from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
-from rig.methods.autode.players.questions import Alike
-from rig.methods.autode.players.scripted_user import answer, missing, similarity
+from rig.methods.autode import checkout
+from rig.methods.autode.questions import Alike
+from rig.methods.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
+from rig.methods.autode.scripted_user import answer, missing, similarity
 from rig.papers import autode as recorded
 
 DYNAMIC = (

@@ -27,10 +27,10 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
-    from rig.methods.tooltalk.episode import ToolTalkEpisode
+    from rig.methods.tooltalk.method import ToolTalkEpisode
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter
-    from rig.toolbox.simulator import Simulator
+    from rig.toolbox.toolbox import Simulator
 
     def all_of(owner: Any, *names: str) -> list[tuple[Any, str]]:
         return [(owner, name) for name in names]

@@ -18,7 +18,7 @@ sys.path.append(str(ROOT))
 from rig.scoring.similarity import MiniLM  # noqa: E402
 from rig.scoring.texts import Elsewhere, Meaning, Wording  # noqa: E402
 from rig.scoring.texts.checks import CHECKS  # noqa: E402
-from rig.tooltalk.texts import KINDS  # noqa: E402
+from rig.tooltalk.world import KINDS  # noqa: E402
 
 CALIBRATION = ROOT / "rig" / "scoring" / "similarity" / "calibration.json"
 ERROR_COUNTS = CALIBRATION.with_name("error_counts.json")

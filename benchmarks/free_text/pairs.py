@@ -9,7 +9,7 @@ from typing import Any
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import Band, Residue, TextJudgement, features, judge
 from rig.toolbox.spec import Text
-from rig.tooltalk.texts import KINDS
+from rig.tooltalk.world import KINDS
 
 HERE = Path(__file__).resolve().parent
 

@@ -7,8 +7,8 @@ from random import Random
 from benchmarks.teach import words
 from benchmarks.teach.speech import capital, expand, neat, note
 from rig.calls import JsonObject
+from rig.tooltalk.seeds import fill
 from rig.tooltalk.world import World
-from rig.tooltalk.world.seeds import fill
 
 STAMP = "%Y-%m-%d %H:%M:%S"
 MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))

@@ -18,7 +18,7 @@ from rig.engine.files.registry import load_registry, resolve, run_pip
 from rig.errors import RigError
 from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
-from rig.toolbox.own.folder import holds_toolbox
+from rig.toolbox.folder import holds_toolbox
 
 TOP = "rig-bundle"
 """The folder that everything is in."""

@@ -28,9 +28,8 @@ from rig.meters import available_cores
 from rig.paths import WORLD_DATABASE, WORLD_SEED, models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
+from rig.tooltalk.seeds import build_world, check_world
 from rig.tooltalk.world import World
-from rig.tooltalk.world.build import build_world
-from rig.tooltalk.world.checks import check_world
 
 _WORLD_TABLES = (
     *("users", "alarms", "events", "emails", "messages", "reminders", "weather"),

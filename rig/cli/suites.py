@@ -11,9 +11,9 @@ from rig.cli.options import AS_JSON, json_option
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.errors import RigError
-from rig.methods.checking import Report
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.own.listing import read_listing, write_listing
+from rig.methods.base import Report
+from rig.toolbox.folder import find_toolbox
+from rig.toolbox.listing import read_listing, write_listing
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _STARTER = Path(__file__).parent / "starter"

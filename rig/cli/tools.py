@@ -12,9 +12,8 @@ from rig.cli.verbs import Verbs, argument, option, verb
 from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
-from rig.toolbox.own.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
+from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, holds_toolbox
+from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Tool
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from rig.calls import JsonObject
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.events import Emit, Where
 from rig.files import read_json
-from rig.methods.checking import Report
 from rig.methods.episode import Episode
 from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
@@ -23,8 +22,38 @@ from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
+
+
+class Report(Protocol):
+    """What a check of a place found: a line on each fault, and what is said in the end."""
+
+    @property
+    def faults(self) -> Sequence[object]: ...
+
+    @property
+    def summary(self) -> Sequence[str]: ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+class Checked(NamedTuple):
+    """A report that counts the tasks of a place, and has a line on each fault."""
+
+    place: Path
+    tasks: int
+    faults: tuple[str, ...]
+
+    @property
+    def summary(self) -> Sequence[str]:
+        return (f"{self.place}: {counted(self.tasks, 'task')}, {counted(len(self.faults), 'fault', 'no')}",)
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {"directory": str(self.place), "conversations": self.tasks, "faults": list(self.faults)}
 
 
 class Settings(Protocol):

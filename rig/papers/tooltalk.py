@@ -20,9 +20,7 @@ from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.methods.paper import ArmScore, Paper, Row, Table
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
-from rig.methods.tooltalk.scoring.callers import name_callers
-from rig.methods.tooltalk.scoring.error_types import ErrorType
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION, ErrorType, name_callers
 from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step

@@ -22,8 +22,7 @@ from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.reader import new_run_id
 from rig.tasks import Task, in_random_order, select
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.own.folder import hash_of, holds_toolbox
+from rig.toolbox.folder import find_toolbox, hash_of, holds_toolbox
 
 
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:

@@ -1,16 +1,43 @@
 """How a tool is declared, once: its function, its documentation, its flags and how its calls are matched.
 
 Everything else is derived from the declaration: the JSON Schema for prompt and grammar, the validation of
-model-made arguments, and the matcher that scoring builds.
+model-made arguments, and the matcher that scoring builds. `x-format` in a schema says what a string must look
+like, so that a grammar can enforce it.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
-from typing import Literal, TypeAlias
+from functools import partial
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from pydantic import Field, TypeAdapter
+
+from rig import times
 from rig.calls import Json, JsonObject
 from rig.toolbox.rules import Rule
+
+
+class ToolError(Exception):
+    """A tool's refusal, in words for the model. `upstream` is ToolTalk's text where that differs."""
+
+    def __init__(self, message: str, upstream: str | None = None) -> None:
+        super().__init__(message)
+        self.upstream = message if upstream is None else upstream
+
+
+class Stuck(ToolError):
+    """A tool was given up on that did not come to an end, and may still hold the world's database."""
+
+
+def quoted(value: object, limit: int = 80) -> str:
+    """A value as an error text may quote it: what a model wrote can be of any length."""
+    text = str(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +140,128 @@ class Tool:
     def auth(self) -> bool:
         """Whether it needs a login: only a session has a token to give."""
         return bool(self.injected)
+
+
+def tool(
+    plugin: str,
+    *,
+    action: bool,
+    returns: str = "",
+    injected: tuple[str, ...] = (),
+    login: Literal["in", "out"] | None = None,
+    amends: Callable[..., None] | None = None,
+    match: Match | None = None,
+) -> Callable[[Callable[..., Json]], Tool]:
+    """Declare a function of a world and keyword arguments to be a tool of a plugin.
+
+    Its name in capitals is the tool's, its docstring the description; each argument is `Annotated` with words
+    or a pydantic `Field(description=…)`, and with `Composed()` where a model may choose it; arguments with a
+    default are optional. What the rest means: `Tool`.
+    """
+
+    def declare(function: Callable[..., Json]) -> Tool:
+        hints = {
+            name: described(hint) for name, hint in get_type_hints(function, include_extras=True).items()
+        }
+        arguments = list(inspect.signature(function).parameters.values())[1:]  # the first is the world
+        marks = ((name, mark) for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
+        return Tool(
+            name="".join(word.title() for word in function.__name__.split("_")),
+            plugin=plugin,
+            description=" ".join((function.__doc__ or "").split()),
+            parameters={
+                "type": "object",
+                "properties": {argument.name: _property(hints[argument.name]) for argument in arguments},
+                "required": [argument.name for argument in arguments if argument.default is argument.empty],
+                "additionalProperties": False,
+            },
+            returns=returns,
+            action=action,
+            match=match or Match(),
+            function=function,
+            injected=injected,
+            login=login,
+            amends=amends,
+            composed={name: mark.part for name, mark in marks if isinstance(mark, Composed)},
+        )
+
+    return declare
+
+
+def _property(hint: Any) -> JsonObject:
+    """The schema of one argument. That an optional one may be null is the simulator's courtesy.
+
+    Raises TypeError for a type that no plain schema says.
+    """
+    generated = TypeAdapter(without_none(hint)).json_schema()
+    if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
+        raise TypeError(f"a tool's argument cannot be of type {hint}")
+    order = ("type", "items", "enum", "minimum", "maximum", "description", "x-format")
+    return {name: generated[name] for name in order if name in generated}
+
+
+def described(hint: Any) -> Any:
+    """A type with `Annotated[str, "words"]` as a description, as FastMCP and `llm` have it."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    inner, *extras = get_args(hint)
+    notes = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
+    return Annotated[(inner, *notes)]
+
+
+def without_none(hint: Any) -> Any:
+    """A type without None, which stands for an argument that is not given."""
+    if get_origin(hint) is Annotated:
+        inner, *extras = get_args(hint)
+        return Annotated[without_none(inner), *extras]
+    if get_origin(hint) in (Union, UnionType):
+        (inner,) = (arg for arg in get_args(hint) if arg is not NoneType)
+        return inner
+    return hint
+
+
+Time: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "time"})]
+"""HH:MM:SS, 24-hour."""
+Instant: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "datetime"})]
+"""YYYY-MM-DD HH:MM:SS, 24-hour."""
+EmailAddress: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "email"})]
+"""name@host."""
+Phone: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "phone"})]
+"""555-555-5555."""
+Month: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "month"})]
+"""A month's full English name, in any case."""
+
+
+def _read(form: times.DateTimeFormat, text: str, name: str) -> datetime:
+    try:
+        return times.read(text, form.pattern)
+    except ValueError as error:
+        expected = f"{form.words} (24-hour), such as {form.example}"
+        raise ToolError(f"{name} must have the form {expected}; got '{quoted(text)}'.", str(error)) from error
+
+
+read_time = partial(_read, times.FORMS["time"])
+"""A time of day. Raises ToolError when the argument `name` is none."""
+read_instant = partial(_read, times.FORMS["datetime"])
+"""A date and time. Raises ToolError when the argument `name` is none."""
+
+
+def read_range(read: Callable[[str, str], datetime], **ends: str | None) -> Sequence[datetime | None]:
+    """The first and the last of a range, by the names of their arguments; None for one that is not given.
+
+    Raises ToolError when one of them is none, or they are in the wrong order.
+    """
+    first, last = (None if text is None else read(text, name) for name, text in ends.items())
+    if first is not None and last is not None and first > last:
+        raise ToolError(" must not be later than ".join(ends) + ".")
+    return first, last
+
+
+def is_email(text: str) -> bool:
+    """Whether ToolTalk takes it for an address: no more than something on both sides of one @."""
+    return re.match(r"^[\w.-]+@[\w.-]+$", text) is not None
+
+
+def is_phone(text: str) -> bool:
+    """Whether it has the form 555-555-5555."""
+    return re.match(r"^\d{3}-\d{3}-\d{4}$", text) is not None

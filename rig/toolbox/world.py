@@ -1,15 +1,22 @@
-"""A mock world that tools act in: an in-memory SQLite database, restored from a snapshot at each turn."""
+"""A mock world that tools act in: an in-memory SQLite database, restored from a snapshot at each turn.
+
+JSON values lie in its columns as TEXT if they are text, null as NULL, anything else as a BLOB of JSON. In a
+well-formed world every value is text or null and reads as such. ToolTalk's tools check no types, so with its
+behaviour a model can store any JSON value; a BLOB keeps those apart from text that looks the same.
+"""
 
 import hashlib
+import json
 import sqlite3
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from random import Random
+from typing import Any, ClassVar, Self, TypeAlias
 
 from sqlite_utils import Database
 
@@ -17,8 +24,78 @@ from rig import times
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.files import read_bytes
-from rig.toolbox.identifiers import Identifiers
 from rig.toolbox.rules import TrueCall
+
+Stored: TypeAlias = str | bytes | None
+
+
+def encode(value: Json) -> Stored:
+    """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            # It has lone surrogates, which JSON can spell and UTF-8 cannot.
+            return json.dumps(value).encode()
+        return value
+    return json.dumps(value).encode()
+
+
+def decode(stored: Stored) -> Json:
+    """The JSON value of a stored form."""
+    return json.loads(stored) if isinstance(stored, bytes) else stored
+
+
+def value_of(stored: Any) -> Json:
+    """What a stored value stands for; a tuple of them is a list."""
+    return list(map(decode, stored)) if isinstance(stored, tuple) else decode(stored)
+
+
+def encode_name(name: Json) -> str | bytes:
+    """Like `encode`, but null is not NULL, so that a column of names can refuse NULL."""
+    stored = encode(name)
+    return b"null" if stored is None else stored
+
+
+def key(name: Json) -> str | bytes:
+    """What a name is looked up by: equal for names that are equal as Python dictionary keys (1, 1.0, true).
+
+    Raises TypeError for lists and objects, which cannot be dictionary keys.
+    """
+    hash(name)
+    if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
+        name = int(name)
+    return encode_name(name)
+
+
+_SEED = 489
+"""ToolTalk's."""
+
+
+class Identifiers:
+    """An endless sequence of ids of one kind, computed once and indexed from 0."""
+
+    def __init__(self, draw: Callable[[Random], str], seed: int = _SEED) -> None:
+        self._draw = draw
+        self._random = Random(seed)
+        self._drawn: list[str] = []
+
+    def __getitem__(self, position: int) -> str:
+        while len(self._drawn) <= position:
+            self._drawn.append(self._draw(self._random))
+        return self._drawn[position]
+
+
+def hexadecimal(*widths: int) -> Identifiers:
+    """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
+
+    def draw(random: Random) -> str:
+        return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)
+
+    return Identifiers(draw)
+
 
 RECORDED_CALLS = "recorded_calls"
 """The table of what tools without code answer."""

@@ -3,12 +3,8 @@
 from typing import Annotated
 
 from rig.calls import Json
-from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError
-from rig.toolbox.formats import EmailAddress, Phone, is_email, is_phone
-from rig.toolbox.spec import Composed
-from rig.tooltalk.world import TOKEN, Account, World
-from rig.tooltalk.world.identifiers import SESSION_TOKENS, VERIFICATION_CODES
+from rig.toolbox.spec import Composed, EmailAddress, Phone, ToolError, is_email, is_phone, tool
+from rig.tooltalk.world import SESSION_TOKENS, TOKEN, VERIFICATION_CODES, Account, World
 
 _SUCCESS = {"status": "success"}
 

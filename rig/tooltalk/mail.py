@@ -4,13 +4,21 @@ from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, quoted
-from rig.toolbox.formats import EmailAddress, Instant, is_email, read_instant, read_range
-from rig.toolbox.spec import Composed, Equality, Match, Response
-from rig.tooltalk.texts import BODY, SUBJECT
-from rig.tooltalk.world import TOKEN, World
-from rig.tooltalk.world.identifiers import EMAIL_IDS, MESSAGE_IDS
+from rig.toolbox.spec import (
+    Composed,
+    EmailAddress,
+    Equality,
+    Instant,
+    Match,
+    Response,
+    ToolError,
+    is_email,
+    quoted,
+    read_instant,
+    read_range,
+    tool,
+)
+from rig.tooltalk.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN, World
 
 MatchType: TypeAlias = Annotated[
     Literal["any", "all"] | None, Composed(), "how many keywords must occur; default any"

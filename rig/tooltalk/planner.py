@@ -4,14 +4,23 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, quoted
-from rig.toolbox.formats import Instant, Time, read_instant, read_range, read_time
 from rig.toolbox.rules import Rule
-from rig.toolbox.spec import Composed, Equality, Match, Response, Text
-from rig.tooltalk.texts import EVENT, LOCATION, TASK
-from rig.tooltalk.world import TOKEN, World
-from rig.tooltalk.world.identifiers import ALARM_IDS, EVENT_IDS, REMINDER_IDS
+from rig.toolbox.spec import (
+    Composed,
+    Equality,
+    Instant,
+    Match,
+    Response,
+    Text,
+    Time,
+    ToolError,
+    quoted,
+    read_instant,
+    read_range,
+    read_time,
+    tool,
+)
+from rig.tooltalk.world import ALARM_IDS, EVENT, EVENT_IDS, LOCATION, REMINDER_IDS, TASK, TOKEN, World
 
 _FORM = "YYYY-MM-DD HH:MM:SS"
 _SUCCESS = {"status": "success"}

@@ -21,11 +21,15 @@ _TOOLS = [
     if isinstance(tool, Tool)
 ]
 
+_SHA256 = "b8c9df0fc5c55abc9b465fc26d569276fa2848dc2ac5bbbb075a57b3fd8d35c8"
+"""What runs know the tools by; to be another with any change of the tools, which a test holds it to."""
+
 TOOLTALK = Toolbox(
     "tooltalk",
     sorted(_TOOLS, key=lambda tool: tool.plugin),
     new_world=World,
     open_world=open_world,
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
+    sha256=_SHA256,
 )
 """The 28 tools in the order in which ToolTalk documents them: by plugin. And their world."""

@@ -7,11 +7,8 @@ from datetime import date, timedelta
 from typing import Annotated, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.declare import tool
-from rig.toolbox.errors import ToolError, quoted
-from rig.toolbox.formats import Month
-from rig.toolbox.spec import Equality, Match
-from rig.toolbox.values import encode
+from rig.toolbox.spec import Equality, Match, Month, ToolError, quoted, tool
+from rig.toolbox.world import encode
 from rig.tooltalk.world import World
 
 _FORECAST_DAYS = 3

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from conversations.dates import disagreement
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check.faults import Defect
+from rig.methods.tooltalk.check import Defect
 from rig.tooltalk import TOOLTALK
 
 _OF_THE_USER = (Feature.CORRECTION,)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from rig.calls import Json, JsonObject, without_token
-from rig.methods.tooltalk.check.replay import Replayed
+from rig.methods.tooltalk.check import Replayed
 from rig.methods.tooltalk.conversations import Conversation
 from rig.tooltalk import TOOLTALK
 

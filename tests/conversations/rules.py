@@ -7,7 +7,7 @@ from itertools import combinations
 
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check.faults import Defect
+from rig.methods.tooltalk.check import Defect
 from rig.tooltalk import TOOLTALK
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from rig.events import Where
-from rig.methods.autode.check import check, faults
-from rig.methods.autode.data.scenarios import load_directory
-from rig.methods.autode.method import METHOD
-from rig.methods.autode.players.oracle import obedient_step
-from rig.methods.autode.players.scripted_user import ScriptedUser
-from rig.methods.checking import Checked
+from rig.methods.autode.method import METHOD, check, faults
+from rig.methods.autode.scenarios import load_directory
+from rig.methods.autode.scripted_user import ScriptedUser, obedient_step
+from rig.methods.base import Checked
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
 from rig.paths import CONVERSATIONS

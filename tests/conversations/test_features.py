@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check.replay import replayed_calls
+from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import parse_conversation
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

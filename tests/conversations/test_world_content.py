@@ -12,10 +12,10 @@ import pytest
 from rig.calls import Call
 from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
 from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
+from rig.tooltalk.seeds import check_world
 from rig.tooltalk.world import World
-from rig.tooltalk.world.checks import check_world
 
 Seed = dict[str, Any]
 

@@ -22,7 +22,7 @@ from rig.displays.steps import (
 )
 from rig.displays.transcript import transcript_text
 from rig.errors import ErrorKind
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.metrics import UNDECLARED
 from rig.models import Prediction
 from rig.report.material import step_box

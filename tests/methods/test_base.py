@@ -7,8 +7,7 @@ import pytest
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Loaded, Method, Option, Setup
-from rig.methods.checking import Checked
+from rig.methods.base import Checked, Loaded, Method, Option, Setup
 from rig.metrics import Declaration
 
 

@@ -14,7 +14,7 @@ from native_templates import OWN
 from rig.calls import Call
 from rig.errors import RigError
 from rig.toolbox import Simulator
-from rig.toolbox.own.find import find_toolbox
+from rig.toolbox.folder import find_toolbox
 
 Make = Any
 
@@ -259,7 +259,7 @@ def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, cod
 
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(3600)"])
 def test_code_that_never_ends_loading(folder: Make, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    monkeypatch.setattr("rig.toolbox.own.guard.LIMIT_S", 0.3)
+    monkeypatch.setattr("rig.toolbox.functions.LIMIT_S", 0.3)
     place = folder(code=f"x = 1\n{body}\n")
     with pytest.raises(RigError, match=r"toolbox\.py, line 2: loading it did not finish within 0\.3 s"):
         find_toolbox(str(place))

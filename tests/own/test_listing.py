@@ -8,7 +8,7 @@ import pytest
 
 from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
-from rig.toolbox.own.listing import is_action, read_listing, write_listing
+from rig.toolbox.listing import is_action, read_listing, write_listing
 from rig.toolbox.schemas import schema_faults
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

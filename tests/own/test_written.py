@@ -19,7 +19,7 @@ from rig.methods.scripted import called, replied
 from rig.methods.tooltalk.conversations import Conversation, load_directory
 from rig.methods.tooltalk.method import ToolTalk
 from rig.models import Prediction
-from rig.toolbox.own.find import find_toolbox
+from rig.toolbox.folder import find_toolbox
 
 Make = Callable[..., Path]
 

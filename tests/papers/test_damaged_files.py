@@ -23,7 +23,7 @@ from rig.documents import json_of, lines_of
 from rig.errors import RigError
 from rig.judging import evaluators
 from rig.judging.calibration import load_labels
-from rig.methods.autode.data import checkout
+from rig.methods.autode import checkout
 from rig.methods.bfcl import data
 from rig.methods.bfcl.turn_entries import parse as parse_talk
 from rig.papers import autode as records

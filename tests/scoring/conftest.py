@@ -12,10 +12,9 @@ from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall, Verdict
 from rig.methods.tooltalk.conversations import Conversation, load_directory
-from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
-from rig.methods.tooltalk.scoring.metrics import count
+from rig.methods.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Mode
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import Elsewhere, Meaning
-from rig.tooltalk.texts import TASK
+from rig.tooltalk.world import TASK
 
 PAIR = ("water the ferns", "water the ferns by mistake")
 TEXTS = st.text(max_size=12)

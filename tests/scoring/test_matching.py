@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, CallPlace, ExecutedCall, Outcome
-from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
-from rig.methods.tooltalk.scoring.metrics import count
+from rig.methods.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Matching, Mode
 from rig.tooltalk import TOOLTALK
 

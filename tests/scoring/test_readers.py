@@ -11,7 +11,7 @@ from rig.errors import RigError
 from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
 from rig.scoring.readers import Pair, labelled_pairs, likelihood
 from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
-from rig.tooltalk.texts import BODY
+from rig.tooltalk.world import BODY
 
 TRUTH = {frozenset((pair.first, pair.second)): pair.same for pair in labelled_pairs()}
 

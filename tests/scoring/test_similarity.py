@@ -15,7 +15,7 @@ from rig.scoring.texts import Elsewhere, Meaning
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.texts import BODY, EVENT, KINDS, SUBJECT, TASK
+from rig.tooltalk.world import BODY, EVENT, KINDS, SUBJECT, TASK
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import calibration
 from rig.scoring.texts import Elsewhere, Meaning
-from rig.tooltalk.texts import KINDS
+from rig.tooltalk.world import KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

@@ -8,7 +8,7 @@ from rig.scoring import Grader, load
 from rig.scoring.texts import Band, Meaning, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.texts import BODY, EVENT, TASK
+from rig.tooltalk.world import BODY, EVENT, TASK
 
 
 def meaning(kind: Text, first: str, second: str) -> Meaning:

@@ -5,7 +5,7 @@ import pytest
 from rig.reading import Sort, facts
 from rig.scoring.texts import Band, Meaning, TextJudgement, judge
 from rig.toolbox.spec import Text
-from rig.tooltalk.texts import BODY, TASK
+from rig.tooltalk.world import BODY, TASK
 
 
 def judged(kind: Text, first: str, second: str) -> TextJudgement:

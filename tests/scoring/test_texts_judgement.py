@@ -7,7 +7,7 @@ from patience import in_a_moment
 
 from rig.scoring.texts import Band, Meaning, Residue, beside, judge
 from rig.toolbox.spec import Text
-from rig.tooltalk.texts import BODY, KINDS, TASK
+from rig.tooltalk.world import BODY, KINDS, TASK
 
 BAND = Band(same=0.5, unclear=0.4)
 

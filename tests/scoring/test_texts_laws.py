@@ -10,7 +10,7 @@ import pytest
 from rewording import HARMLESS, LEAST, changed
 
 from rig.scoring.texts import Band, Meaning, TextJudgement, judge
-from rig.tooltalk.texts import BODY, KINDS
+from rig.tooltalk.world import BODY, KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

@@ -10,7 +10,7 @@ from rig.reading.phrases import merged
 from rig.reading.words import MAX_WORDS, words_of
 from rig.scoring.texts import Band, TextJudgement, judge
 from rig.toolbox.spec import Text
-from rig.tooltalk.texts import BODY, EVENT, KINDS
+from rig.tooltalk.world import BODY, EVENT, KINDS
 
 PIECES = """
 I you can not don't never without call Anna buy milk butter two 2 $20 5% at 3 pm 15:00 on Tuesday next

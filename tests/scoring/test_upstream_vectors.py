@@ -8,7 +8,7 @@ import pytest
 
 from rig.calls import Call, ExecutedCall, Verdict
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.scoring.error_types import ErrorType
+from rig.methods.tooltalk.scoring import ErrorType
 
 DROPPED = object()
 True_ = Callable[..., Call]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rig import __version__
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 

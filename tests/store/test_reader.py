@@ -11,7 +11,7 @@ from rig.errors import RigError
 from rig.events import ArmFinished, CallJudged, ConversationFinished
 from rig.methods.scripted import Scripted, called
 from rig.methods.tooltalk.conversations import parse_conversation
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.metrics import total
 from rig.models import StepKey
 from rig.store import GraderInfo, Runs

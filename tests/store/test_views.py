@@ -9,7 +9,7 @@ import small_talks
 from rig.compare import compare
 from rig.errors import ErrorKind
 from rig.methods.scripted import Scripted, failed
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.models import Prediction, Request
 from rig.store import Runs
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.metrics import TASKS, Counts
 
 METRICS = {metric.name: metric for metric in DECLARATION.shown("tables")}

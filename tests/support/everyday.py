@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rig.calls import Json
-from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode.scenarios import Scenario
 
 
 class Asked(NamedTuple):

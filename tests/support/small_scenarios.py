@@ -5,11 +5,9 @@ from typing import Any
 
 from rig.calls import Call
 from rig.events import Event, Where
-from rig.methods.autode.data.documents import ApiDocument
-from rig.methods.autode.data.scenarios import USER, Scenario, Utterance
-from rig.methods.autode.episode import Dialogue
-from rig.methods.autode.method import METHOD
-from rig.methods.autode.prompt import THE_USER, AutoDeSettings
+from rig.methods.autode.method import METHOD, Dialogue
+from rig.methods.autode.scenarios import USER, ApiDocument, Scenario, Utterance
+from rig.methods.autode.talk import THE_USER, AutoDeSettings
 from rig.methods.episode import Ask
 from rig.models import Prediction
 from rig.tasks import ASSISTANT, PlayedTurn

@@ -28,7 +28,7 @@ from rig.scoring import Grader, Mode, load
 from rig.screening.ground_truth import TrueStep, true_steps
 from rig.store import Runs, StoredRun
 from rig.tasks import ASSISTANT
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import World
 from rig.tooltalk import TOOLTALK
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rig.calls import Call, ExecutedCall
 from rig.methods.tooltalk.conversations import Metadata
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk.world import World
 

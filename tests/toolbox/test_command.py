@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.toolbox.own.find import find_toolbox
+from rig.toolbox.folder import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
 

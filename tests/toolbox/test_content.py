@@ -2,7 +2,7 @@
 
 from rig import times
 from rig.calls import Call
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 

@@ -11,17 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call
-from rig.toolbox.arguments import check, check_names
 from rig.toolbox.diff import diff
-from rig.toolbox.errors import ToolError
-from rig.toolbox.formats import is_email, is_phone, read_instant, read_time
-from rig.toolbox.identifiers import hexadecimal
 from rig.toolbox.rules import ABSENT, Rule
-from rig.toolbox.schemas import schema_faults
-from rig.toolbox.simulator import Simulator
-from rig.toolbox.spec import Match, Tool
-from rig.toolbox.toolbox import Toolbox
-from rig.toolbox.world import Elements, Tables, World
+from rig.toolbox.schemas import check, check_names, schema_faults
+from rig.toolbox.spec import Match, Tool, ToolError, is_email, is_phone, read_instant, read_time
+from rig.toolbox.toolbox import Simulator, Toolbox
+from rig.toolbox.world import Elements, Tables, World, hexadecimal
 from rig.tooltalk import TOOLTALK
 
 settings.register_profile("untimed", deadline=None)

@@ -9,7 +9,7 @@ import pytest
 
 from rig.errors import RigError
 from rig.plugins import Registry, at, registered
-from rig.toolbox.own.find import find_toolbox
+from rig.toolbox.folder import find_toolbox
 from rig.tooltalk import TOOLTALK
 
 NOTES = Path(__file__).parent / "notes"

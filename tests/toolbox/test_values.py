@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.toolbox.values import decode, encode, encode_name, key
+from rig.toolbox.world import decode, encode, encode_name, key
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None))
 values = st.recursive(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rig.errors import RigError
 from rig.toolbox import World
-from rig.toolbox.identifiers import hexadecimal
+from rig.toolbox.world import hexadecimal
 
 IDS = hexadecimal(2, 4)
 

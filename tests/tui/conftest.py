@@ -32,7 +32,7 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.metrics import Counts, total
 from rig.models import Prediction
 from rig.running.control import Control

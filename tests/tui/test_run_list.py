@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rig.events import Speed
 from rig.meters import Costs
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
+from rig.methods.tooltalk.scoring import DECLARATION
 from rig.store import ArmSums, StoredArm, StoredRun
 from tui.stored.run_list import StoredRunList
 

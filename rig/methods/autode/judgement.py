@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from rig.calls import Call, CallPlace, Difference, Json, JsonObject, Verdict
-from rig.methods.autode.answers import usable
-from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Slots
-from rig.methods.autode.players import questions
-from rig.methods.autode.talk import Talk
+from rig.methods.autode import questions
+from rig.methods.autode.scenarios import ASSISTANT, Scenario, Slots
+from rig.methods.autode.talk import Talk, usable
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 
 Equal: TypeAlias = Callable[[Json, Json], bool]

@@ -1,26 +1,150 @@
-"""AutoDE as a method: its suites, its options, and what a run needs of it."""
+"""AutoDE as a method: how it plays a scenario, checks scenarios, its suites, and its options.
 
-from collections.abc import Callable, Mapping, Sequence
+Source: upstream's `eval.py`. A turn of an episode is one message of the assistant, with the user's words
+before it; the first words of the user are the scenario's.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rig.calls import JsonObject
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome, Verdict
+from rig.errors import ErrorKind, RigError
+from rig.events import Rejudged, Where
 from rig.files import beginning
-from rig.methods.autode.check import check
-from rig.methods.autode.data import checkout, scenarios
-from rig.methods.autode.data.scenarios import Scenario
-from rig.methods.autode.episode import Dialogue
-from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION
-from rig.methods.autode.players.oracle import true_step
-from rig.methods.autode.players.scripted_user import ScriptedUser
-from rig.methods.autode.prompt import THE_USER, AutoDeSettings, opening
-from rig.methods.base import Grading, Method, Option, Setup
-from rig.methods.checking import Checked
+from rig.methods.autode import checkout
+from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION, arguments, judge, verdict_of
+from rig.methods.autode.scenarios import USER, Scenario, load_directory, parse
+from rig.methods.autode.scripted_user import FAILED, ScriptedUser, missing, obedient_step, true_step
+from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, parse_reply
+from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.episode import Asking, Episode, course
 from rig.methods.scripted import Oracle
-from rig.models import Model, Request
+from rig.metrics import Score
+from rig.models import Message, Model, Prediction, Request
 from rig.paths import CONVERSATIONS
 from rig.tasks import ASSISTANT as THE_ASSISTANT
+from rig.tasks import Step
+
+
+class Dialogue(Episode):
+    """A scenario for an assistant and a user."""
+
+    task: Scenario
+    settings: AutoDeSettings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds, compat=self.settings.compat)
+
+    @property
+    def is_over(self) -> bool:
+        return self.talk.end is not None
+
+    def begin(self) -> None:
+        """Everything that is said is in the talk."""
+
+    def speak(self) -> Asking:
+        """The user's words, unless they are the scenario's, and the assistant's."""
+        if self.turn:
+            yield from self.ask(THE_USER)
+        if self.talk.end is None:
+            yield from self.ask(THE_ASSISTANT)
+        if self.talk.end == "round_limit" and self.settings.compat and self.settings.mode == "dynamic":
+            yield from self.ask(THE_USER)  # as upstream has it, though nobody will answer
+
+    def messages(self, role: str) -> tuple[Message, ...]:
+        return messages(self.talk.said, role, self.settings.mode)
+
+    def phrases(self, role: str) -> tuple[str, ...]:
+        return (FAILED,) if role == THE_USER else ()
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What the assistant wrote, with a call between tags as a call."""
+        if role == THE_USER or self.settings.form != "func" or prediction.reply is None:
+            return prediction
+        answer = parse_reply(prediction.reply, compat=self.settings.compat)
+        if answer.kind == "call":
+            return replace(prediction, reply=None, call=Call(answer.function or "", answer.slots))
+        if answer.kind == "malformed":
+            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=answer.fault)
+        return prediction
+
+    def execute(self, call: Call) -> ExecutedCall:
+        """A call is the end: nothing comes back."""
+        return ExecutedCall(call, Outcome())
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return verdict_of(self.task, executed.call), ()
+
+    def add(self, step: Step) -> None:
+        self.talk.add(step)
+
+    def score(self) -> Score:
+        return judge(self.task, self.talk, self.settings.compat)
+
+
+GIVEN_AT_FIRST = 2
+"""How many values the first query may give away: the rest is for the assistant to ask for."""
+
+OFFERED = range(2, 7)
+"""How many APIs are on offer, so that choosing one matters."""
+
+
+def check(place: Path, setup: Setup) -> Checked:
+    """Check the scenarios of a folder, or whether every row of upstream's data can be read."""
+    try:
+        if checkout.find_dataset(place) is not None:
+            rows = checkout.read(place)
+            return Checked(place, len(rows), rows.faults)
+        scenarios = load_directory(place)
+    except RigError as error:
+        return Checked(place, 0, (str(error),))
+    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios, setup)))
+
+
+def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
+    """What is wrong with scenarios that could be read, a line on each."""
+    user = ScriptedUser(scenarios)
+    oracle, obedient = (Oracle(scenarios, step) for step in (true_step, obedient_step))
+    for scenario in scenarios:
+        talks = (_play(scenario, setup, assistant, user) for assistant in (oracle, obedient))
+        yield from (f"{scenario.name}: {fault}" for fault in _faults(scenario, *talks))
+
+
+def _play(scenario: Scenario, setup: Setup, assistant: Model, user: Model) -> Talk:
+    """A conversation of these players."""
+    dialogue = setup.start(scenario, setup.settings, Where(0, scenario.name), lambda _: None, 0)
+    assert isinstance(dialogue, Dialogue)
+    for _ in course(dialogue, {THE_ASSISTANT: assistant, THE_USER: user}):
+        pass
+    return dialogue.talk
+
+
+def _faults(scenario: Scenario, by_oracle: Talk, by_obedient: Talk) -> Iterator[str]:
+    """The scripted user must say every value, and the oracle make the true call.
+
+    Who asks for what is required and no more must come to know all that the true call needs.
+    """
+    told = len(scenario.slots) - len(missing(scenario, [scenario.query]))
+    required = scenario.api.required("fixed")
+    if told > GIVEN_AT_FIRST:
+        yield f"the first query gives away {told} values; at most {GIVEN_AT_FIRST}"
+    if len(scenario.apis) not in OFFERED:
+        yield f"{len(scenario.apis)} APIs are on offer; {OFFERED[0]} to {OFFERED[-1]}"
+    if left_out := [name for name in required if name not in scenario.slots]:
+        yield f"the call has no {', '.join(left_out)}, which {scenario.call.name} requires"
+    unsaid = missing(scenario, [text for role, text in by_oracle.said if role == USER])
+    if unsaid := [name for name in unsaid if not isinstance(scenario.slots[name], bool)]:
+        yield f"asked for it, the scripted user does not say {', '.join(unsaid)}"
+    if by_oracle.end != "called":
+        yield f"the oracle and the scripted user end without a call: {by_oracle.end}"
+    slots = arguments(by_obedient.call) if by_obedient.call is not None else {}
+    if unasked := [name for name in scenario.slots if name not in slots and name not in required]:
+        names = ", ".join(unasked)
+        yield f"who asks only for what is required never learns {names}: mark it, or say it at first"
 
 
 class AutoDE(Method):
@@ -50,10 +174,10 @@ class AutoDE(Method):
 
     def load(self, place: Path) -> Sequence[Scenario]:
         is_public = checkout.find_dataset(place) is not None
-        return checkout.load(place) if is_public else scenarios.load_directory(place)
+        return checkout.load(place) if is_public else load_directory(place)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
-        return scenarios.parse(source, where, suite)
+        return parse(source, where, suite)
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         values = {option.name: option.default for option in self.options}

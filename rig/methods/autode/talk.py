@@ -1,16 +1,195 @@
-"""What has been said, and how it ended: a fold over steps, as they are played or as they were stored."""
+"""What the two read before they talk, what an assistant's words are, what was said, and how it ended.
 
+The prompts are rig's own. They keep the rules of upstream's and leave out two of their faults: a misspelt
+closing tag, and a placeholder that models copy as if it were an argument.
+
+An assistant's words are a call between tags, an unreadable call, an end, or talk, as in `fetch_assistant` of
+upstream's evaluation. With `compat`, the verdict is upstream's, except for a list between the tags: there
+upstream crashes, and here it is a malformed call.
+"""
+
+import hashlib
+import json
 import re
-from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import Call
-from rig.errors import MACHINE, ErrorKind
-from rig.methods.autode.answers import DONE
-from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
-from rig.methods.autode.players.scripted_user import FAILED
-from rig.methods.autode.prompt import THE_USER, Mode
+from rig.calls import Call, Json, JsonObject
+from rig.errors import MACHINE, ErrorKind, RigError
+from rig.methods.autode.scenarios import ASSISTANT, USER, Required, Scenario, Utterance
+from rig.methods.autode.scripted_user import FAILED
+from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.tasks import ASSISTANT as THE_ASSISTANT
 from rig.tasks import PlayedTurn, Step
+
+THE_USER = "user"
+"""The role that talks to the one that is evaluated."""
+
+INSTRUCTIONS = """\
+You are Bob, a voice assistant. You do what the user asks for by calling an API.
+If the user has not said what a required parameter needs, ask for it: briefly, in simple spoken words, for
+one or two things at a time. You, and not the user, call the API. Call it once you know all required
+parameters, and at least one of the others where the description says so.
+Never invent a value that the user has not said. Where a parameter has choices, take one of them.
+If no API can do what the user wants, say why and end with [DONE]."""
+
+AS_TEXT = """\
+To call, write nothing but the function's name and its arguments as JSON between tags. If a function
+SetAlarm with the parameters time and label were yours, a call could be:
+<func>{"functionName": "SetAlarm", "time": "7 AM", "label": "swimming"}</func>
+What you can call is between the tags doc. "requiredParameters" lists what a call must have; of a parameter
+with "enum" the value is one of those."""
+
+SUBMIT = "SUBMIT API"
+AT_ONCE = f"""\
+When the user writes {SUBMIT}, everything has been said: ask nothing, and call now with what you know."""
+
+USER_INSTRUCTIONS = """\
+You are a person who talks to Bob, a voice assistant. Each message you read is from Bob; answer as the user.
+Talk as people do: in one short and simple sentence. When Bob asks for something, tell just that, in the
+exact words of the parameters below. If it is not there, say that you do not know it. Never act as Bob, and
+never offer help. If Bob has everything and only tells you how to do it, ask Bob once to do it. If that does
+not help, write [fail].
+This is who you are and what you want:"""
+
+GREETING = "Now let's start the chat."
+
+Mode = Literal["dynamic", "static"]
+"""Whether a user answers, or the assistant gets the whole recorded conversation, for one call."""
+
+Form = Literal["rig", "func"]
+"""Whether calls are made in the model's answer format, or written as text between tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoDeSettings:
+    """How scenarios are played. With `compat`, as upstream does, and `form` and `required` do not count."""
+
+    mode: Mode = "dynamic"
+    form: Form = "rig"
+    required: Required = "fixed"
+    max_rounds: int = 8
+    compat: bool = False
+
+    def __post_init__(self) -> None:
+        choices = {"mode": Mode, "form": Form, "required": Required}
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                raise RigError(f"--set {name}={value}: choose from: {', '.join(get_args(allowed))}")
+        if self.max_rounds < 1:
+            raise RigError("--set max_rounds must be at least 1")
+        if self.compat:
+            object.__setattr__(self, "form", "func")
+            object.__setattr__(self, "required", "compat")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """The settings, and a hash of every sentence that the two read in any scenario."""
+        told = json.dumps([INSTRUCTIONS, AS_TEXT, AT_ONCE, USER_INSTRUCTIONS, GREETING]).encode()
+        return {"protocol": "autode", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+
+
+def opening(scenario: Scenario, settings: AutoDeSettings, role: str) -> Request:
+    """How every request to a role begins in a scenario: without messages."""
+    key = StepKey(scenario.name, 0, 0)
+    if role == THE_USER:
+        return Request(key, USER_INSTRUCTIONS, (), script(scenario), ())
+    parts = [INSTRUCTIONS, *([AT_ONCE] if settings.mode == "static" else [])]
+    if settings.form == "func":
+        docs = [api.flat(settings.required) for api in scenario.apis]
+        listing = "\n".join(json.dumps(doc, ensure_ascii=False) for doc in docs)
+        return Request(key, "\n\n".join((*parts, AS_TEXT)), (), f"<doc>\n{listing}\n</doc>", ())
+    tools = tuple(api.tool(settings.required) for api in scenario.apis)
+    return Request(key, "\n\n".join(parts), tools, "", (), tools_are_shared=False)
+
+
+def script(scenario: Scenario) -> str:
+    """What a user reads: who they are, what they want, and the call that would do it."""
+    slots = json.dumps(dict(scenario.slots), ensure_ascii=False)
+    return f"{scenario.topic}\nAPI: {scenario.call.name}\nParameters: {slots}"
+
+
+def messages(utterances: Sequence[Utterance], role: str, mode: Mode) -> tuple[Message, ...]:
+    """The conversation as a role reads it: its own words as replies, those of the other as a user's.
+
+    A recorded one asks with its last words for the call.
+    """
+    is_assistant = role == THE_ASSISTANT
+    texts = [text for _, text in utterances]
+    if mode == "static":
+        texts[-1] = f"{texts[-1]}\n\n{SUBMIT}"
+    heard = (
+        ReplyMessage(text) if (speaker == ASSISTANT) is is_assistant else UserMessage(text)
+        for (speaker, _), text in zip(utterances, texts, strict=True)
+    )
+    return tuple(heard) if is_assistant else (UserMessage(GREETING), *heard)
+
+
+CALL = "<func>"
+DONE = "[DONE]"
+"""What an assistant ends a conversation with that it cannot serve."""
+
+_TAGGED = re.compile(r"<func>(.*?)</func>", re.DOTALL)
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_NAME = "functionName"
+
+Kind: TypeAlias = Literal["call", "malformed", "done", "talk"]
+
+
+class ParsedReply(NamedTuple):
+    """What was made of an assistant's words. `text` is what it said, `fault` why a call cannot be read."""
+
+    kind: Kind
+    text: str = ""
+    function: str | None = None
+    slots: JsonObject = {}  # noqa: RUF012 - never changed, and a tuple's default
+    fault: str = ""
+
+
+def parse_reply(text: str, *, compat: bool = False) -> ParsedReply:
+    """What an assistant's words are. A call comes before an end, and prose around either is ignored.
+
+    With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
+    """
+    if CALL in text:
+        match = _TAGGED.search(text)
+        if match is None and not compat:
+            return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
+        return _call(match.group(1).strip() if match else "{}", text, compat)
+    if DONE in text:
+        return ParsedReply("done", text.replace(DONE, ""))
+    return ParsedReply("talk", text)
+
+
+def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
+    """The arguments that count: truth values, and texts but for blank ones and "null".
+
+    With `compat` numbers, nulls, lists and objects are dropped as upstream does, otherwise nulls alone: a
+    value of another type counts as predicted, and is wrong.
+    """
+    return {
+        name: value
+        for name, value in slots.items()
+        if (isinstance(value, str) and value.strip() and value.lower() != "null")
+        or isinstance(value, bool)
+        or not (compat or value is None or isinstance(value, str))
+    }
+
+
+def _call(raw: str, text: str, compat: bool) -> ParsedReply:
+    try:
+        data = json.loads(raw if compat else _FENCE.sub("", raw))
+    except (ValueError, RecursionError) as error:
+        return ParsedReply("malformed", text, fault=f"not JSON: {error}")
+    if not isinstance(data, dict):
+        return ParsedReply("malformed", text, fault="not an object with the arguments by name")
+    function = data.pop(_NAME, None)
+    return ParsedReply(
+        "call", text, function if isinstance(function, str) else None, usable(data, compat=compat)
+    )
+
 
 End: TypeAlias = Literal[
     "called", "malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed"

@@ -25,7 +25,7 @@ from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, files, lines
 from rig.paths import real
 from rig.tasks import ExpectedTurn, Task
-from rig.toolbox.own.guard import loaded
+from rig.toolbox.functions import loaded
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"

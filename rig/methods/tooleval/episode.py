@@ -16,7 +16,7 @@ from rig.metrics import Score
 from rig.models import Message, Prediction, Request
 from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text, observation
 from rig.tasks import PlayedTurn, Step
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 
 

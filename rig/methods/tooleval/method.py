@@ -14,8 +14,7 @@ from typing import Any
 
 from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
-from rig.methods.base import Grading, Method, Option, Setup
-from rig.methods.checking import Checked
+from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
@@ -26,8 +25,8 @@ from rig.paths import CONVERSATIONS
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.folder import find_toolbox
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 
 VERSION = "4"

@@ -24,7 +24,7 @@ from rig.paths import CONVERSATIONS, real
 from rig.scoring.matching import Terms
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox import rules
-from rig.toolbox.own.folder import holds_toolbox
+from rig.toolbox.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
 
 SUITES = ("easy", "hard")

@@ -1,15 +1,22 @@
-"""ToolTalk as a method: its suites, its settings, and what a run needs of it."""
+"""ToolTalk as a method: how it plays a conversation, its suites, and its settings.
 
-from collections.abc import Mapping, Sequence
+Before every assistant turn, the world is as the ground truth of earlier turns leaves it, and the model reads
+the true history, no matter what it did itself. Within the turn, it calls tools, one at a time, until it
+replies (paper, section 3.3; its `tooltalk` evaluator).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.methods.base import Method, Option
-from rig.methods.checking import Report
+from rig.calls import Call, CallPlace, ExecutedCall, JsonObject, StepPlace, Verdict
+from rig.errors import ErrorKind, RigError
+from rig.events import Rejudged
+from rig.methods.base import Method, Option, Report
+from rig.methods.episode import Asking, Episode
 from rig.methods.tooltalk.conversations import (
     OWN,
     Conversation,
@@ -18,19 +25,125 @@ from rig.methods.tooltalk.conversations import (
     load_directory,
     parse_conversation,
 )
-from rig.methods.tooltalk.episode import ToolTalkEpisode
-from rig.methods.tooltalk.prompt import ToolTalkSettings, opening
-from rig.methods.tooltalk.scoring.metrics import DECLARATION, FORBIDDING
-from rig.methods.tooltalk.setup import ToolTalkSetup
-from rig.metrics import Declaration
-from rig.models import Request
+from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
+from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, conclude
+from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
+from rig.metrics import Declaration, Score
+from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.paths import CONVERSATIONS
-from rig.tasks import ASSISTANT
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.own.folder import holds_code, holds_toolbox
+from rig.scoring import Matching
+from rig.tasks import ASSISTANT, PlayedTurn, Step
+from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
 from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.registry import open_world
+
+
+class MatchedEpisode(Episode):
+    """An episode whose calls act in a world, and are matched with the true calls as they are made.
+
+    A turn has at most `max_calls` calls.
+    """
+
+    setup: WorldSetup
+    matching: Matching
+    max_calls: int
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.simulator = self.setup.simulator_of(self.slot)
+        self._places: list[StepPlace] = []
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Match the calls of a turn that was played before, so that matching continues from there."""
+        for number, step in enumerate(played.steps):
+            if step.executed is not None:
+                self._match(StepPlace(played.turn, number), step.executed)
+        super().resume(played)
+
+    def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
+        """The next step. A call too many is an error."""
+        calls = sum(step.executed is not None for step in self.steps)
+        if prediction.call is not None and role == self.evaluated and calls >= self.max_calls:
+            name = prediction.call.name
+            detail = f"{name} would be call {calls + 1} of the turn; the cap is {self.max_calls}"
+            prediction = replace(prediction, call=None, error=ErrorKind.CALL_CAP, error_detail=detail)
+        return super().note(prediction, role, parent)
+
+    def execute(self, call: Call) -> ExecutedCall:
+        return self.simulator.execute(call)
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return self._match(StepPlace(self.turn, len(self.steps)), executed)
+
+    def _match(self, place: StepPlace, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        """The verdict on a call, and the earlier calls that hold another ground truth because of it."""
+        self._places.append(place)
+        verdict = self.matching.add(place.turn, executed)
+        moved = self.matching.moved
+        return verdict, tuple(Rejudged(*self._places[number], verdict=now) for number, now in moved)
+
+
+class ToolTalkEpisode(MatchedEpisode):
+    """One conversation for one model. A turn begins in the true world, with the true history."""
+
+    task: Conversation
+    settings: ToolTalkSettings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._history: list[Message] = []
+        self._starts: dict[int, tuple[Snapshot, int]] = {}
+        """The world that an assistant turn starts from, and how many messages there are by then."""
+        began = perf_counter()
+        self._truths = list(self._rehearse())
+        self._rehearsal_s = perf_counter() - began
+        self.matching = self.setup.matcher.start(self._truths, self.task.terms)
+        self.max_calls = self.settings.max_calls
+
+    def _rehearse(self) -> Iterator[tuple[CallPlace, ExecutedCall]]:
+        """The true calls as they are executed: the true conversation is played once, noting what each
+        assistant turn starts from.
+        """
+        for index, turn, world, calls in replay(self.task, self.simulator):
+            if turn.role == "user":
+                self._history.append(UserMessage(turn.text))
+                continue
+            self._starts[index] = world, len(self._history)
+            for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
+                yield CallPlace(index, number), decisive(recorded, replayed, self.setup.matcher)
+                as_recorded = self.settings.history == "recorded" and recorded.recorded
+                self._history.append(call_message(recorded if as_recorded else replayed))
+            self._history.append(ReplyMessage(turn.text))
+
+    @property
+    def is_over(self) -> bool:
+        return len(self.played) >= len(self.task.known_turns)
+
+    def begin(self) -> None:
+        """Nothing is heard but the true history."""
+
+    def add(self, step: Step) -> None:
+        """Nothing of a turn is left in the next one."""
+
+    def speak(self) -> Asking:
+        """The assistant calls, until a reply, an error or the cap on calls."""
+        self.tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
+        clock = perf_counter()
+        self.simulator.restore(self._starts[self.turn][0])
+        self.tools_s += perf_counter() - clock
+        yield from super().speak()
+
+    def messages(self, role: str) -> Iterator[Message]:
+        yield from self._history[: self._starts[self.turn][1]]
+        for step in self.steps:
+            if step.executed is not None:
+                yield call_message(step.executed, step.prediction)
+
+    def score(self) -> Score:
+        """What the grader makes of all turns."""
+        return conclude(self.task, self.played, self._truths, self.setup.matcher, self.matching)
 
 
 class ToolTalk(Method):
@@ -71,13 +184,15 @@ class ToolTalk(Method):
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
-        from rig.methods.tooltalk.check import check_directory, check_own
+        from rig.methods.tooltalk.check import check_directory
+        from rig.methods.tooltalk.check_written import check_own
 
         own = _own_toolbox(place, toolbox)
         return check_directory(place, open_world(world), TOOLTALK) if own is None else check_own(place, own)
 
     def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
-        from rig.methods.tooltalk.check import record_directory, record_own
+        from rig.methods.tooltalk.check import record_directory
+        from rig.methods.tooltalk.check_written import record_own
 
         own = _own_toolbox(place, toolbox)
         return record_directory(place, open_world(world), TOOLTALK) if own is None else record_own(place, own)

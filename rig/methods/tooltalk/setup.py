@@ -1,28 +1,76 @@
 """What a run of ToolTalk's needs: a world that is restored before every turn, and a grader."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from rig.calls import JsonObject
+from rig.calls import CallPlace, ExecutedCall, JsonObject
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
-from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation, Turn
 from rig.methods.tooltalk.prompt import ToolTalkSettings, offered_tools
-from rig.methods.tooltalk.replay import replay, replayed_truths
-from rig.methods.tooltalk.scoring.callers import name_truths
-from rig.methods.tooltalk.scoring.judgement import Truths, judge
+from rig.methods.tooltalk.scoring import Truths, judge, name_truths
 from rig.metrics import Score
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
 from rig.tasks import PlayedTurn
-from rig.toolbox.own.find import find_toolbox
-from rig.toolbox.simulator import Simulator
-from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.folder import find_toolbox
+from rig.toolbox.rules import TrueCall
+from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot, World
 from rig.tooltalk import TOOLTALK
+
+
+class TrueTurn(NamedTuple):
+    """A turn at its position, the world before it, and its ground-truth calls as executed in that world."""
+
+    position: int
+    turn: Turn
+    world: Snapshot
+    calls: tuple[ExecutedCall, ...]
+
+
+def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTurn]:
+    """Every turn of a conversation, from its start. Raises RigError if it cannot start in this world.
+
+    Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
+    same states in linear time. The caller may act in the simulator between two turns; that is undone.
+    """
+    simulator.start(*conversation.start, recorded=conversation.ground_truth)
+    world = simulator.snapshot()
+    for index, turn in enumerate(conversation.turns):
+        before = world
+        calls: tuple[ExecutedCall, ...] = ()
+        if turn.calls:
+            simulator.restore(world)
+            calls = tuple(simulator.execute(truth.call) for truth in turn.calls)
+            world = simulator.snapshot()
+        yield TrueTurn(index, turn, before, calls)
+
+
+def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> TrueCall:
+    """What predictions are checked against: a true call with what the simulator returns for it, so that a
+    model that makes the same call is right, no matter what was recorded. Upstream trusts the recording.
+    """
+    named = replace(recorded, username=replayed.username)
+    if grader.mode == "upstream":
+        return named
+    return replace(named, call=replayed.call, outcome=replayed.outcome)
+
+
+def replayed_truths(
+    conversation: Conversation, simulator: Simulator, grader: Grader
+) -> list[tuple[CallPlace, ExecutedCall]]:
+    """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
+    return [
+        (CallPlace(index, number), decisive(recorded, replayed, grader))
+        for index, turn, _, calls in replay(conversation, simulator)
+        for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True))
+    ]
+
 
 _MOST_REPLAYED = 500
 """Conversations whose ground truth is kept once it was executed; some 10 KB each."""

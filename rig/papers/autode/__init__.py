@@ -14,14 +14,12 @@ from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import parsed, read_lines
 from rig.errors import ErrorKind, RigError, counted
 from rig.files import json_text
-from rig.methods.autode.answers import DONE, usable
-from rig.methods.autode.data import checkout
-from rig.methods.autode.data.checkout import DialogueRow
-from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode import checkout
+from rig.methods.autode.checkout import DialogueRow
 from rig.methods.autode.judgement import arguments, verdict_of
-from rig.methods.autode.players.scripted_user import FAILED
-from rig.methods.autode.prompt import THE_USER, AutoDeSettings, Mode
-from rig.methods.autode.talk import Talk
+from rig.methods.autode.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.scripted_user import FAILED
+from rig.methods.autode.talk import DONE, THE_USER, AutoDeSettings, Mode, Talk, usable
 from rig.methods.base import Loaded
 from rig.methods.paper import ArmScore, Paper, RecordedArm, RecordedRun, Table
 from rig.methods.scripted import called, failed, replied

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from rig.methods.autode import answers
 from rig.methods.autode import judgement as slots
+from rig.methods.autode import talk as answers
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 NAMED = {"functionName": "Navigate"}
@@ -18,14 +18,16 @@ PERFECT = tagged(**GOLD)
 
 
 def test_an_end_is_no_part_of_what_was_said() -> None:
-    assert answers.read("I cannot do that. [DONE]") == answers.ParsedReply("done", "I cannot do that. ")
+    assert answers.parse_reply("I cannot do that. [DONE]") == answers.ParsedReply(
+        "done", "I cannot do that. "
+    )
 
 
 def test_what_upstream_lets_pass_is_named_otherwise() -> None:
-    assert answers.read('<func>{"appName": "Maps"}').kind == "malformed"
-    assert answers.read('<func>```json\n{"appName": "Maps"}\n```</func>').slots == {"appName": "Maps"}
-    assert answers.read(tagged(stops=2, note=None)).slots == {"stops": 2}
-    assert answers.read(PERFECT).function == "Navigate"
+    assert answers.parse_reply('<func>{"appName": "Maps"}').kind == "malformed"
+    assert answers.parse_reply('<func>```json\n{"appName": "Maps"}\n```</func>').slots == {"appName": "Maps"}
+    assert answers.parse_reply(tagged(stops=2, note=None)).slots == {"stops": 2}
+    assert answers.parse_reply(PERFECT).function == "Navigate"
 
 
 def test_tolerance_is_of_case_blanks_punctuation_and_truth_values() -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from rig.errors import RigError
-from rig.methods.autode.data import checkout
-from rig.methods.autode.data.documents import ApiDocument
-from rig.methods.autode.data.scenarios import parse
+from rig.methods.autode import checkout
+from rig.methods.autode.scenarios import ApiDocument, parse
 from rig.methods.base import Loaded
 
 LAMP = ApiDocument.from_row(

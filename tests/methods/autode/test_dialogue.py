@@ -9,9 +9,9 @@ from small_scenarios import Heard, scenario
 from rig.calls import Call
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, PredictionMade, TurnStarted
-from rig.methods.autode.data.scenarios import USER, Utterance
 from rig.methods.autode.method import AutoDE
-from rig.methods.autode.prompt import THE_USER, AutoDeSettings
+from rig.methods.autode.scenarios import USER, Utterance
+from rig.methods.autode.talk import THE_USER, AutoDeSettings
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction, ReplyMessage, UserMessage
 from rig.tasks import ASSISTANT, PlayedTurn

@@ -3,8 +3,8 @@
 import pytest
 from everyday import Asked, asked, is_right
 
-from rig.methods.autode.data.scenarios import load_directory
-from rig.methods.autode.players.scripted_user import answer, similarity
+from rig.methods.autode.scenarios import load_directory
+from rig.methods.autode.scripted_user import answer, similarity
 from rig.paths import CONVERSATIONS
 
 SCENARIOS = {scenario.name: scenario for scenario in load_directory(CONVERSATIONS / "dynamic")}

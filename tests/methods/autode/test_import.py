@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rig.methods.autode.data import checkout
-from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode import checkout
+from rig.methods.autode.scenarios import Scenario
 from rig.papers.autode import recorded_run
 
 Rig = Callable[..., Any]

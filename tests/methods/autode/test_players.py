@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode.players.oracle import true_step
-from rig.methods.autode.players.scripted_user import FAILED, ScriptedUser, answer, missing, similarity
-from rig.methods.autode.prompt import AutoDeSettings
+from rig.methods.autode.scripted_user import FAILED, ScriptedUser, answer, missing, similarity, true_step
+from rig.methods.autode.talk import AutoDeSettings
 from rig.methods.scripted import Oracle, replied
 from rig.models import Prediction
 
@@ -18,7 +17,7 @@ PUSH = "Can you do that for me, please?"
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     similarity.cache_clear()
-    monkeypatch.setattr("rig.methods.autode.players.scripted_user.MiniLM", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.methods.autode.scripted_user.MiniLM", lambda: lambda *_: 0.0)
     yield
     similarity.cache_clear()
 

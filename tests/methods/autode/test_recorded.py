@@ -8,11 +8,10 @@ import pytest
 import upstream_autode as upstream
 
 from rig.compare import published
-from rig.methods.autode.data import checkout
-from rig.methods.autode.data.scenarios import Scenario, Utterance
+from rig.methods.autode import checkout
 from rig.methods.autode.method import AutoDE
-from rig.methods.autode.prompt import Mode
-from rig.methods.autode.talk import Talk
+from rig.methods.autode.scenarios import Scenario, Utterance
+from rig.methods.autode.talk import Mode, Talk
 from rig.papers import autode as recorded
 from rig.papers.autode import PAPER as FILES
 from rig.papers.autode import turns

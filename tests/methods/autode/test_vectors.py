@@ -11,8 +11,8 @@ import pytest
 from small_scenarios import Heard, scenario
 
 from rig.methods.autode import judgement as slots
-from rig.methods.autode.data.scenarios import Utterance
-from rig.methods.autode.prompt import AutoDeSettings
+from rig.methods.autode.scenarios import Utterance
+from rig.methods.autode.talk import AutoDeSettings
 from rig.methods.scripted import replied
 from rig.papers.autode import record_of
 

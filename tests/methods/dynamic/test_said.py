@@ -3,7 +3,7 @@
 import pytest
 
 from rig.calls import Call, ExecutedCall, Json, Outcome
-from rig.methods.dynamic.said import Heard, asked_for, facts, unsaid
+from rig.methods.dynamic.judgement import Heard, asked_for, facts, unsaid
 
 
 def told(value: Json, text: str) -> bool:

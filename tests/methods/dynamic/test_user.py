@@ -5,9 +5,18 @@ from functools import cache
 import pytest
 
 from rig.methods.dynamic.method import Dynamic
-from rig.methods.dynamic.prompt import as_heard
-from rig.methods.dynamic.script import DONE, LiveTask, UserLine, knowledge, lines, script
-from rig.methods.dynamic.user import GO_ON, LiveUser, answer
+from rig.methods.dynamic.script import (
+    DONE,
+    GO_ON,
+    LiveTask,
+    LiveUser,
+    UserLine,
+    answer,
+    knowledge,
+    lines,
+    script,
+)
+from rig.methods.dynamic.talk import as_heard
 from rig.models import ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK

@@ -10,10 +10,10 @@ import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.methods.tooltalk.conversations import User, load_directory, parse_conversation
-from rig.methods.tooltalk.scoring.callers import Session, name_callers, name_truths
+from rig.methods.tooltalk.scoring import Session, name_callers, name_truths
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

@@ -16,14 +16,14 @@ from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import Oracle, called, failed, replied
 from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
-from rig.methods.tooltalk.episode import ToolTalkEpisode
+from rig.methods.tooltalk.method import ToolTalkEpisode
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
 from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Mode
 from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

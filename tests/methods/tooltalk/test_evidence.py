@@ -6,7 +6,7 @@ import pytest
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.methods.tooltalk.conversations import Metadata
-from rig.methods.tooltalk.scoring.evidence import Seen
+from rig.methods.tooltalk.faults import Seen
 from rig.tooltalk import TOOLTALK
 
 METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")

@@ -9,8 +9,8 @@ import small_talks
 
 from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.scoring.faults import Acted, find_faults
-from rig.methods.tooltalk.scoring.metrics import count
+from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.methods.tooltalk.scoring import count
 from rig.scoring import Exact, Grader, Mode
 from rig.tooltalk import TOOLTALK
 

@@ -1,3 +1,3 @@
-from rig.toolbox.identifiers import hexadecimal
+from rig.toolbox.world import hexadecimal
 
 NOTE_IDS = hexadecimal(4)

@@ -1,7 +1,7 @@
 import pytest
 import small_world
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

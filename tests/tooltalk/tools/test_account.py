@@ -1,7 +1,7 @@
 import pytest
 from small_world import SEEDS, call, fail, log_in, log_out, public, respond
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 
 SUCCESS = {"status": "success"}
 FIRST_CODE = "984520"

@@ -1,7 +1,7 @@
 import pytest
 from small_world import ALARMS, fail, log_in, respond
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 
 
 @pytest.mark.parametrize("time", ["07:00:00", "7:0:0", "00:00:00", "23:59:59"])

@@ -1,3 +1,6 @@
+import ast
+import hashlib
+import inspect
 import json
 import re
 
@@ -6,7 +9,7 @@ import pytest
 
 from rig.errors import RigError
 from rig.toolbox.spec import Response
-from rig.tooltalk import TOOLTALK
+from rig.tooltalk import TOOLTALK, account, mail, planner, weather
 
 NO_ACTION = [
     *("GetAccountInformation", "QueryUser", "FindAlarms", "QueryCalendar", "SearchInbox", "SearchMessages"),
@@ -146,3 +149,14 @@ def test_documentation_of_some_tools_comes_in_the_order_of_all() -> None:
 def test_documentation_of_an_unknown_tool_is_refused() -> None:
     with pytest.raises(RigError, match="no tool is named Foo"):
         TOOLTALK.docs(["AddAlarm", "Foo"])
+
+
+def test_runs_know_the_tools_by_a_hash_that_changes_with_them() -> None:
+    """Where the code is another, both hashes have to be; how it imports what it needs is not of the tools."""
+    digest = hashlib.sha256()
+    for module in (account, mail, planner, weather):
+        lines = inspect.getsource(module).splitlines()
+        for node in ast.parse("\n".join(lines)).body:
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                digest.update("\n".join(lines[node.lineno - 1 : node.end_lineno]).encode())
+    assert (digest.hexdigest()[:16], TOOLTALK.sha256[:16]) == ("adf608f281093a84", "b8c9df0fc5c55abc")

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from small_world import EMAILS, MESSAGES, fail, log_in, respond
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 
 text = st.text(st.characters(exclude_categories=()), max_size=20)

@@ -1,7 +1,7 @@
 import pytest
 from small_world import REMINDERS, fail, log_in, respond
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 
 
 @pytest.mark.parametrize("due_date", [None, "2024-03-06 10:00:00", "1999-1-1 0:0:0"])

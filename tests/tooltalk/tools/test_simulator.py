@@ -8,7 +8,7 @@ from small_world import METADATA, TOKEN, call, fail, log_in, log_out, respond
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

@@ -8,7 +8,7 @@ import pytest
 from small_world import call, fail, respond
 
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from small_world import MARCH, SEEDS, fail, log_out, respond
 
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 
 SPRINGFIELD = list(SEEDS["Weather"]["springfield"].values())
 

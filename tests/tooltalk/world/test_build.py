@@ -7,8 +7,8 @@ import small_world
 
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.tooltalk.seeds import build_world
 from rig.tooltalk.world import World
-from rig.tooltalk.world.build import build_world
 
 
 def test_building_twice_gives_the_same_bytes(tmp_path: Path) -> None:

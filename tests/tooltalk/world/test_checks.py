@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from rig.tooltalk.seeds import check_world
 from rig.tooltalk.world import World
-from rig.tooltalk.world.checks import check_world
 
 
 def _sql(statement: str) -> Callable[[World], object]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rig.toolbox.diff import ColumnChange, RecordChange, WorldDiff
 from rig.toolbox.diff import diff as any_diff
-from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

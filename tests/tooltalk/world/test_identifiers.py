@@ -1,6 +1,7 @@
 import pytest
 
-from rig.tooltalk.world import World, identifiers
+from rig.tooltalk import world as identifiers
+from rig.tooltalk.world import World
 
 
 @pytest.mark.parametrize(

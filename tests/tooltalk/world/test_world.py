@@ -8,8 +8,8 @@ import small_world
 
 from rig.errors import RigError
 from rig.tooltalk import TOOLTALK
+from rig.tooltalk.seeds import build_world
 from rig.tooltalk.world import World
-from rig.tooltalk.world.build import build_world
 
 
 def test_records_come_in_the_order_of_their_file(world: World) -> None:

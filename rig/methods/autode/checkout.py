@@ -1,0 +1,151 @@
+"""The public AutoDE data: dialogues from JSON lines, and the API documents from their workbook.
+
+Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); paper arXiv 2403.11128.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import AliasChoices, Field
+
+from rig.calls import Call, Json, JsonObject
+from rig.documents import Foreign, Many, parsed, read_lines
+from rig.errors import RigError
+from rig.methods.autode.scenarios import ApiDocument, Scenario, Utterance, checked
+from rig.methods.base import Loaded
+from rig.paths import real
+
+WORKBOOK = "API_list.xlsx"
+DATASET = "data_v1_2.jsonl"
+"""The one that upstream's experiments used."""
+
+_SHEETS = ("API list", "API list_2")
+"""The older sheet has one API more, which the older dialogues need. What both have is read from the newer."""
+_COLUMNS = ("domain", "api", "description", "parameters")
+_TOPIC = re.compile(
+    r"Character: (?P<character>[^\n]*)\nBackground: (?P<background>[^\n]*)\nPurpose: (?P<purpose>[^\n]*)"
+)
+
+
+def find_dataset(place: Path) -> Path | None:
+    """The file of dialogues that a place stands for: itself, or that of a checkout."""
+    if place.is_file():
+        return place if place.suffix == ".jsonl" else None
+    candidates = (folder / DATASET for folder in (place, place / "datasets"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def find_workbook(dataset: Path) -> Path | None:
+    """The workbook that belongs to a file of dialogues: beside it, or in a folder above it."""
+    places = (parent / WORKBOOK for parent in real(dataset).parents[:3])
+    return next((path for path in places if path.is_file()), None)
+
+
+def holds_data(place: Path) -> bool:
+    """Whether a place is a checkout, or a file of dialogues with a workbook that belongs to it."""
+    dataset = find_dataset(place)
+    return dataset is not None and find_workbook(dataset) is not None
+
+
+def load(place: Path) -> Loaded:
+    """The dialogues of a checkout or of one of its files, with a line on each row that cannot be read.
+
+    Raises RigError if there are none.
+    """
+    rows = read(place)
+    if not rows:
+        raise RigError(rows.faults[0] if rows.faults else f"{place}: holds no dialogue")
+    return rows
+
+
+def read(place: Path) -> Loaded:
+    """Every dialogue of a checkout or of one of its files. Raises RigError if there is no such data."""
+    dataset = find_dataset(place)
+    workbook = dataset and find_workbook(dataset)
+    if dataset is None or workbook is None:
+        raise RigError(f"{place}: no AutoDE data; give a checkout, or a .jsonl file with {WORKBOOK} above it")
+    return read_rows(dataset, read_documents(workbook))
+
+
+def read_documents(workbook: Path) -> dict[str, ApiDocument]:
+    """The API documents by name; the first row of a sheet names its columns, and the older has no domains.
+
+    Raises RigError if the workbook cannot be read.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise RigError(f"{workbook}: to read it, rig needs openpyxl: pip install openpyxl") from error
+    try:
+        book = load_workbook(workbook, read_only=True, data_only=True)
+        documents = {}
+        for sheet in _SHEETS:
+            header, *rows = (
+                [str(cell or "") for cell in row] for row in book[sheet].iter_rows(values_only=True)
+            )
+            for row in filter(any, rows):
+                cells = dict(zip(header, row, strict=True))
+                api = ApiDocument.from_row(*(cells.get(name, "") for name in _COLUMNS))
+                documents[api.name] = api
+    except Exception as error:  # whatever the library makes of a broken file
+        raise RigError(f"{workbook}: not AutoDE's list of APIs: {error}") from error
+    return documents
+
+
+def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Loaded:
+    """Every dialogue of a file. A row that cannot be read costs a line of its own and no other row.
+
+    Raises RigError if the file itself cannot be read.
+    """
+    scenarios: dict[str, Scenario] = {}
+
+    def read_row(value: Json, where: str) -> Scenario:
+        scenario = _scenario(parsed(DialogueRow, value, where, "a dialogue"), apis, where)
+        if scenarios.setdefault(scenario.id, scenario) is not scenario:
+            raise RigError(f"{where}: the uuid {scenario.id} appears twice")
+        return scenario
+
+    faults: list[str] = []
+    return Loaded(list(read_lines(dataset, read_row, faults)), faults)
+
+
+class RowTurn(Foreign):
+    """What one of the two said. One of the recorded files has it under `content` instead of `message`."""
+
+    role: str
+    text: str = Field(validation_alias=AliasChoices("message", "content"))
+
+    def utterance(self) -> Utterance:
+        """As everything here reads it."""
+        return Utterance(self.role, self.text)
+
+
+class DialogueRow(Foreign):
+    """A dialogue of the dataset, and of a file of results."""
+
+    uuid: str
+    background: str
+    api: str
+    content: Many[RowTurn]
+    slots: JsonObject
+
+
+def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
+    if row.api not in apis:
+        raise RigError(f"{where}: {row.api} is not a documented API")
+    topic = _TOPIC.fullmatch(row.background)
+    if topic is None:
+        raise RigError(
+            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
+        )
+    scenario = Scenario(
+        name=f"{row.api}-{row.uuid[:8]}",
+        id=row.uuid,
+        **topic.groupdict(),
+        history=tuple(turn.utterance() for turn in row.content),
+        call=Call(row.api, row.slots),
+        apis=(apis[row.api],),
+        suite="autode",
+    )
+    return checked(scenario, where)

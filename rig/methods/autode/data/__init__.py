@@ -1,1 +1,0 @@
-"""What is played: scenarios and API documents, and where both come from."""

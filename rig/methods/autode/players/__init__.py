@@ -1,1 +1,0 @@
-"""Players without a language model: the scripted user, and the oracle."""

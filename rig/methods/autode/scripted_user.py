@@ -1,0 +1,209 @@
+"""Players without a language model: a user who follows a script, and assistants who know the true call.
+
+The same words always get the same answer. The user follows upstream's manual for people who play it: short
+sentences, values in the script's own words, "I don't know" to anything that is not in it, and one request to
+the assistant to do it itself. One assistant asks for all that is not said yet, one for what is required.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from rig.calls import Json, JsonObject
+from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
+from rig.methods.autode.reader import Understanding, understand
+from rig.methods.autode.scenarios import Scenario
+from rig.methods.autode.slots import Knowledge
+from rig.methods.scripted import called, replied
+from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
+from rig.scoring.similarity import MiniLM
+
+RULES = "3"
+"""Version of the rules; to be raised with any change that can change an answer."""
+
+FAILED = "[fail]"
+"""What a user ends a conversation with that leads nowhere."""
+
+AT_ONCE = 2
+"""How many values the user gives when asked in general for what is missing."""
+
+SHORT = 6
+"""Up to how many words a value is not a sentence of its own."""
+
+UNKNOWN = "Sorry, I don't know that."
+_PUSH = "Can you do that for me, please?"
+
+
+class ScriptedUser(OneByOne):
+    """Plays the user of tasks, looked up by the request's key."""
+
+    name = "scripted"
+    rules = RULES
+
+    def __init__(self, tasks: Iterable[Any]) -> None:
+        super().__init__()
+        self._tasks = {task.name: task for task in tasks}
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return {
+            "engine": "scripted user",
+            "rules": self.rules,
+            "near": NEAR,
+            **similarity().fingerprint,
+        }
+
+    def answer(self, task: Any, own: Sequence[str], heard: str, alike: Alike) -> str:
+        """What the user of a task says to an assistant's words, having said `own` before."""
+        return answer(task, own, heard, alike)
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+        heard = [message.text for message in request.messages if isinstance(message, UserMessage)]
+        task = self._tasks[request.key.conversation]
+        prediction = replied(self.answer(task, own, heard[-1], similarity()))
+        on_piece(Piece(prediction.raw, tokens=0))
+        return prediction
+
+
+@cache
+def similarity() -> MiniLM:
+    """The packaged sentence encoder; its weights are read at the first question that needs them."""
+    return MiniLM()
+
+
+def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> str:
+    """What the user says to an assistant's words, having said `own` before."""
+    story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
+    knowledge = Knowledge(scenario.api, scenario.slots, story)
+    understood = understand(knowledge, own, heard, alike)
+    name = scenario.character.split(",")[0].strip()
+    if understood.is_general and not understood.asked:
+        understood.asked = missing(scenario, own)[:AT_ONCE]
+    if told := " ".join([*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]):
+        return told
+    if understood.is_purpose:
+        return first_person(scenario.purpose, name)
+    if understood.is_open:
+        return UNKNOWN
+    return FAILED if _PUSH in own else _PUSH
+
+
+def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
+    """Sentences: what is false corrected, or yes or no; then the values, and what is not known."""
+    asked = {name: knowledge.values[name] for name in understood.asked}
+    sentences = []
+    if understood.false:
+        told = sentence({**{name: knowledge.values[name] for name in understood.false}, **asked})
+        is_plain = told.startswith(("The ", "It's "))
+        sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
+    else:
+        flags = list(understood.flags.values())
+        if len(flags) > 1:
+            asked = {**{name: knowledge.values[name] for name in understood.flags}, **asked}
+        elif flags or not asked:
+            agreed = flags[0] if flags else understood.is_closed
+            sentences += [_yes_or_no(agreed)] if flags or agreed or understood.is_declined else []
+        sentences += [sentence(asked)] if asked else []
+    if understood.unknown:
+        sentences.append(f"I don't know the {listed(map(spoken, dict.fromkeys(understood.unknown)))}.")
+    return sentences
+
+
+def _yes_or_no(value: bool) -> str:
+    return "Yes, please." if value else "No, thanks."
+
+
+def first_person(text: str, name: str) -> str:
+    """A sentence about somebody as they would say it of themselves."""
+
+    def conjugated(match: re.Match[str]) -> str:
+        verb = match[2]
+        regular = verb[:-1] if verb.endswith("s") and len(verb) > 3 else verb
+        irregular = {"has": "have", "is": "am", "does": "do", "goes": "go"}
+        return f"{match[1]} {irregular.get(verb, regular)}"
+
+    text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text)
+    text = re.sub(rf"\b(?:{re.escape(name)}|[Ss]?[Hh]e)\b", "I", text)
+    text = re.sub(r"(\bI|, and) (\w+)\b", conjugated, text)
+    text = re.sub(r"\bher(?= (?:in|out|up|and|to)\b|[.,])", "me", text)
+    text = re.sub(r"\b(?:him|her)self\b", "myself", text)
+    return re.sub(r"\b(?:his|her)\b", "my", text)
+
+
+def missing(scenario: Scenario, texts: Iterable[str]) -> list[str]:
+    """The slots whose values nothing of what was said mentions, in the order of the call."""
+    text, parameter = "\n".join(texts), scenario.api.parameter
+    return [name for name, value in scenario.slots.items() if not mentions(text, value, parameter(name))]
+
+
+def sentence(values: Mapping[str, Json]) -> str:
+    """A sentence with these values, in the words of the script."""
+    if len(values) > 1:
+        text = listed(f"the {spoken(name)} is {as_text(value)}" for name, value in values.items())
+        text = f"{text[0].upper()}{text[1:]}"
+    else:
+        (value,) = values.values()
+        if isinstance(value, bool):
+            return _yes_or_no(value)
+        text = as_text(value)
+        text = f"It's {text}" if len(text.split()) <= SHORT else text
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def as_text(value: Json) -> str:
+    """A value in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(as_text, value)) if isinstance(value, list) else str(value)
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Parts with commas and an "and"."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+ASKED_AT_ONCE = 2
+"""How many values the oracle asks for in one question."""
+
+
+def true_step(scenario: Scenario, request: Request) -> Prediction:
+    """Ask once for each value that the user has not said, two at a time, and then make the true call."""
+    question = _question(request, missing(scenario, _heard(request)))
+    return question or _call(scenario, request, dict(scenario.slots))
+
+
+def obedient_step(scenario: Scenario, request: Request) -> Prediction:
+    """Do what the prompt says: ask for what is required and was not said, and call with what the user told.
+
+    Nobody can tell from words whether a truth value was said; it was if it was asked for.
+    """
+    unsaid = missing(scenario, _heard(request))
+    required = [name for name in unsaid if name in scenario.api.required("fixed")]
+    if question := _question(request, required):
+        return question
+    flags = [name for name in required if isinstance(scenario.slots[name], bool)]
+    told = {name: value for name, value in scenario.slots.items() if name not in unsaid or name in flags}
+    return _call(scenario, request, told)
+
+
+def _heard(request: Request) -> list[str]:
+    return [message.text for message in request.messages if isinstance(message, UserMessage)]
+
+
+def _question(request: Request, names: Sequence[str]) -> Prediction | None:
+    """A question for the first of these slots that were not asked for before."""
+    own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+    phrases = (f"the {spoken(name)}" for name in names)
+    new = [name for name in phrases if not any(f"{name}?" in text or f"{name} and" in text for text in own)]
+    return replied(f"Could you tell me {' and '.join(new[:ASKED_AT_ONCE])}?") if new else None
+
+
+def _call(scenario: Scenario, request: Request, slots: JsonObject) -> Prediction:
+    if request.tools:
+        return called(scenario.call.name, slots)
+    call = {"functionName": scenario.call.name, **slots}
+    return replied(f"<func>{json.dumps(call, ensure_ascii=False)}</func>")

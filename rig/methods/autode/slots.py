@@ -1,0 +1,359 @@
+"""A slot as a user knows it: how it is spoken of, what a text says of its value, what asks for it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+from rig.calls import Json
+from rig.methods.autode import questions
+from rig.methods.autode.clauses import (
+    FUNCTION_WORDS,
+    WORDS,
+    DialogueAct,
+    Token,
+    content,
+    facts,
+    family,
+    stems,
+    stems_of,
+    table,
+    tokens,
+    words,
+)
+from rig.methods.autode.scenarios import ApiDocument, Parameter
+from rig.reading.facts import Fact
+from rig.reading.lexicon import stem
+from rig.reading.times import WHICH
+
+_COLOURS = words("colours")
+_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a user knows: the values of an API's slots; and who they are, what they want and have said."""
+
+    api: ApiDocument
+    values: Mapping[str, Json]
+    story: str = ""
+
+    @cached_property
+    def slots(self) -> tuple["Slot", ...]:
+        """The slots of the API, in its order."""
+        return tuple(
+            Slot(parameter, self.values.get(parameter.name), parameter.name in self.values)
+            for parameter in self.api.parameters
+        )
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The stems of all words of the document, the values and the story."""
+        texts = [self.story, self.api.name, self.api.description, *map(str, self.values.values())]
+        for parameter in self.api.parameters:
+            texts += [questions.spoken(parameter.name), parameter.description, *parameter.enum]
+        return frozenset().union(*map(stems, texts))
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The stems of what the document is about, such as the result of a test."""
+        names = frozenset().union(*(slot.named for slot in self.slots))
+        return frozenset(content(self.api.description)) - names
+
+    @cached_property
+    def actions(self) -> frozenset[str]:
+        """The stem of what the document does: clean, order."""
+        return frozenset(map(stem, questions.spoken(self.api.name).split()[:1])) | frozenset(
+            content(self.api.description)[:1]
+        )
+
+    def is_strange(self, token: Token) -> bool:
+        """Whether a word tells things apart, and is none that the user would use."""
+        return token.is_content and token.stem not in self.vocabulary
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter with the value that the user knows, if any."""
+
+    parameter: Parameter
+    value: Json
+    is_known: bool
+
+    @property
+    def name(self) -> str:
+        return self.parameter.name
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the value is true or false."""
+        return isinstance(self.value, bool)
+
+    @cached_property
+    def text(self) -> str:
+        """The value, empty if it is no text."""
+        return self.value if isinstance(self.value, str) else ""
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The stems of its name."""
+        return frozenset(map(stem, questions.spoken(self.name).split()))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of all words of its name and description."""
+        return self.named | stems(self.parameter.description)
+
+    @cached_property
+    def described(self) -> frozenset[str]:
+        """The stems of its name, and of what its description is about."""
+        return self.named | frozenset(content(self.parameter.description))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What its value is about, in stems."""
+        return content(self.text)
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that its value states; a 3 as the value of `months` is three months, too."""
+        is_bare = self.text.isdecimal()
+        return facts(self.text) + (facts(f"{self.text} {questions.spoken(self.name)}") if is_bare else ())
+
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """Which families of facts its value states."""
+        return frozenset(map(family, self.facts))
+
+    def states(self, fact: Fact) -> bool:
+        """Whether a fact is one that its value states."""
+        return any(fact.agrees(own) for own in self.facts)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its value states a day or a time of day."""
+        return not self.families.isdisjoint(("day", "clock"))
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The values that it can have: those of the document, or those that its description names."""
+        listed = self.parameter.description.partition("such as ")[2]
+        return self.parameter.enum or tuple(filter(None, re.split(r", | or ", listed)))
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the value is a code, such as a plate or the number of a ticket."""
+        return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
+
+    def is_said(self, text: str) -> bool:
+        """Whether a text mentions the value."""
+        return questions.mentions(text, self.value, self.parameter)
+
+    def chosen(self, text: str) -> list[str]:
+        """The choices that a text names."""
+        return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
+
+    def counts(self, number: str, text: str) -> bool:
+        """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
+        after = re.search(rf"{re.escape(number.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
+        noun = tokens(after[1])[0] if after else None
+        if noun is None or not noun.is_content or facts(noun.text) or noun.text in WHICH:
+            return True
+        if stem("quantity") in self.named:
+            return True
+        return noun.stem in self.stems.union(self.words) or (not self.is_code and noun.stem in _COUNTED)
+
+    def compared(self, text: str, knowledge: Knowledge) -> bool | None:
+        """Whether a text says the value (True), another in its place (False), or nothing of it (None).
+
+        Days, times and amounts are compared as facts, and not here.
+        """
+        if chosen := self.chosen(text):
+            return any(_plain(choice) == _plain(self.text) for choice in chosen)
+        if self.is_code:
+            codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code)]
+            if codes:
+                return any(code.casefold() in self.text.casefold() for code in codes)
+        # In "back lawn" the word that tells it from the front lawn is one of many others' too.
+        is_told_apart = len(self.words) < len(_plain(self.text)) and self._is_other_kind(text, knowledge)
+        if self.words and stems(text).issuperset(self.words) and not is_told_apart:
+            return True
+        colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
+        if colours:
+            return not colours.isdisjoint(_plain(self.text))
+        return False if self._is_other_kind(text, knowledge) else None
+
+    def _is_like(self, code: str) -> bool:
+        """Whether a code could stand in the place of the value: letters where letters are, and as long."""
+        shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text)) for text in (code, self.text)}
+        return len(code) > 1 and (code.casefold() in self.text.casefold().split() or len(shapes) == 1)
+
+    def _is_other_kind(self, text: str, knowledge: Knowledge) -> bool:
+        """Whether a text has the same noun with another attribute: savings account, business account."""
+        if self.families or not self.text:
+            return False
+        head = {self.words[-1]} if self.words and self.words[-1].isalpha() else set()
+        topics = (self.named | frozenset(content(self.parameter.description)[-1:])) - head
+        sequence = tokens(text)
+        for place, token in enumerate(sequence):
+            before = list(
+                takewhile(
+                    lambda other: other.is_content and not other.text.isdigit(), reversed(sequence[:place])
+                )
+            )
+            if any(map(knowledge.is_strange, before)) and (
+                token.stem in head
+                or (token.stem in topics and not any(other.text.endswith("ing") for other in before))
+            ):
+                return True
+        return False
+
+
+def _plain(text: str) -> tuple[str, ...]:
+    return tuple(token.text for token in tokens(text))
+
+
+def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
+    """Whether a text names a choice, if only by words that no other choice has."""
+    here, wording = _plain(text), _plain(choice)
+    if all(word in FUNCTION_WORDS for word in wording):
+        # On and off are prepositions elsewhere.
+        turned = re.search(r"\b(?:turn|switch)\w*\b", text, re.IGNORECASE) is not None
+        return wording[0] in here and (turned or wording[0] == here[-1])
+    also = WORDS["also"]
+    inside = [also.get(token.text) or also.get(token.stem) or token.stem for token in tokens(text)]
+    own = [stem(word) for word in wording]
+    if any(word.isdigit() for word in wording):
+        return any(own == inside[start : start + len(own)] for start in range(len(inside)))
+    others = {stem(word) for other in choices if other != choice for word in _plain(other)}
+    telling = next((word for word in own if word not in others and len(word) > 1), own[0])
+    return any(_akin(telling, other) for other in inside)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= 4 and long.startswith(short))
+
+
+LIKELY, CLEAR, STRONG = 1.6, 2.0, 3.6
+"""From which degree on a question is about a slot if nothing else is, from which it is in any case, and from
+which the words of its name need not be asked."""
+
+_CANNOT = -1.0
+"""The degree of a slot that cannot be what a question word asks for."""
+
+_TIMES, _PLACES, _FROM, _TO, _ENDS = map(stems_of, ("times", "places", "from", "to", "ends"))
+_LASTING, _QUANTIFIED, _NAMED = map(stems_of, ("lasting", "counted", "named"))
+_ADJECTIVES, _NOUNS = table("adjectives"), table("nouns")
+
+_LASTS = re.compile(r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years)\b", re.IGNORECASE)
+_OF_KIND = {
+    **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
+    "why": (stems_of("reasons"), 2.4),
+    **dict.fromkeys(("what number", "which number"), (stems_of("numbered"), 1.2)),
+    **dict.fromkeys(("what name", "which name"), (frozenset({"name"}), 2.0)),
+}
+"""What a slot is about that a question word asks for, and to which degree."""
+
+
+def synonyms(word: str) -> frozenset[str]:
+    """The stems that an everyday word stands for, with its own."""
+    return frozenset((stem(word), *_NOUNS.get(word, _NOUNS.get(word.removesuffix("s"), ()))))
+
+
+def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
+    """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
+    words = frozenset(content(clause.text))
+    total = kind_degree(slot, clause)
+    is_told = clause.kind == "wh" and slot.is_known and bool(slot.words) and words.issuperset(slot.words)
+    if total < 0 or is_told:
+        return 0.0
+    also: set[str] = set()
+    for token in tokens(clause.text):
+        plain = _NOUNS.get(token.stem, _NOUNS.get(token.text.removesuffix("s"), ()))
+        also.update(_NOUNS.get(token.text, plain), _ADJECTIVES.get(token.text, ()))
+    names, rest = words & slot.named, slot.described - slot.named
+    total = total + 2.0 * bool(names) + 0.4 * max(len(names) - 1, 0)
+    total += 1.1 * min(len(words & rest), 2)
+    total += 1.6 * bool(also & slot.named) + 0.8 * bool(also & rest)
+    if slot.words and not slot.is_time:
+        total += 1.8 * bool(words.intersection(slot.words))
+    if total and slot.is_known:
+        total += 0.3 + 0.3 * (not slot.is_said(own))
+    return total
+
+
+def kind_degree(slot: Slot, clause: DialogueAct) -> float:
+    """How far a slot is of the kind that a question word asks for; negative if it cannot be."""
+    families, stems = slot.families, slot.stems
+    is_time = slot.is_time or (not slot.is_known and bool(slot.named & _TIMES))
+    match clause.asks.split():
+        case _ if clause.asks in _OF_KIND:
+            about, of_kind = _OF_KIND[clause.asks]
+            return of_kind if stems & about else _CANNOT
+        case ["when"] | ["what" | "which", "time" | "day" | "date"]:
+            is_other = slot.is_known and bool(families) and not slot.is_time
+            is_hour = clause.asks.endswith("time") and "clock" not in families
+            if is_other or (is_hour and slot.is_known) or not (is_time or slot.named & _TIMES):
+                return _CANNOT
+            return 2.0 + _nearness(slot, clause)
+        case ["how", "long"]:
+            if "duration" in families or stems & _LASTING:
+                return 2.6 if "duration" in families else 2.2
+            return 0.2 if is_time else _CANNOT
+        case ["how", "often" | "soon"]:
+            return 2.0 if is_time else _CANNOT
+        case ["how", "many"] if _LASTS.search(clause.text):
+            return 2.6 if "duration" in families else _CANNOT
+        case ["how", "many"]:
+            is_number = "number" in families
+            return 1.6 + 0.8 * is_number if is_number or stems & _QUANTIFIED else _CANNOT
+        case ["how", "much"]:
+            if re.search(r"\bhow much (?:time|longer)\b", clause.text, re.IGNORECASE):
+                return 2.4 if "duration" in families or stems & _LASTING else _CANNOT
+            if families & {"amount of money", "mass", "volume", "number"} or stems & _QUANTIFIED:
+                return 2.0 + 0.6 * ("amount of money" in families) + 0.4 * ("much" in stems)
+            return _CANNOT
+        case ["how", adjective] if adjective in _ADJECTIVES:
+            likely = _ADJECTIVES[adjective]
+            rank = next((rank for rank, word in enumerate(likely) if word in slot.named), None)
+            if rank is not None:
+                return 2.6 - 0.2 * rank
+            return 2.0 if stems.intersection(likely) else _CANNOT
+        case ["where"]:
+            return _place_degree(slot, clause.text.casefold())
+        case _ if re.search(r"\bwhat\b[^,]*\bfor\W*$", clause.text, re.IGNORECASE):
+            return 2.0 * bool(re.search(r"\bwhat .*\bfor$", slot.parameter.description, re.IGNORECASE))
+        case _:
+            return 1.7 * is_named(slot, clause)
+
+
+def is_named(slot: Slot, clause: DialogueAct) -> bool:
+    """Whether a clause asks what something is called, and the slot has a name as its value."""
+    asks_name = re.search(r"\b(?:name|called|title)\b", clause.text, re.IGNORECASE) is not None
+    return asks_name and bool(slot.stems & _NAMED)
+
+
+def _nearness(slot: Slot, clause: DialogueAct) -> float:
+    """Which of several days and times is meant: the time of day, the first, or the last."""
+    nearness = 0.5 * bool(slot.named & _TIMES)
+    if clause.asks.endswith("time"):
+        nearness += 0.8 * ("clock" in slot.families) + 0.3 * ("time" in slot.named)
+    if clause.asks.endswith(("day", "date")):
+        nearness += 0.8 * ("day" in slot.families) + 0.3 * bool(slot.named & {"day", "date"})
+    ends = re.search(r"\b(?:until|till|by when|back|return|end|finish|last)\b", clause.text, re.IGNORECASE)
+    return nearness + (0.6 if bool(ends) == bool(slot.named & _ENDS) else -0.4)
+
+
+def _place_degree(slot: Slot, text: str) -> float:
+    if re.search(r"\b(?:money|refund|transfer)\b", text) and "account" in slot.stems:
+        return 2.4
+    if not slot.stems & _PLACES or slot.is_time:
+        return _CANNOT
+    nearness = 2.0 - 0.6 * bool(slot.parameter.enum)
+    if slot.named & _FROM:
+        nearness += 0.8 if re.search(r"\bfrom\b", text) else -0.8
+    if slot.named & _TO or "arriv" in slot.stems:
+        nearness += 0.6 if re.search(r"\b(?:to|instead|going|bring)\b", text) else -0.4
+    return nearness

@@ -1,0 +1,211 @@
+"""Conversations for your own tools: whether each call can be made, and returns what is written.
+
+What calls return can be written into them, and everything else there is left as it is.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from rig.calls import ExecutedCall, JsonObject
+from rig.documents import YAML_ENDINGS, Lines, read
+from rig.errors import RigError
+from rig.files import read_text, write
+from rig.methods.base import Checked
+from rig.methods.tooltalk.check import replayed_calls
+from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
+from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
+from rig.scoring import reasons
+from rig.tasks import turn_number
+from rig.toolbox.functions import Function
+from rig.toolbox.schemas import is_refusal, refused
+from rig.toolbox.toolbox import Simulator, Toolbox
+
+_Path = tuple[str | int, ...]
+
+
+def check_own(place: Path, toolbox: Toolbox) -> Checked:
+    """Check every conversation of a folder against its tools. Raises RigError if there are none."""
+    faults: list[str] = []
+    seen: dict[str, Path] = {}
+    simulator = Simulator(toolbox.world(), toolbox)
+    for path in files_of(place):
+        try:
+            conversations = load_file(path)
+            places = _places(path, conversations)
+        except RigError as error:
+            faults.append(str(error))
+            continue
+        for conversation, where in zip(conversations, places, strict=True):
+            if conversation.name in seen:
+                other = seen[conversation.name]
+                faults.append(f"{path}: {conversation.name} is the name of one in {other}, too")
+            seen[conversation.name] = path
+            faults += _faults(path, conversation, where, simulator)
+    faults += _of_code(toolbox)
+    return Checked(place, len(seen), tuple(faults))
+
+
+def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
+    """Where each true call of each conversation of a file is written."""
+    if is_in_tooltalks_shape(path):
+        return [
+            [
+                f"{path}: turn {turn_number(conversation, turn)} call {call + 1}"
+                for turn, call in conversation.ground_truth_positions()
+            ]
+            for conversation in conversations
+        ]
+    return [
+        [call.place for turn in turn_parts(part) for call in call_parts(turn)]
+        for part in conversation_parts(path)
+    ]
+
+
+def _faults(path: Path, conversation: Conversation, places: list[str], simulator: Simulator) -> Iterator[str]:
+    tools = simulator.toolbox.tools
+    for place, truth in zip(places, conversation.ground_truth, strict=True):
+        if truth.name not in tools:
+            yield f"{place}: there is no tool {truth.name}; choose from: {', '.join(tools)}"
+            return
+        tool = tools[truth.name]
+        if (refusal := refused(tool, truth.arguments)) is not None:
+            needs = any(name not in truth.arguments for name in truth.rules)
+            yield f"{place}: {refusal}{' Give its rule an example.' if needs else ''}"
+            return
+        if truth.exception is not None and is_refusal(tool, truth.exception):
+            yield f"{place}: raises {truth.exception!r}, but the arguments fit; take `raises` out"
+            return
+    forbidden = {name for turn in conversation.turns for name in turn.forbidden}
+    for name in sorted(forbidden - tools.keys()):
+        yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
+    for place, call in zip(places, replayed_calls(conversation, simulator), strict=True):
+        recorded, executed = call.recorded, call.executed
+        if executed.exception != recorded.exception and executed.exception is not None:
+            yield f"{place}: fails: {executed.exception} (write `raises` where it shall)"
+        elif recorded.exception is not None and executed.exception is None:
+            yield f"{place}: should fail with {recorded.exception!r}, and does not"
+        elif recorded.recorded and recorded.response != executed.response:
+            returned, written = reasons.show(executed.response), reasons.show(recorded.response)
+            text = f"returns {returned}, written is {written}"
+            yield f"{place}: {text} (take `returns` out and record it again)"
+
+
+def _of_code(toolbox: Toolbox) -> Iterator[str]:
+    """What went wrong in the code of tools, and what it printed, by its place."""
+    for tool in toolbox.tools.values():
+        if isinstance(tool.function, Function):
+            yield from (f"{place}: {fault}" for place, fault in tool.function.faults.items())
+            for place, text in tool.function.printed.items():
+                yield f"{place}: {tool.name} printed {text!r}, which nobody sees; return it"
+
+
+def record_own(place: Path, toolbox: Toolbox) -> list[Path]:
+    """Write what each call returns where nothing is written yet; the files that changed. Raises RigError."""
+    simulator = Simulator(toolbox.world(), toolbox)
+    return [path for path in files_of(place) if _record(path, simulator)]
+
+
+def _record(path: Path, simulator: Simulator) -> bool:
+    executed: list[ExecutedCall | None] = []
+    for conversation in load_file(path):
+        for call in replayed_calls(conversation, simulator):
+            tool = simulator.toolbox.tools.get(call.recorded.name)
+            # What the tool's schema refuses is to be mended: its refusal is no outcome.
+            fits = tool is not None and refused(tool, call.recorded.arguments) is None
+            executed.append(call.executed if fits else None)
+    before = read_text(path)
+    after = (_in_tooltalks_shape if is_in_tooltalks_shape(path) else _in_written)(path, before, executed)
+    if after != before:
+        write(after, path, force=True)
+    return after != before
+
+
+def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
+    source = json.loads(text)
+    calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
+    for call, now in zip(calls, executed, strict=True):
+        if now is not None and not call.keys() & now.outcome.as_json().keys():
+            call |= now.outcome.as_json()
+    return f"{json.dumps(source, indent=2, ensure_ascii=False)}\n"
+
+
+def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
+    """The text with the outcome of each call, from the last to the first, so that places stay what they are.
+
+    YAML gets a line below each call. Raises RigError where its text has come to mean something else.
+    """
+    documents = [document.value for document in read(path)]
+    is_yaml = path.suffix in YAML_ENDINGS
+    roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
+    unrecorded = _unrecorded(path, executed)
+    for number, (*above, last), outcome in reversed(unrecorded):
+        parent: Any = reduce(lambda value, step: value[step], above, documents[number])
+        call = parent[last]
+        parent[last] = {**({call: None if is_yaml else {}} if isinstance(call, str) else call), **outcome}
+        if is_yaml:
+            text = _with_line(text, reduce(_inside, (*above, last), roots[number]), outcome)
+    if not is_yaml:
+        return f"{json.dumps(documents[0], indent=2, ensure_ascii=False)}\n" if unrecorded else text
+    with TemporaryDirectory(prefix="rig-record-") as folder:
+        copy = Path(folder) / f"copy{path.suffix}"
+        copy.write_text(text, encoding="utf-8")
+        try:
+            is_same = [document.value for document in read(copy)] == documents
+        except RigError:
+            is_same = False
+    if not is_same:
+        raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
+    return text
+
+
+def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[int, _Path, JsonObject]]:
+    """The calls without a recorded outcome: the document's number, the path in it, and the outcome now."""
+    unrecorded = []
+    left = iter(executed)
+    number, lines = -1, Lines()
+    for conversation in conversation_parts(path):
+        if conversation.lines is not lines:
+            number, lines = number + 1, conversation.lines
+        for part in (call for turn in turn_parts(conversation) for call in call_parts(turn)):
+            call = next(left)
+            if call is not None and not has_outcome(part):
+                failed = call.exception is not None
+                outcome = {"raises": call.exception} if failed else {"returns": call.response}
+                unrecorded.append((number, part.path, outcome))
+    return unrecorded
+
+
+def _inside(node: Any, step: str | int) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        return node.value[step]
+    return next(value for key, value in node.value if key.value == step)
+
+
+def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
+    ((name, value),) = outcome.items()
+    words = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+    if isinstance(node, yaml.ScalarNode):
+        end = node.end_mark.index
+        return f"{text[:end]}:\n{' ' * node.start_mark.column}{words}{text[end:]}"
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        return f"{text[:end].rstrip()}, {words}{text[end:]}"
+    end = _end(node)
+    line = text.find("\n", end)
+    line = len(text) if line < 0 else line
+    return f"{text[:line]}\n{' ' * node.start_mark.column}{words}{text[line:]}"
+
+
+def _end(node: Any) -> int:
+    """Where what is written of a value ends, without what white space and remarks follow."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        end: int = node.end_mark.index
+        return end - 1 if node.end_mark.column == 0 and end else end
+    last = node.value[-1]
+    return max(map(_end, last)) if isinstance(last, tuple) else _end(last)

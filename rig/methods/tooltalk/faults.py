@@ -1,0 +1,396 @@
+"""What went wrong in each turn of a failed conversation, in kinds that a user can act on.
+
+ToolTalk's own three types (`rig.methods.tooltalk.scoring`) say whether planning or invocation failed. These
+say which call, which argument, what was expected and what came instead, and whether a value was made up.
+Values can be expressed in other words (a date for "next Tuesday"), so one only counts as made up if nothing
+that the model had seen supports it; free text, which a model composes, never does.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import date, time
+from typing import TypeAlias
+
+from rig import times
+from rig.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
+from rig.methods.tooltalk.conversations import Conversation, Metadata
+from rig.scoring import reasons
+from rig.tasks import turn_number
+from rig.toolbox.schemas import SchemaFault, schema_faults
+from rig.toolbox.spec import Equality, Text, Tool
+from rig.toolbox.toolbox import Toolbox
+
+_NUMBER = re.compile(r"\d+")
+_HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SPELLED = {word: hour for hour, word in enumerate(_HOURS, start=1)}
+_TIME_WORDS = re.compile(
+    r"\b(now|hours?|hrs?|minutes?|mins?|half|quarter|noon|midday|midnight|mornings?|afternoons?|evenings?"
+    r"|tonight|nights?|days?|breakfast|lunch|dinner|later|earlier|before|after|same)\b"
+)
+_DATE_WORDS = re.compile(
+    r"\b(today|tonight|tomorrow|yesterday|now|(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?s?"
+    r"|days?|weeks?|weekends?|months?|years?|mornings?|afternoons?|evenings?|nights?|hours?|minutes?"
+    r"|jan\w*|feb\w*|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sep\w*|oct\w*|nov\w*|dec\w*"
+    r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth|\w+tieth"
+    r"|next|later|same|eve)\b"
+)
+
+
+class Seen:
+    """What has been said and shown so far. Only facts of the conversation count: tool descriptions do not."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._spoken = ""
+        self._text = ""
+        self._numbers: set[int] = set()
+        self._times: set[time] = set()
+        self._dates: set[date] = set()
+        for fact in (metadata.location, metadata.timestamp, metadata.username):
+            self._show(fact)
+
+    def copy(self) -> "Seen":
+        """Another one that has seen the same."""
+        return deepcopy(self)
+
+    def say(self, text: str) -> None:
+        """Words of the user or the assistant."""
+        spoken = text.casefold()
+        self._spoken += f"\n{spoken}"
+        self._text += f"\n{spoken}"
+        self._numbers.update(int(digits) for digits in _NUMBER.findall(spoken) if len(digits) <= 4)
+        self._numbers.update(_SPELLED[word] for word in re.findall(r"[a-z]+", spoken) if word in _SPELLED)
+
+    def answer(self, executed: ExecutedCall) -> None:
+        """The response of a call. Error texts tell nothing but what the call itself said."""
+        for leaf in _leaves(executed.response):
+            self._show(leaf)
+
+    def note(self, executed: ExecutedCall) -> None:
+        """A call of the true history, with its arguments and its response."""
+        for leaf in _leaves(executed.arguments):
+            self._show(leaf)
+        self.answer(executed)
+
+    def speaks_for(self, tool: Tool, name: str, value: Json) -> bool:
+        """Whether an argument can have come from here. True for all that cannot be told."""
+        if isinstance(value, list):
+            return all(self.speaks_for(tool, name, leaf) for leaf in _leaves(value))
+        schema = tool.parameters["properties"].get(name)
+        match, part = tool.match.arguments.get(name), tool.composed.get(name)
+        if (
+            schema is None
+            or part == "all"
+            or isinstance(match, Text)
+            or not isinstance(value, str)
+            or not value.strip()
+        ):
+            return True
+        match schema.get("x-format"):
+            case "time":
+                return not tool.action or self._speaks_for_time(value, times.TIME)
+            case "datetime":
+                return not tool.action or self._speaks_for_instant(value, part is not None)
+            case "month":
+                name = value.strip().casefold()
+                days = {f"{day:%B}".casefold() for day in self._dates}
+                return name in days or name[:3] in self._spoken or "month" in self._spoken
+            case "phone":
+                return "".join(_NUMBER.findall(value)) in "".join(_NUMBER.findall(self._text))
+            case _ if match is Equality.PLACE:
+                return self._speaks_for_place(value)
+            case _:
+                return value.strip().casefold() in self._text
+
+    def _show(self, value: Json) -> None:
+        if not isinstance(value, str):
+            return
+        self._text += f"\n{value.casefold()}"
+        for pattern in (times.INSTANT, times.TIME, times.DATE):
+            if (read := times.read_or_none(value, pattern)) is not None:
+                if "%H" in pattern:
+                    self._times.add(times.minute_of(read))
+                if "%Y" in pattern:
+                    self._dates.add(read.date())
+
+    def _speaks_for_time(self, value: str, pattern: str) -> bool:
+        read = times.read_or_none(value, pattern)
+        if read is None or times.minute_of(read) in self._times:
+            return True
+        hours = {read.hour, read.hour % 12 or 12}
+        # 730 and 1930 are times, too, and so is ten to five.
+        spoken = hours | {hour * 100 + read.minute for hour in hours}
+        spoken |= {(read.hour + 1) % 12 or 12} if read.minute > 30 else set()
+        return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
+
+    def _speaks_for_instant(self, value: str, any_time: bool) -> bool:
+        read = times.read_or_none(value, times.INSTANT)
+        if read is None:
+            return True
+        day = read.date() in self._dates or read.day in self._numbers
+        if not day and _DATE_WORDS.search(self._spoken) is None:
+            return False
+        is_free = any_time or times.minute_of(read) in times.WHOLE_DAY
+        return is_free or self._speaks_for_time(value, times.INSTANT)
+
+    def _speaks_for_place(self, value: str) -> bool:
+        words = re.findall(r"\w+", value.casefold())
+        initials = "".join(word[0] for word in words)
+        tokens = set(re.findall(r"\w+", self._text))
+        return bool(tokens.intersection(words)) or any(
+            len(initials) > 1 and token.startswith(initials) and len(token) <= len(initials) + 1
+            for token in tokens
+        )
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    """Every value that is neither a list nor an object. Not recursive: values can be nested deeply."""
+    left = [value]
+    while left:
+        element = left.pop()
+        if isinstance(element, dict):
+            left.extend(element.values())
+        elif isinstance(element, list):
+            left.extend(element)
+        else:
+            yield element
+
+
+_LONGEST = 4000
+
+_CLAIM = re.compile(
+    r"\b(i|we)(('ve)| have)? (just |now |already |successfully )*"
+    r"(added|cancell?ed|changed|completed|created|deleted|dropped|logged|marked|modified|moved|placed|put"
+    r"|registered|removed|reset|rescheduled|scheduled|sent|set|signed|updated)\b"
+    r"|\b(has|have|is|are|was|were)( now| just| all)?( been)?( successfully)? "
+    r"(added|cancell?ed|changed|completed|created|deleted|done|gone|marked|modified|moved|on its way"
+    r"|registered|removed|reset|rescheduled|scheduled|sent|set|updated)\b"
+    r"|\b(successfully|all set|all done|you're set|you are set)\b"
+    r"|^\W*(done|sent|gone|deleted|added|set)\b"
+)
+_DENIAL = re.compile(
+    r"\b(not|no|cannot|unable|failed|fails|error|sorry|unfortunately|couldn|can|could|didn|wasn|isn|hasn|haven"
+    r"|if|once|before|when|would|will|shall|should)(n't|'t)?\b"
+)
+
+
+def claims_success(reply: str) -> bool:
+    """Whether some sentence of a reply claims that an action was done.
+
+    Questions, refusals, offers and conditions claim nothing. It may miss a claim; it should not invent one.
+    """
+    text = reply[:_LONGEST].casefold().replace("\u2019", "'")
+    sentences = re.findall(r"[^.!?\n]+[.!?]?", text)
+    return any(
+        _CLAIM.search(sentence) is not None
+        and _DENIAL.search(sentence) is None
+        and not sentence.rstrip().endswith("?")
+        for sentence in sentences
+    )
+
+
+Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
+"""A ground-truth call and its (turn, call)."""
+
+_NOTHING = Difference("", None, None)
+
+Compare: TypeAlias = Callable[[ExecutedCall, ExecutedCall], Sequence[Difference]]
+"""How a predicted call differs from a ground-truth call of the same tool: `Grader.compare`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a model did in an assistant turn: its calls with final verdicts, then a reply or an error."""
+
+    calls: tuple[tuple[ExecutedCall, Verdict], ...] = ()
+    reply: str | None = None
+    error: str | None = None
+
+
+def find_faults(
+    conversation: Conversation,
+    acted: Mapping[int, Acted],
+    truths: Sequence[Truth],
+    compare: Compare,
+    toolbox: Toolbox,
+) -> tuple[Fault, ...]:
+    """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
+    verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
+    held = {verdict.ground_truth for verdict in verdicts}
+    forbidden = conversation.terms.forbidden
+    did_harm = any(verdict.bad_action for verdict in verdicts) or any(
+        call.name in forbidden.get(index, ()) for index, turn in acted.items() for call, _ in turn.calls
+    )
+    if not did_harm and all(position in held for position, _ in truths):
+        return ()
+    faults: list[Fault] = []
+    replayed = dict(truths)
+    seen = Seen(conversation.metadata)
+    for index, turn in enumerate(conversation.turns):
+        if index in acted:
+            due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
+            later = [truth for truth in truths if truth[0][0] > index]
+            examined = _ExaminedTurn(
+                conversation, index, acted[index], due, later, seen.copy(), compare, toolbox
+            )
+            faults += examined.faults()
+        for number, call in enumerate(turn.calls):
+            seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
+        seen.say(turn.text)
+    return tuple(faults)
+
+
+@dataclass(slots=True)
+class _ExaminedTurn:
+    """One assistant turn under examination. `due` are its ground-truth calls that nothing matched."""
+
+    conversation: Conversation
+    index: int
+    acted: Acted
+    due: Sequence[Truth]
+    later: Sequence[Truth]
+    seen: Seen
+    compare: Compare
+    toolbox: Toolbox
+    answered: set[CallPlace] = field(default_factory=set)
+    """Those of `due` that some call was meant to be."""
+
+    def faults(self) -> list[Fault]:
+        wrong = {step for step, (_, verdict) in enumerate(self.acted.calls) if not verdict.match}
+        # A tool that was due and called is answered, before others are said to have been called instead.
+        meant = {step: self._meant(step) for step in sorted(wrong)}
+        faults: list[Fault] = []
+        for step, (executed, _) in enumerate(self.acted.calls):
+            if step in wrong:
+                faults += self._wrong_call(step, meant[step])
+            self.seen.answer(executed)
+        return [*faults, *self._missing(), *self._ending()]
+
+    def _meant(self, step: int) -> Truth | None:
+        """The call of the same tool that was due, rather one that no other call was meant to be."""
+        executed, _ = self.acted.calls[step]
+        same = [truth for truth in self.due if truth[1].name == executed.name]
+        if not same:
+            return None
+        meant = min(same, key=lambda call: (call[0] in self.answered, len(self.compare(executed, call[1]))))
+        self.answered.add(meant[0])
+        return meant
+
+    def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
+        """What is wrong with a call that matches nothing. An extra lookup that did no harm is not a fault."""
+        executed, verdict = self.acted.calls[step]
+        tool = self.toolbox.tools.get(executed.name)
+        if executed.name in self.conversation.turns[self.index].forbidden:
+            text = f"{executed.name} was called, which must not be"
+            yield self._fault(FaultKind.FORBIDDEN_CALL, text, step)
+        elif tool is None:
+            yield self._wrong_tool(step, self._untried(lambda _: True))
+        elif verdict.reason == reasons.REPEATS or any(
+            earlier.call == executed.call for earlier, _ in self.acted.calls[:step]
+        ):
+            text = f"{executed.name} had been called like this already"
+            yield self._fault(FaultKind.REPEATED_CALL, text, step)
+        elif executed.exception is not None and (unfit := self._schema_faults(tool, executed.arguments)):
+            for fault in unfit:
+                should = f"{reasons.show(fault.name)} should be {fault.needed}"
+                text = f"{executed.name}: {should}, got {reasons.show(fault.value)}"
+                difference = Difference(fault.name, fault.needed, fault.value)
+                yield self._fault(FaultKind.WRONG_FORMAT, text, step, meant, difference)
+        elif meant is not None:
+            yield from self._differs(step, meant)
+        elif (executed.exception is None or not tool.action) and (
+            other := self._untried(lambda name: self.toolbox.is_action(name) is tool.action)
+        ):
+            yield self._wrong_tool(step, other)
+        elif unfounded := self._unfounded(executed):
+            for name in unfounded:
+                yield self._made_up(step, None, Difference(name, None, executed.arguments[name]))
+        elif verdict.bad_action:
+            turns = [position.turn for position, truth in self.later if truth.name == executed.name]
+            when = f"before turn {turn_number(self.conversation, turns[0])}" if turns else "at all"
+            yield self._fault(FaultKind.UNNEEDED_ACTION, f"{executed.name} was not called for {when}", step)
+
+    def _differs(self, step: int, meant: Truth) -> Iterator[Fault]:
+        executed, _ = self.acted.calls[step]
+        unfounded = self._unfounded(executed)
+        differences = self.compare(executed, meant[1])
+        # A failure or another response follows from the arguments, unless those are right.
+        decisive = [value for value in differences if value.what not in ("exception", "response")]
+        for difference in decisive or differences:
+            if difference.what in unfounded:
+                yield self._made_up(step, meant, difference)
+            else:
+                text = f"{executed.name}: {reasons.difference(difference)}"
+                yield self._fault(FaultKind.WRONG_ARGUMENT, text, step, meant, difference)
+
+    def _unfounded(self, executed: ExecutedCall) -> list[str]:
+        """The arguments of a call that nothing the model had seen speaks for."""
+        if not isinstance(executed.arguments, dict):
+            return []
+        tool = self.toolbox.tools[executed.name]
+        return [
+            name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
+        ]
+
+    def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
+        """The first call that was due and that nothing was meant to be, if its name fits."""
+        for truth in self.due:
+            if truth[0] not in self.answered and fits(truth[1].name):
+                self.answered.add(truth[0])
+                return truth
+        return None
+
+    def _missing(self) -> Iterator[Fault]:
+        missing = [truth for truth in self.due if truth[0] not in self.answered]
+        for truth in missing if self.acted.error is None else ():
+            text, arguments = f"{truth[1].name} was not called", truth[1].arguments
+            yield self._fault(FaultKind.MISSING_CALL, text, None, truth, Difference("", arguments, None))
+        if missing and self.acted.error is not None:
+            text = f"no answer could be had: {self.acted.error}"
+            yield self._fault(FaultKind.GENERATION_FAILED, text, None, missing[0])
+
+    def _ending(self) -> Iterator[Fault]:
+        """What is wrong with replying now."""
+        if not self.due or self.acted.reply is None:
+            return
+        calls = [executed for executed, _ in self.acted.calls]
+        if calls and (exception := calls[-1].exception) is not None:
+            text = f"replied after {reasons.show(calls[-1].name)} failed: {reasons.show(exception)}"
+            yield self._fault(FaultKind.GAVE_UP, text, len(calls) - 1)
+        has_acted = any(self.toolbox.is_action(call.name) and call.exception is None for call in calls)
+        undone = [truth for truth in self.due if self.toolbox.is_action(truth[1].name)]
+        if undone and not has_acted and claims_success(self.acted.reply):
+            text = f"{undone[0][1].name} was not done, but the reply says {reasons.show(self.acted.reply)}"
+            yield self._fault(FaultKind.CLAIMED_SUCCESS, text, None, undone[0])
+
+    def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
+        name = self.acted.calls[step][0].name
+        unknown = "" if name in self.toolbox.tools else ", which does not exist"
+        due = truth[1].name if truth else None
+        text = f"called {reasons.show(name)}{unknown}{f'; {due} was due' if truth else ''}"
+        return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
+
+    def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
+        """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
+        faults = schema_faults(tool.parameters, arguments)
+        injected = self.toolbox.injected
+        return [fault for fault in faults if fault.kind != "unknown" or fault.name not in injected]
+
+    def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:
+        name = self.acted.calls[step][0].name
+        text = f"{name}: nothing had said that {value.what} is {reasons.show(value.got)}"
+        return self._fault(FaultKind.MADE_UP, text, step, meant, value)
+
+    def _fault(
+        self,
+        kind: FaultKind,
+        text: str,
+        step: int | None,
+        truth: Truth | None = None,
+        value: Difference = _NOTHING,
+    ) -> Fault:
+        called = "" if step is None else self.acted.calls[step][0].name
+        tool = called or (truth[1].name if truth else "")
+        argument = value.what, value.expected, value.got
+        return Fault(kind, self.index, text, step, truth[0] if truth else None, tool, *argument)

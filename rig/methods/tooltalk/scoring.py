@@ -1,0 +1,249 @@
+"""ToolTalk's scoring of calls: who called, what was right, and what went wrong.
+
+The counts and metrics are those of the paper's section 3.4 and Algorithm 2, the types of error those of its
+section 4.2. Counts add up over conversations, so the rates are micro averages (upstream's summary), except
+success and soft success, which are means over conversations. `soft_success` is from ToolTalk's repository
+(2024-05). Who made a call is inferred from earlier calls: files and outcomes say it, so no world is needed.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from rig.calls import CallPlace, Doubt, ExecutedCall, Verdict
+from rig.methods.tooltalk.conversations import Conversation, User
+from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.scoring import Grader, Matching
+from rig.tasks import PlayedTurn
+from rig.toolbox.rules import is_optional
+from rig.toolbox.toolbox import Toolbox
+
+RECALL = Metric("recall", "recall", "matches", "ground_truths")
+
+DECLARATION = Declaration(
+    method="tooltalk",
+    metrics=(
+        Metric("success_rate", "success", "successes"),
+        Metric("soft_success", "soft success", "soft_successes", place="tables"),
+        RECALL,
+        Metric("precision", "precision", "matches", "predictions", place="meters"),
+        Metric(
+            "incorrect_action_rate",
+            "incorrect action rate",
+            "bad_actions",
+            "actions",
+            better="lower",
+            label="incorrect actions",
+        ),
+        Metric("action_precision", "action precision", "valid_actions", "actions", place="json"),
+    ),
+    success="successes",
+    counts=(NamedCount("predictions", "calls predicted"), NamedCount("ground_truths", "calls wanted")),
+    outcome=(
+        Part("matches", "calls matched", "ground_truths", short="calls"),
+        Part("bad_actions", "incorrect actions", short="incorrect", better="lower"),
+    ),
+    error_types="errors, ToolTalk's types",
+)
+
+
+FORBIDDING = DECLARATION._replace(
+    outcome=(
+        *DECLARATION.outcome,
+        Part("forbidden", "forbidden calls", short="forbidden", better="lower"),
+    )
+)
+"""What is counted where there are calls that must not be made."""
+
+
+def count(
+    judged: Iterable[tuple[ExecutedCall, Verdict]],
+    ground_truths: int,
+    is_action: Callable[[str], bool],
+    forbidden: int | None = None,
+) -> Counts:
+    """The counts of one conversation that should have `ground_truths` calls; some of its tools act.
+
+    Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that needs no calls
+    is a success if nothing bad was done, and its recall counts as 1. `forbidden` is the number of calls that
+    must not be made and were; None if anything may be called.
+    """
+    calls = list(judged)
+    matches = sum(verdict.match for _, verdict in calls)
+    actions = [verdict for call, verdict in calls if is_action(call.name)]
+    bad_actions = sum(verdict.bad_action for verdict in actions)
+    counts = {
+        "predictions": len(calls),
+        "ground_truths": ground_truths,
+        "matches": matches,
+        "actions": len(actions),
+        "valid_actions": sum(verdict.match for verdict in actions),
+        "bad_actions": bad_actions,
+    }
+    recall = RECALL.rate(counts)
+    recall = 1.0 if recall is None else recall
+    return {
+        "successes": int(matches == ground_truths and not bad_actions and not forbidden),
+        "soft_successes": recall * (1 - bad_actions / len(actions)) if actions else recall,
+        **counts,
+        **({} if forbidden is None else {"forbidden": forbidden}),
+    }
+
+
+class Session:
+    """Who is logged in. It follows the recorded outcomes, as a replay of the calls would."""
+
+    def __init__(self, user: User, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self.username: str | None = user.username if user.session_token is not None else None
+
+    def follow(self, executed: ExecutedCall) -> ExecutedCall:
+        """The call with who was logged in when it was made; what it changes holds from now on."""
+        named = replace(executed, username=self.username)
+        tool = self._toolbox.tools.get(executed.name)
+        login = None if tool is None or executed.exception is not None else tool.login
+        if login == "out":
+            self.username = None
+        elif login == "in":
+            arguments = executed.arguments if isinstance(executed.arguments, dict) else {}
+            self.username = str(arguments.get("username"))
+        return named
+
+
+def name_truths(conversation: Conversation, toolbox: Toolbox) -> list[tuple[CallPlace, ExecutedCall]]:
+    """The ground truth by place, each with who was logged in."""
+    session = Session(conversation.user, toolbox)
+    calls = [session.follow(truth) for truth in conversation.ground_truth]
+    return list(zip(conversation.ground_truth_positions(), calls, strict=True))
+
+
+def name_callers(
+    conversation: Conversation, played: Mapping[int, PlayedTurn], toolbox: Toolbox
+) -> dict[int, PlayedTurn]:
+    """The turns with who was logged in at each call. A turn begins as the ground truth before it ended."""
+    truth = Session(conversation.user, toolbox)
+    named: dict[int, PlayedTurn] = {}
+    for index, turn in enumerate(conversation.turns):
+        if index in played:
+            session = Session(conversation.user, toolbox)
+            session.username = truth.username
+            steps = (
+                replace(step, executed=session.follow(step.executed)) if step.executed else step
+                for step in played[index].steps
+            )
+            named[index] = replace(played[index], steps=tuple(steps))
+        for call in turn.calls:
+            truth.follow(call)
+    return named
+
+
+class ErrorType(StrEnum):
+    """What went wrong in a turn of a failed conversation."""
+
+    PREMATURE_CALL = "premature call"
+    """A bad action in a turn that calls for none. Each such call counts."""
+    FAULTY_PLANNING = "faulty planning"
+    """A tool was left out, was not needed, or was called too often."""
+    INCORRECT_INVOCATION = "incorrect invocation"
+    """The right tools were called, but not as they should have been."""
+
+
+def error_types(
+    judged: Iterable[tuple[int, ExecutedCall, Verdict]],
+    ground_truth: Iterable[tuple[CallPlace, ExecutedCall]],
+) -> Mapping[int, Counter[ErrorType]]:
+    """The errors of one conversation by turn; none for a success.
+
+    `judged` are its predictions as (turn, call, final verdict), `ground_truth` its calls by their places.
+    """
+    calls: defaultdict[int, list[tuple[ExecutedCall, Verdict]]] = defaultdict(list)
+    for turn, executed, verdict in judged:
+        calls[turn].append((executed, verdict))
+    held = {verdict.ground_truth for turn in calls.values() for _, verdict in turn}
+    due: defaultdict[int, list[str]] = defaultdict(list)
+    missed: defaultdict[int, list[str]] = defaultdict(list)
+    for position, truth in ground_truth:
+        due[position.turn].append(truth.name)
+        if position not in held:
+            missed[position.turn].append(truth.name)
+    bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
+    if not missed and not bad_actions:
+        return {}
+    types: dict[int, Counter[ErrorType]] = {}
+    for turn in sorted({*calls, *due}):
+        if turn not in due:
+            premature = sum(verdict.bad_action for _, verdict in calls[turn])
+            types[turn] = +Counter({ErrorType.PREMATURE_CALL: premature})
+            continue
+        wrong = Counter(executed.name for executed, verdict in calls[turn] if not verdict.match)
+        lacking = Counter(missed[turn])
+        if wrong or lacking:
+            # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
+            is_planned = wrong.keys() == lacking.keys() and wrong <= lacking
+            types[turn] = Counter(
+                [ErrorType.INCORRECT_INVOCATION if is_planned else ErrorType.FAULTY_PLANNING]
+            )
+    return {turn: errors for turn, errors in types.items() if errors}
+
+
+Truths = Sequence[tuple[CallPlace, ExecutedCall]]
+"""The ground truth by place, each with who was logged in."""
+
+
+def judge(conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader) -> Score:
+    """Judge turns that were played before."""
+    turns = list(played)
+    matching = grader.start(truths, conversation.terms)
+    for turn in turns:
+        for executed in turn.executed:
+            matching.add(turn.turn, executed)
+    return conclude(conversation, turns, truths, grader, matching)
+
+
+def conclude(
+    conversation: Conversation,
+    played: Iterable[PlayedTurn],
+    truths: Truths,
+    grader: Grader,
+    matching: Matching,
+) -> Score:
+    """The score of turns whose calls the matching has been given already, in the same order."""
+    turns = list(played)
+    verdicts = matching.verdicts()
+    left = iter(verdicts)
+    judged = {turn.turn: [(executed, next(left)) for executed in turn.executed] for turn in turns}
+    replies = (turn.steps[-1].prediction.reply if turn.steps else None for turn in turns)
+    acted = {
+        turn.turn: Acted(tuple(judged[turn.turn]), reply, turn.error)
+        for turn, reply in zip(turns, replies, strict=True)
+    }
+    calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
+    due = [truth for truth in truths if not is_optional(truth[1])]
+    types = error_types(calls, due)
+    counts = _counts(conversation, matching, grader)
+    places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
+    doubts = []
+    for number, truth, difference in matching.unclear():
+        turn, step, executed = places[number]
+        texts = (str(difference.expected), str(difference.got))
+        doubts.append(Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or ""))
+    # By how much each count would change if what is unclear were the same.
+    would = _counts(conversation, matching.if_same(), grader) if doubts else {}
+    return Score(
+        counts,
+        tuple(verdicts),
+        {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
+        find_faults(conversation, acted, due, grader.compare, grader.toolbox),
+        tuple(doubts),
+        {name: value - counts[name] for name, value in would.items()},
+    )
+
+
+def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
+    """The counts of a conversation, to which optional calls are nothing, made or not."""
+    optional = matching.optional()
+    judged = [pair for number, pair in enumerate(matching.judged()) if number not in optional]
+    forbidden = matching.forbidden() if conversation.terms.forbidden else None
+    return count(judged, len(matching.due()), grader.toolbox.is_action, forbidden)

@@ -1,1 +1,0 @@
-"""ToolTalk's scoring of calls: who called, what was right, and what went wrong."""

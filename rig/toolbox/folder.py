@@ -1,0 +1,204 @@
+"""The toolbox of a folder: what tools.json declares, what toolbox.py does, and the conversations there."""
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar, NamedTuple
+
+from rig import plugins
+from rig.calls import Json, JsonObject
+from rig.errors import RigError, did_you_mean
+from rig.files import read_bytes
+from rig.paths import real
+from rig.toolbox import rules
+from rig.toolbox.functions import loaded, match_of
+from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
+from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
+from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import RECORDED_CALLS, World
+
+DONE: Mapping[str, Json] = {"status": "ok"}
+"""What a true call is answered with, where nothing is recorded and its tool declares nothing."""
+
+
+class RecordedWorld(World):
+    """Knows the true calls of the conversation that is played, and which of them have been answered."""
+
+    schema: ClassVar[str] = (
+        f"CREATE TABLE {RECORDED_CALLS} (number INTEGER PRIMARY KEY, tool TEXT NOT NULL, call TEXT NOT NULL,"
+        " answered INTEGER NOT NULL DEFAULT 0);\n"
+    )
+
+    def remember(self, recorded: Iterable[TrueCall]) -> None:
+        for number, truth in enumerate(recorded):
+            call = {
+                "arguments": truth.arguments,
+                "match": {name: rule.as_json() for name, rule in truth.rules.items()},
+                "outcome": truth.outcome.as_json() if truth.recorded else None,
+            }
+            row = {"number": number, "tool": truth.name, "call": json.dumps(call), "answered": 0}
+            self.database.table(RECORDED_CALLS).insert(row)
+
+
+class _Recorded(NamedTuple):
+    """A true call as it lies in the world."""
+
+    number: int
+    answered: bool
+    arguments: JsonObject
+    rules: Mapping[str, Rule]
+    outcome: Mapping[str, Json] | None
+
+    def rank(self, arguments: JsonObject) -> tuple[bool, bool, int]:
+        """What is answered with first: the very same call, one that was not answered, else the latest."""
+        return self.arguments != arguments, self.answered, -self.number if self.answered else self.number
+
+
+def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Json:
+    """The function of a tool that has no code."""
+    fitting = [call for call in _true_calls(world, declared.name) if _fits(declared, call, arguments)]
+    if not fitting:
+        if declared.default is UNSAID:
+            raise ToolError(f"{declared.name} has no answer to this call.")
+        return declared.default
+    chosen = min(fitting, key=lambda call: call.rank(arguments))
+    world.database.table(RECORDED_CALLS).update(chosen.number, {"answered": 1})
+    if chosen.outcome is None:
+        return dict(DONE) if declared.default is UNSAID else declared.default
+    if chosen.outcome["exception"] is not None:
+        raise ToolError(str(chosen.outcome["exception"]))
+    return chosen.outcome["response"]
+
+
+def _true_calls(world: World, tool: str) -> Iterable[_Recorded]:
+    rows = world.database.execute(
+        f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [tool]
+    )
+    for number, answered, text in rows.fetchall():
+        call = json.loads(text)
+        ruled = {name: rules.parse(rule) for name, rule in call["match"].items()}
+        present = {name: rule for name, rule in ruled.items() if rule is not None}
+        yield _Recorded(number, bool(answered), call["arguments"], present, call["outcome"])
+
+
+def _fits(declared: ToolDeclaration, true: _Recorded, arguments: JsonObject) -> bool:
+    """Whether a call is this true one, as far as that can be told without judging free texts."""
+    for name in {**true.arguments, **true.rules}:
+        rule = true.rules.get(name) or declared.match.get(name) or Rule("exact")
+        if not rule.is_text and not rule.agrees(true.arguments.get(name), arguments.get(name, ABSENT)):
+            return False
+    return True
+
+
+LISTING, CODE, CONVERSATIONS = "tools.json", "toolbox.py", "conversations"
+
+
+def holds_toolbox(place: Path) -> bool:
+    """Whether a folder has tools of its own."""
+    return place.is_dir() and any((place / name).is_file() for name in (LISTING, CODE))
+
+
+def holds_code(place: Path) -> bool:
+    """Whether a folder has code that is run when its tools are loaded."""
+    return (place / CODE).is_file()
+
+
+def load_folder(place: Path) -> Toolbox | None:
+    """The toolbox of a folder; None if its code registers one itself. Raises RigError, with the place.
+
+    The code of toolbox.py is run.
+    """
+    place = real(place)
+    module = loaded(place / CODE, place) if holds_code(place) else None
+    if module is not None and hasattr(module, "register"):
+        return None
+    listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
+    written: dict[str, Tool] = {}
+    for tool in vars(module).values() if module is not None else ():
+        if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
+            raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
+    tools = []
+    for declared in listed:
+        # With the function of the same name, else with recorded answers.
+        coded = written.pop(declared.name, None)
+        function: Callable[..., Json] = partial(answer, declared) if coded is None else coded.function
+        text, schema, match = declared.description, declared.parameters, match_of(declared.match)
+        tools.append(
+            Tool(declared.name, "", text, schema, declared.returns, declared.action, match, function)
+        )
+    tools += written.values()
+    if not tools:
+        raise RigError(f"{place / CODE}: declares no tool; put @tool before a function")
+    return Toolbox(
+        place.name,
+        [replace(tool, plugin=place.name) for tool in tools],
+        new_world=_world(module, place),
+        suites=(place / CONVERSATIONS,),
+        texts=(FREE_TEXT,),
+        sha256=hash_of(place),
+    )
+
+
+def files_of(place: Path) -> list[Path]:
+    """The files that say what the tools of a folder do."""
+    code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
+    return sorted(path for path in (place / LISTING, *code) if path.is_file())
+
+
+def hash_of(place: Path) -> str:
+    """A hash of all that says what the tools of a folder do."""
+    place = real(place)
+    digest = hashlib.sha256(os.fsencode(place.name))
+    for path in files_of(place):
+        digest.update(os.fsencode(f"\0{path.relative_to(place)}\0") + read_bytes(path))
+    return digest.hexdigest()
+
+
+def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
+    """The world of these tools: the tables that `TABLES` makes, with the rows that it puts there."""
+    tables = getattr(module, "TABLES", "")
+    if not isinstance(tables, str):
+        raise RigError(f"{place / CODE}: TABLES has to be a text with SQL")
+    world = type("OwnWorld", (RecordedWorld,), {"schema": f"{RecordedWorld.schema}{tables}\n;\n"})
+    try:
+        world().close()
+    except sqlite3.Error as error:
+        raise RigError(f"{place / CODE}: TABLES: {error}") from error
+    return world
+
+
+def find_toolbox(text: str | None) -> Toolbox:
+    """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
+
+    Its code is run. Raises RigError if there is none, or more than one.
+    """
+    registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
+    if text is None:
+        return next(iter(registered.values()))
+    if text in registered:
+        return registered[text]
+    place = Path(text)
+    if not place.exists():
+        there_are = ", ".join(registered)
+        raise RigError(
+            f"no toolbox is called {text!r}{did_you_mean(text, registered)}; choose from: {there_are}"
+            " (your own: --toolbox DIR)"
+        )
+    if holds_toolbox(place) and (toolbox := _loaded(real(place), hash_of(place))) is not None:
+        return toolbox
+    toolboxes: list[Toolbox] = list(plugins.at(text).toolboxes.values())
+    if len(toolboxes) != 1:
+        raise RigError(f"{text}: registers {len(toolboxes)} toolboxes; --toolbox takes a place with one")
+    return toolboxes[0]
+
+
+@lru_cache(maxsize=8)
+def _loaded(place: Path, sha256: str) -> Toolbox | None:
+    return load_folder(place)

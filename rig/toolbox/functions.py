@@ -1,0 +1,371 @@
+"""Your own functions as tools: `@tool` takes name, docstring and annotations as they are.
+
+They run like any program of yours, and can do whatever you can. That they can neither hang a run nor print
+into the display guards against accidents only.
+"""
+
+import ctypes
+import inspect
+import io
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from traceback import extract_tb
+from types import FrameType, ModuleType
+from typing import Any, TextIO, get_type_hints, overload
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from rig.calls import Json, JsonObject
+from rig.documents import DocumentPart
+from rig.errors import RigError
+from rig.plugins import module_of
+from rig.toolbox.listing import LOOKUPS, Declared, matching
+from rig.toolbox.rules import Rule, simple
+from rig.toolbox.spec import (
+    FREE_TEXT,
+    Match,
+    Response,
+    Stuck,
+    Tool,
+    ToolError,
+    described,
+    quoted,
+    without_none,
+)
+from rig.toolbox.spec import tool as declare_tool
+from rig.toolbox.world import World
+
+LIMIT_S = 10.0
+"""Seconds that a call may take."""
+LONGEST = 2**20
+"""Characters of a result. No model reads as much."""
+_LAST_WORDS_S = 0.5
+"""Seconds that a function has to end in, once it was told to."""
+
+
+class Overdue(Exception):
+    """A function did not come to an end. `place` is where it was; `is_over` says that it could be stopped."""
+
+    def __init__(self, limit_s: float, place: str, is_over: bool) -> None:
+        super().__init__(f"did not finish within {limit_s:g} s")
+        self.place = place
+        self.is_over = is_over
+
+
+class _Stop(BaseException):
+    """Raised in a function that has to end."""
+
+
+class Done:
+    """The outcome of a function: its result or its fault, and what it printed."""
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.fault: BaseException | None = None
+        self.printed = io.StringIO()
+
+
+def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
+    """Run a function of the files `within` a folder. Raises Overdue; its own fault is in what is returned."""
+    done = Done()
+
+    def run() -> None:
+        with suppress(_Stop):  # whenever it comes
+            try:
+                done.result = work()
+            except BaseException as fault:  # a tool may well call exit()
+                done.fault = fault
+
+    thread = threading.Thread(target=run, daemon=True, name="a tool of yours")
+    # `_Stop` can come when the function has just ended, and is then nobody's fault.
+    thread._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
+    with _kept_quiet(thread, done.printed):
+        thread.start()
+        thread.join(limit_s)
+        if thread.is_alive():
+            place = _where(sys._current_frames().get(thread.ident or 0), within)
+            # It ends as soon as it executes anything of Python's.
+            identity = ctypes.c_ulong(thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(_Stop))
+            thread.join(_LAST_WORDS_S)
+            raise Overdue(limit_s, place, not thread.is_alive())
+    return done
+
+
+def loaded(file: Path, within: Path) -> ModuleType:
+    """The module of a file, run. What goes wrong in it is a fault of the user's: RigError says its place."""
+    try:
+        done = in_time(lambda: module_of(str(file)), LIMIT_S, within)
+    except Overdue as error:
+        raise RigError(f"{error.place}: loading it {error}") from error
+    fault = done.fault
+    if isinstance(fault, RigError):
+        raise fault
+    if fault is not None:
+        text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise RigError(f"{place_of(fault, within)}: {type(fault).__name__}: {text}") from fault
+    module: ModuleType = done.result
+    return module
+
+
+def as_json(value: Any) -> Json:
+    """A result as JSON, apart from what it was made of. Raises ValueError if it is not one, or too long."""
+    try:
+        text = json.dumps(to_jsonable_python(value), allow_nan=False)
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"it returned something that is not JSON: {error}") from error
+    if len(text) > LONGEST:
+        raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
+    return json.loads(text)
+
+
+def place_of(fault: BaseException, within: Path) -> str:
+    """The file and line where something went wrong: the last of those in a folder, else the last of all."""
+    if isinstance(fault, SyntaxError):
+        return f"{fault.filename}, line {fault.lineno}" if fault.filename else str(within)
+    frames = extract_tb(fault.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)] or frames
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(within)
+
+
+def _where(frame: FrameType | None, within: Path) -> str:
+    while frame is not None:
+        if Path(frame.f_code.co_filename).is_relative_to(within):
+            return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return str(within)
+
+
+@contextmanager
+def _kept_quiet(thread: threading.Thread, printed: io.StringIO) -> Iterator[None]:
+    """What this thread prints is kept; what others print goes where it always went."""
+    before, errors = sys.stdout, sys.stderr
+    mine: list[Any] = [_Apart(thread, printed, stream) for stream in (before, errors)]
+    sys.stdout, sys.stderr = mine
+    try:
+        yield
+    finally:
+        if [sys.stdout, sys.stderr] == mine:
+            sys.stdout, sys.stderr = before, errors
+
+
+class _Apart(io.TextIOBase):
+    """A stream for one thread, and another for everybody else."""
+
+    _MOST = 10_000
+
+    def __init__(self, thread: threading.Thread, own: io.StringIO, others: TextIO) -> None:
+        self._thread, self._own, self._others = thread, own, others
+
+    def write(self, text: str) -> int:
+        if threading.current_thread() is not self._thread:
+            return self._others.write(text)
+        return self._own.write(text[: max(self._MOST - self._own.tell(), 0)])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._others, name)
+
+    def flush(self) -> None:
+        self._others.flush()
+
+
+_SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
+"""Where the description in a docstring ends."""
+_ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(plugin: str, /, *, action: bool, **declared: Any) -> Callable[[Callable[..., Json]], Tool]: ...
+@overload
+def tool(
+    *,
+    action: bool | None = None,
+    returns: str = "",
+    match: Mapping[str, str] | None = None,
+    seconds: float = LIMIT_S,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(first: Any = None, /, **declared: Any) -> Any:
+    """Declare a function to be a tool: `@tool`, or `@tool(action=True, match={"note": "text"})`.
+
+    Its name is the tool's, its docstring the description; what a docstring's `Args:` say of an argument, or
+    an `Annotated`, is the argument's. `match` names rules by which arguments are compared. With the name of
+    a plugin first, it is declared as rig's own are (`rig.toolbox.spec`).
+    """
+    if isinstance(first, str):
+        return declare_tool(first, **declared)
+    return _own(first, **declared) if callable(first) else lambda function: _own(function, **declared)
+
+
+@dataclass(slots=True)
+class Function:
+    """A function that is called in time, with arguments of the types it asks for; its result is JSON.
+
+    A `first` parameter of the name `db` or `world` is given the tables, or the world that they are part of.
+    `faults` and `printed` are what went wrong in it and what it printed, by place.
+    """
+
+    function: Callable[..., Any]
+    seconds: float
+    first: str
+    adapters: Mapping[str, TypeAdapter[Any]]
+    faults: dict[str, str] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, world: World, **arguments: Json) -> Json:
+        name, file = self.function.__name__, Path(inspect.getfile(self.function))
+        line = f"{file}, line {self.function.__code__.co_firstlineno}"
+        typed = {}
+        for argument, value in arguments.items():
+            try:
+                typed[argument] = self.adapters[argument].validate_python(value)
+            except ValidationError as error:
+                raise ToolError(f"{argument}: {error.errors()[0]['msg']}.") from error
+        first = [{"db": world.database, "world": world}[self.first]] if self.first else []
+        try:
+            done = in_time(lambda: self.function(*first, **typed), self.seconds, file.parent)
+        except Overdue as error:
+            self.faults[error.place] = f"{name} {error}"
+            world.interrupt()
+            raise (ToolError if error.is_over else Stuck)(f"{name} {error}.") from error
+        if printed := done.printed.getvalue().strip():
+            self.printed[line] = quoted(printed)
+        if done.fault is not None:
+            text = f"{type(done.fault).__name__}: {done.fault}"
+            if not isinstance(done.fault, ToolError):
+                self.faults[place_of(done.fault, file.parent)] = f"{name}: {text}"
+            if isinstance(done.fault, Exception):
+                raise done.fault
+            # Nothing may end more than this call.
+            raise ToolError(f"{name} failed: {text}") from done.fault
+        try:
+            return as_json(done.result)
+        except ValueError as error:
+            self.faults[line] = f"{name}: {error}"
+            raise
+
+
+def _own(
+    function: Callable[..., Any],
+    *,
+    action: bool | None = None,
+    returns: str = "",
+    match: Mapping[str, str] | None = None,
+    seconds: float = LIMIT_S,
+) -> Tool:
+    name = function.__name__
+    if not inspect.isfunction(function):
+        raise RigError(f"@tool stands before a function, not before {name}")
+    where = f"{inspect.getfile(function)}, line {function.__code__.co_firstlineno}: {name}"
+    doc = inspect.getdoc(function) or ""
+    first, adapters, schema = _declared(function, doc, where)
+    try:
+        rules = {argument: simple(rule) for argument, rule in (match or {}).items()}
+    except RigError as error:
+        raise RigError(f"{where}: match: {error}") from error
+    if unknown := sorted(rules.keys() - schema["properties"].keys()):
+        raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
+    return Tool(
+        name=name,
+        plugin="",
+        description=" ".join(_SECTIONS.split(doc)[0].split()),
+        parameters=schema,
+        returns=returns,
+        action=_acts(function) if action is None else action,
+        match=match_of(matching(schema, rules)),
+        function=Function(function, seconds, first, adapters),
+    )
+
+
+_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
+        " open order pay post put register remove rename replace reply report reserve reset save schedule"
+        " send set share start stop submit subscribe switch transfer turn unlock update upload write",
+    )
+)
+_WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
+
+
+def _acts(function: Callable[..., Any]) -> bool:
+    """Whether a function changes something, where nobody says so: by the verb of its name, else its code."""
+    verb = function.__name__.strip("_").split("_")[0].lower()
+    if verb in LOOKUPS or verb in _VERBS:
+        return verb in _VERBS
+    try:
+        return _WRITES.search(inspect.getsource(function)) is not None
+    except (OSError, TypeError):
+        return True
+
+
+def match_of(rules: Mapping[str, Rule]) -> Match:
+    """How calls are compared whose arguments have these rules: by them, and by whether they failed."""
+    return Match(
+        Response.IGNORED, {name: FREE_TEXT if rule.is_text else rule for name, rule in rules.items()}
+    )
+
+
+def _declared(
+    function: Callable[..., Any], doc: str, where: str
+) -> tuple[str, dict[str, TypeAdapter[Any]], JsonObject]:
+    """What a function is given first, what checks its arguments, and their schema."""
+    parameters = dict(inspect.signature(function).parameters)
+    first = next(iter(parameters), "")
+    first = first if first in ("db", "world") else ""
+    parameters.pop(first, None)
+    for name, parameter in parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise RigError(f"{where}: the argument {name} has no single value; give it a name of its own")
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise RigError(f"{where}: its annotations cannot be read: {error}") from error
+    if missing := [name for name in parameters if name not in hints]:
+        raise RigError(f"{where}: the argument {missing[0]} has no type; annotate it")
+    fields: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        hint = hints[name] = described(hints[name])
+        is_required = parameter.default is parameter.empty
+        fields[name] = (hint, ...) if is_required else (without_none(hint), parameter.default)
+    try:
+        model = create_model(
+            function.__name__, __config__=ConfigDict(arbitrary_types_allowed=False), **fields
+        )
+        raw = model.model_json_schema()
+    except Exception as error:
+        raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
+    schema = Declared(DocumentPart(_without_titles(raw), Path(where))).parameters()
+    for name, words in _arguments(doc).items():
+        if name in schema["properties"]:
+            schema["properties"][name].setdefault("description", words)
+    for argument in schema["properties"].values():
+        if argument.get("default", ...) is None:
+            del argument["default"]
+    return first, {name: TypeAdapter(hints[name]) for name in parameters}, schema
+
+
+def _without_titles(node: Any, names: bool = False) -> Any:
+    """A schema without the titles that pydantic makes of names."""
+    if isinstance(node, dict):
+        return {
+            key: _without_titles(value, key == "properties" and not names)
+            for key, value in node.items()
+            if names or key != "title"
+        }
+    return [_without_titles(part) for part in node] if isinstance(node, list) else node
+
+
+def _arguments(doc: str) -> dict[str, str]:
+    """What a docstring says of arguments below `Args:`."""
+    lines = takewhile(lambda line: not line or line[0].isspace(), doc.partition("Args:\n")[2].splitlines())
+    return {match[1]: match[2].strip() for line in lines if (match := _ARGUMENT.match(line))}

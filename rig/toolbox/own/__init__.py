@@ -1,1 +1,0 @@
-"""Your own toolboxes: a folder with tools.json, or with toolbox.py, or with both."""

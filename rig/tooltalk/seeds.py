@@ -1,0 +1,294 @@
+"""Making a world from JSON files, and checking that it is well made.
+
+The files have the shape of ToolTalk's `data/databases`: one per database (`Account.json`, `Alarm.json`, …),
+each an object by username or place. Only `Account.json` has to be there.
+"""
+
+import calendar
+import json
+import re
+import sqlite3
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import GenericAlias, NoneType
+from typing import Annotated, Any, TypeAlias, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from sqlite_utils import Database
+
+from rig import times
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.files import put_in_place, read_text, temporary_path
+from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.tooltalk.world import (
+    ALARMS,
+    EMAILS,
+    EVENTS,
+    LAYOUTS,
+    MESSAGES,
+    REMINDERS,
+    Accounts,
+    Layout,
+    Records,
+    World,
+)
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+def _iso_date(text: str) -> str:
+    if times.read(text, times.DATE).strftime(times.DATE) != text:
+        raise ValueError("not of the form YYYY-MM-DD")
+    return text
+
+
+Date: TypeAlias = Annotated[str, AfterValidator(_iso_date)]
+Number: TypeAlias = Annotated[int | float, Field(ge=-1_000_000, le=1_000_000)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _User(_Record):
+    username: str
+    email: str | None
+    phone: str | None
+    name: str | None
+    password: str
+    session_token: str | None = None
+    verification_code: str | None = None
+
+
+class _Day(_Record):
+    date: Date
+    high: Number
+    low: Number
+    conditions: str
+
+
+class _Month(_Record):
+    min_temp: Number
+    max_temp: Number
+    record_min_temp: Number
+    record_max_temp: Number
+    avg_rainfall: Number
+    snow_days: Number
+
+
+_RECORDS = {
+    "Alarm": ("_Alarm", ALARMS),
+    "Calendar": ("_Event", EVENTS),
+    "Email": ("_Email", EMAILS),
+    "Message": ("_Message", MESSAGES),
+    "Reminder": ("_Reminder", REMINDERS),
+}
+
+
+def _shape(name: str, layout: Layout) -> Any:
+    """Records by user and id. A field that can be null can be left out."""
+    fields: dict[str, Any] = {
+        field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in layout.fields.items()
+    }
+    record = create_model(name, __base__=_Record, **fields)
+    return GenericAlias(dict, (str, GenericAlias(dict, (str, record))))
+
+
+_FILES: dict[str, tuple[Any, str | None]] = {
+    "Account": (dict[str, _User], "username"),
+    **{file: (_shape(name, layout), layout.id_field) for file, (name, layout) in _RECORDS.items()},
+    "Weather": (dict[str, dict[str, _Day]], "date"),
+    "HistoricWeather": (dict[str, dict[str, _Month]], None),
+}
+"""Each file's shape, and the field of a record that repeats its key."""
+
+Seeds: TypeAlias = dict[str, JsonObject]
+"""The checked content of each file that is there."""
+
+
+def read_seeds(directory: Path) -> Seeds:
+    """Read and check the JSON files of a directory. Raises RigError, naming file and place."""
+    if not (directory / "Account.json").is_file():
+        raise RigError(f"{directory}: holds no world: Account.json is missing")
+    return {name: _read(path, name) for name in _FILES if (path := directory / f"{name}.json").is_file()}
+
+
+def fill(database: Database, seeds: Seeds) -> None:
+    """Put seeds into an empty world, each record after the one before it in its file."""
+    with database.atomic():
+        accounts = Accounts(database)
+        for user in seeds["Account"].values():
+            accounts.add(**user)
+        for name, (_, layout) in _RECORDS.items():
+            kept = Records(database, layout)
+            for username, records in seeds.get(name, {}).items():
+                kept.open(username)
+                for record in records.values():
+                    kept.put(username, record)
+        database.table("weather").insert_all(
+            {"location": location, **day}
+            for location, days in seeds.get("Weather", {}).items()
+            for day in days.values()
+        )
+        database.table("historic_weather").insert_all(
+            {"location": location, "month": month, **averages}
+            for location, months in seeds.get("HistoricWeather", {}).items()
+            for month, averages in months.items()
+        )
+
+
+def _read(path: Path, name: str) -> JsonObject:
+    shape, repeated = _FILES[name]
+    try:
+        data = json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_unique)
+        adapter: TypeAdapter[JsonObject] = TypeAdapter(shape)
+        content: JsonObject = adapter.dump_python(adapter.validate_python(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "top level"
+        raise RigError(f"{path}: not a part of a world: {place}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
+    for owner, records in ({"": content} if name == "Account" else content).items():
+        for key, record in records.items() if repeated is not None else ():
+            if record[repeated] != key:
+                where = f"{owner}.{key}" if owner else key
+                raise RigError(f"{path}: {where}: the record's {repeated} is {record[repeated]!r}")
+    return content
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    content: JsonObject = {}
+    for name, value in pairs:
+        if name in content:
+            raise ValueError(f"the key {name!r} occurs twice in one object")
+        content[name] = value
+    return content
+
+
+_CHANGE_COUNTER = 24
+_VERSION_VALID_FOR = 92
+_LIBRARY_VERSION = 96
+
+
+def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
+    """Write the world file made from a directory of JSON files, the same bytes every time.
+
+    Another version of SQLite makes a file of equal content; its version stands in the header, as in every
+    SQLite file. Raises RigError on bad seeds, or when the target cannot be written, which then is as it was.
+    """
+    image = bytearray(World.from_json_directory(seed).snapshot().image)
+    major, minor, patch = sqlite3.sqlite_version_info
+    library = major * 1_000_000 + minor * 1_000 + patch
+    # An image of memory leaves these fields to chance.
+    for offset, value in ((_CHANGE_COUNTER, 1), (_VERSION_VALID_FOR, 1), (_LIBRARY_VERSION, library)):
+        struct.pack_into(">I", image, offset, value)
+    part = temporary_path(target.parent, target.name)
+    try:
+        part.write_bytes(image)
+        part.chmod(0o644)
+        put_in_place(part, target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise RigError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+_ID_FORMATS = {
+    ALARMS.id_field: r"[0-9a-f]{4}-[0-9a-f]{4}",
+    EVENTS.id_field: r"[0-9a-f]{8}-[0-9a-f]{4}",
+    EMAILS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}-[0-9a-f]{8}",
+    MESSAGES.id_field: r"[0-9a-f]{8}-[0-9a-f]{8}",
+    REMINDERS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}",
+}
+_EMAIL = r"[\w.-]+@[\w.-]+"
+_PHONE = r"\d{3}-\d{3}-\d{4}"
+_MONTHS = [name.lower() for name in calendar.month_name[1:]]
+
+
+def check_world(world: World) -> list[str]:
+    """Faults of a world, one line each: dangling references, bad formats, contradictory records."""
+    return [*_references(world), *_users(world), *_records(world), *_climate(world)]
+
+
+def _references(world: World) -> Iterator[str]:
+    for table, row, parent, _ in world.database.execute("PRAGMA foreign_key_check").fetchall():
+        yield f"{table} row {row}: refers to a missing row of {parent}"
+    for layout in LAYOUTS:
+        strangers = world.database.execute(
+            f"SELECT username FROM {layout.owners} WHERE username NOT IN (SELECT username FROM users)"
+        ).fetchall()
+        for (username,) in strangers:
+            yield f"{layout.owners}: {username!r} is no user"
+
+
+def _users(world: World) -> Iterator[str]:
+    addresses: dict[str, str] = {}
+    for account in world.accounts.all():
+        where = f"users: {account.username!r}"
+        if not re.fullmatch(_EMAIL, account.email or ""):
+            yield f"{where}: email {account.email!r} is not an address"
+        elif account.email in addresses:
+            yield f"{where}: email {account.email!r} is also that of {addresses[account.email]!r}"
+        if not re.fullmatch(_PHONE, account.phone or ""):
+            yield f"{where}: phone {account.phone!r} is not of the form 555-555-5555"
+        if not account.name or not account.password:
+            yield f"{where}: has no name or no password"
+        if account.session_token is not None:
+            yield f"{where}: is logged in"
+        addresses[account.email] = account.username
+
+
+def _records(world: World) -> Iterator[str]:
+    usernames = [account.username for account in world.accounts.all()]
+    for records, layout in zip(world.records, LAYOUTS, strict=True):
+        for username in usernames:
+            for record in records.all(username):
+                record_id = record[layout.id_field]
+                where = f"{layout.records}: {username} {record_id}"
+                if not re.fullmatch(_ID_FORMATS[layout.id_field], record_id):
+                    yield f"{where}: the {layout.id_field} is malformed"
+                for fault in _content(layout.records, username, record, usernames):
+                    yield f"{where}: {fault}"
+
+
+def _content(records: str, username: str, record: JsonObject, usernames: list[str]) -> Iterator[str]:
+    match records:
+        case "events":
+            if record["event_type"] not in ("meeting", "event"):
+                yield f"event_type is {record['event_type']!r}"
+            if record["start_time"] > record["end_time"]:
+                yield "ends before it starts"
+            attendees = record["attendees"] or []
+            if record["event_type"] == "meeting" and not attendees:
+                yield "a meeting without attendees"
+            if attendees and username not in attendees:
+                yield "the owner does not attend"
+            for attendee in attendees:
+                if attendee not in usernames:
+                    yield f"attendee {attendee!r} is no user"
+        case "messages":
+            if record["sender"] not in usernames:
+                yield f"sender {record['sender']!r} is no user"
+        case "emails":
+            for address in (record["sender"], *record["receivers"]):
+                if not re.fullmatch(_EMAIL, address):
+                    yield f"{address!r} is not an address"
+        case "reminders":
+            if record["status"] not in ("pending", "complete"):
+                yield f"status is {record['status']!r}"
+
+
+def _climate(world: World) -> Iterator[str]:
+    for table in ("weather", "historic_weather"):
+        for (location,) in world.database.execute(f"SELECT DISTINCT location FROM {table}").fetchall():
+            if location != location.lower().strip():
+                yield f"{table}: {location!r} can never be asked for; places are in lower case"
+    for location, month in world.database.execute("SELECT location, month FROM historic_weather").fetchall():
+        if month not in _MONTHS:
+            yield f"historic_weather: {location}: {month!r} is no month"
+    for location, day in world.database.execute(
+        "SELECT location, date FROM weather WHERE low > high"
+    ).fetchall():
+        yield f"weather: {location} {day}: the low is above the high"

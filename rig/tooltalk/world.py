@@ -1,0 +1,426 @@
+"""ToolTalk's mock world: its users and their things, the weather, and the kinds of free text in it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+from pydantic import AfterValidator
+from sqlite_utils import Database
+
+from rig import times
+from rig.calls import SESSION_TOKEN, Json, JsonObject
+from rig.errors import RigError
+from rig.paths import WORLD_DATABASE
+from rig.toolbox.spec import Text, ToolError, quoted
+from rig.toolbox.world import (
+    Elements,
+    Identifiers,
+    Stored,
+    Tables,
+    decode,
+    encode,
+    encode_name,
+    hexadecimal,
+    key,
+    stored_lists,
+    value_of,
+)
+from rig.toolbox.world import World as AnyWorld
+
+EVENT = Text("event", like="event")
+"""Event names and descriptions."""
+LOCATION = Text("location", like="location", place=True, personal=True)
+"""Event locations."""
+TASK = Text("task", like="task")
+"""Reminder tasks."""
+SUBJECT = Text("subject", like="subject")
+"""Email subjects."""
+BODY = Text("body", like="body", cosine=0.8, personal=True)
+"""Email bodies and messages."""
+
+KINDS = {kind.name: kind for kind in (EVENT, LOCATION, TASK, SUBJECT, BODY)}
+"""All of them by name."""
+
+
+SESSION_TOKENS = hexadecimal(8, 4, 4)
+ALARM_IDS = hexadecimal(4, 4)
+EVENT_IDS = hexadecimal(8, 4)
+REMINDER_IDS = hexadecimal(2, 4)
+EMAIL_IDS = hexadecimal(2, 4, 8)
+MESSAGE_IDS = hexadecimal(8, 8)
+VERIFICATION_CODES = Identifiers(lambda random: f"{random.randint(0, 999_999):06d}")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One row of `users`. `session_token` is set while the user is logged in."""
+
+    id: int
+    username: Json
+    email: Json
+    phone: Json
+    name: Json
+    password: Json
+    session_token: str | None
+    verification_code: str | None
+
+    def public(self) -> JsonObject:
+        """What other users may see."""
+        return {"username": self.username, "email": self.email, "phone": self.phone, "name": self.name}
+
+
+class Accounts:
+    """The table `users`, in order of registration."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> list[Account]:
+        """Every account."""
+        return self._where("1")
+
+    def find(self, username: Json) -> Account | None:
+        """The account of that exact name. Raises TypeError for names that cannot be dictionary keys."""
+        if isinstance(username, str):
+            return next(iter(self._where("username = ?", encode_name(username))), None)
+        hash(username)
+        same = (
+            account for account in self.all() if account.username is username or account.username == username
+        )
+        return next(same, None)
+
+    def with_token(self, token: str) -> Account | None:
+        """The account that is logged in with this session token."""
+        return next(iter(self._where("session_token = ?", encode(token))), None)
+
+    def add(self, *, username: Json, **columns: Json) -> None:
+        """Add an account; columns not given are null."""
+        row = {name: encode(value) for name, value in columns.items()}
+        self._database.table("users").insert({"username": encode_name(username), **row})
+
+    def change(self, account: Account, **columns: Json) -> None:
+        """Set columns of an account other than its username."""
+        row = {name: encode(value) for name, value in columns.items()}
+        self._database.table("users").update(account.id, row)
+
+    def remove(self, account: Account) -> None:
+        """Delete an account. What the user has in the plugins stays."""
+        self._database.table("users").delete(account.id)
+
+    def _where(self, condition: str, *parameters: Any) -> list[Account]:
+        rows = self._database.execute(
+            "SELECT id, username, email, phone, name, password, session_token, verification_code"
+            f" FROM users WHERE {condition} ORDER BY id",
+            parameters,
+        )
+        return [Account(row[0], *map(decode, row[1:])) for row in rows.fetchall()]
+
+
+def _formatted(pattern: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        times.read(text, pattern)
+        return text
+
+    return check
+
+
+Time: TypeAlias = Annotated[str, AfterValidator(_formatted(times.TIME))]
+Instant: TypeAlias = Annotated[str, AfterValidator(_formatted(times.INSTANT))]
+
+_WHOLE = -1
+"""The position of a value that is neither null nor a list with elements, kept in one piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the records of one plugin lie. `owners` lists the users who have an entry, if an empty one.
+
+    `fields` are those of a record, by the types that they have in the files that a world is made from; the
+    first is its id. Tools can store null in those that are `nullable`, whatever the files have to hold.
+    """
+
+    owners: str
+    records: str
+    fields: Mapping[str, Any]
+    nullable: tuple[str, ...] = ()
+    elements: Elements | None = None
+
+    @property
+    def id_field(self) -> str:
+        """The field that names a record of a user."""
+        return next(iter(self.fields))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields that lie in the table of the records."""
+        elsewhere = () if self.elements is None else (self.elements.field,)
+        return tuple(name for name in self.fields if name not in elsewhere)
+
+    @property
+    def schema(self) -> str:
+        """Its tables, in SQL."""
+        types = ((name, "TEXT" if name in self.nullable else "TEXT NOT NULL") for name in self.columns)
+        columns = (f"    {name} {kind},\n" for name, kind in types)
+        sql = (
+            f"CREATE TABLE {self.owners} (username TEXT PRIMARY KEY NOT NULL);\n"
+            f"CREATE TABLE {self.records} (\n    id INTEGER PRIMARY KEY,\n"
+            f"    username TEXT NOT NULL REFERENCES {self.owners}(username),\n{''.join(columns)}"
+            f"    UNIQUE (username, {self.id_field})\n);\n"
+        )
+        if (elements := self.elements) is None:
+            return sql
+        return sql + (
+            f"CREATE TABLE {elements.table} (\n"
+            f"    {elements.parent} INTEGER NOT NULL REFERENCES {self.records}(id) ON DELETE CASCADE,\n"
+            f"    position INTEGER NOT NULL,\n    {elements.column} TEXT,\n"
+            f"    PRIMARY KEY ({elements.parent}, position)\n);\n"
+        )
+
+
+ALARMS = Layout("alarm_clocks", "alarms", {"alarm_id": str, "time": Time})
+EVENTS = Layout(
+    "calendars",
+    "events",
+    {
+        "event_id": str,
+        "name": str,
+        "event_type": str,
+        "start_time": Instant,
+        "end_time": Instant,
+        "location": str | None,
+        "description": str | None,
+        "attendees": list[str] | None,
+    },
+    ("name", "location", "description"),
+    Elements("attendees", "event_attendees", "event", "username"),
+)
+EMAILS = Layout(
+    "inboxes",
+    "emails",
+    {
+        "email_id": str,
+        "date": Instant,
+        "sender": str,
+        "receivers": list[str],
+        "subject": str,
+        "body": str,
+    },
+    elements=Elements("receivers", "email_receivers", "email", "address"),
+)
+MESSAGES = Layout(
+    "message_boxes",
+    "messages",
+    {"message_id": str, "timestamp": Instant, "sender": str, "message": str},
+)
+REMINDERS = Layout(
+    "reminder_lists",
+    "reminders",
+    {"reminder_id": str, "task": str, "due_date": Instant | None, "status": str},
+    ("task", "due_date"),
+)
+LAYOUTS = (ALARMS, EVENTS, EMAILS, MESSAGES, REMINDERS)
+
+
+class Records:
+    """The records of one plugin, by user. A record is a JSON object; records keep the order they came in.
+
+    Users are named by any JSON value that can be a dictionary key; other values raise TypeError.
+    """
+
+    def __init__(self, database: Database, layout: Layout) -> None:
+        self._database = database
+        self._layout = layout
+
+    def knows(self, username: Json) -> bool:
+        """Whether the plugin has an entry for this user."""
+        return bool(self._database.table(self._layout.owners).count_where("username = ?", [key(username)]))
+
+    def open(self, username: Json) -> None:
+        """Make sure that there is an entry for this user."""
+        self._database.table(self._layout.owners).insert({"username": key(username)}, ignore=True)
+
+    def all(self, username: Json) -> list[JsonObject]:
+        """The user's records in order."""
+        columns = ", ".join(self._layout.columns)
+        rows = self._database.execute(
+            f"SELECT id, {columns} FROM {self._layout.records} WHERE username = ? ORDER BY id",
+            [key(username)],
+        ).fetchall()
+        records = {row[0]: dict(zip(self._layout.columns, map(decode, row[1:]), strict=True)) for row in rows}
+        if (elements := self._layout.elements) is not None:
+            lists = stored_lists(self._database, elements)
+            for row_id, record in records.items():
+                record[elements.field] = value_of(lists.get(row_id))
+        return list(records.values())
+
+    def get(self, username: Json, record_id: Json) -> JsonObject | None:
+        """The record of that id, None where there is none."""
+        same = (record for record in self.all(username) if record[self._layout.id_field] == record_id)
+        return next(same, None)
+
+    def put(self, username: Json, record: JsonObject) -> None:
+        """Add a record at the end. One of the same id is replaced where it stands, as in a dictionary."""
+        row: dict[str, Stored] = {name: encode(record[name]) for name in self._layout.columns}
+        table = self._database.table(self._layout.records)
+        ids = self._row_ids(username, record[self._layout.id_field])
+        if ids:
+            table.update(ids[0], row)
+        else:
+            table.insert({"username": key(username), **row})
+            ids = self._row_ids(username, record[self._layout.id_field])
+        if self._layout.elements is not None:
+            self._set_elements(ids[0], self._layout.elements, record[self._layout.elements.field])
+
+    def change(self, username: Json, record_id: Json, field: str, value: Json) -> None:
+        """Set one field of a record that exists."""
+        (row_id,) = self._row_ids(username, record_id)
+        elements = self._layout.elements
+        if elements is not None and field == elements.field:
+            self._set_elements(row_id, elements, value)
+        else:
+            self._database.table(self._layout.records).update(row_id, {field: encode(value)})
+
+    def remove(self, username: Json, record_id: Json) -> bool:
+        """Delete a record; False where there is none of that id."""
+        ids = self._row_ids(username, record_id)
+        for row_id in ids:
+            self._database.table(self._layout.records).delete(row_id)
+        return bool(ids)
+
+    def _row_ids(self, username: Json, record_id: Json) -> list[int]:
+        """The row of that id: one or none."""
+        rows = self._database.execute(
+            f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?",
+            [key(username), encode(record_id)],
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def _set_elements(self, row_id: int, elements: Elements, value: Json) -> None:
+        table = self._database.table(elements.table)
+        table.delete_where(f"{elements.parent} = ?", [row_id])
+        if isinstance(value, list) and value:
+            rows = list(enumerate(value))
+        else:
+            rows = [] if value is None else [(_WHOLE, value)]
+        table.insert_all(
+            {elements.parent: row_id, "position": position, elements.column: encode(element)}
+            for position, element in rows
+        )
+
+
+_USERS = """\
+CREATE TABLE users (
+    id INTEGER PRIMARY KEY,
+    username TEXT NOT NULL UNIQUE,
+    email TEXT,
+    phone TEXT,
+    name TEXT,
+    password TEXT,
+    session_token TEXT,
+    verification_code TEXT
+);
+"""
+_WEATHER = """\
+CREATE TABLE weather (
+    location TEXT NOT NULL,
+    date TEXT NOT NULL,
+    high NOT NULL,
+    low NOT NULL,
+    conditions TEXT NOT NULL,
+    PRIMARY KEY (location, date)
+);
+CREATE TABLE historic_weather (
+    location TEXT NOT NULL,
+    month TEXT NOT NULL,
+    min_temp NOT NULL,
+    max_temp NOT NULL,
+    record_min_temp NOT NULL,
+    record_max_temp NOT NULL,
+    avg_rainfall NOT NULL,
+    snow_days NOT NULL,
+    PRIMARY KEY (location, month)
+);
+"""
+
+TOKEN = (SESSION_TOKEN,)
+"""What the simulator injects into calls of tools that need a login."""
+
+
+class World(AnyWorld):
+    """Users and their things, the weather, and what every world has.
+
+    Rows keep the order of insertion through their integer `id`, since ToolTalk lists records in that order.
+    Each plugin knows which users it has an entry for (`calendars`, `inboxes`, …): a user without an entry is
+    not the same as one with an empty one. Those tables do not refer to `users`, because an account can be
+    deleted while its records stay. Record ids (`alarm_id`, …) are unique for one user only.
+    """
+
+    schema: ClassVar[str] = f"\n{_USERS}{''.join(layout.schema for layout in LAYOUTS)}{_WEATHER}"
+    hint: ClassVar[str] = "; `rig world build` makes it"
+    tables: ClassVar[Tables] = Tables(
+        keys={"users": ("username",), **{at.records: ("username", at.id_field) for at in LAYOUTS}},
+        drawn={
+            "session": (SESSION_TOKEN,),
+            "users": (SESSION_TOKEN, "verification_code"),
+            **{layout.records: (layout.id_field,) for layout in LAYOUTS},
+        },
+        lists={layout.records: layout.elements for layout in LAYOUTS if layout.elements is not None},
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accounts = Accounts(self.database)
+        self.records = tuple(Records(self.database, layout) for layout in LAYOUTS)
+        self.alarms, self.events, self.emails, self.messages, self.reminders = self.records
+
+    @classmethod
+    def open(cls, path: Path = WORLD_DATABASE) -> Self:
+        """A copy of a world file, else of the one that ships. Raises RigError as every world does."""
+        return super().open(path)
+
+    @classmethod
+    def from_json_directory(cls, directory: Path) -> Self:
+        """A world from JSON files shaped like ToolTalk's `data/databases`. Raises RigError on bad ones."""
+        # Kept from runs in the world that ships: the shapes of the files take a moment to be made.
+        from rig.tooltalk.seeds import fill, read_seeds
+
+        seeds = read_seeds(directory)
+        world = cls()
+        fill(world.database, seeds)
+        return world
+
+    def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
+        """Set the clock, and give the user's account what it starts with: a login, a verification code.
+
+        Raises RigError when the user is given something and has no account.
+        """
+        super().begin(now, username, credentials)
+        if not credentials:
+            return
+        account = self.accounts.find(username)
+        if account is None:
+            raise RigError(
+                f"the world has no account {quoted(username)}, whom the conversation gives a"
+                f" {next(iter(credentials))}"
+            )
+        self.accounts.change(account, **credentials)
+
+    @property
+    def _account(self) -> Account | None:
+        """The account that is logged in."""
+        token = self.session_token
+        return None if token is None else self.accounts.with_token(token)
+
+    @property
+    def username(self) -> str | None:
+        account = self._account
+        return None if account is None else str(account.username)
+
+    def caller(self) -> Account:
+        """The account that is logged in. Raises ToolError where the session belongs to no account."""
+        account = self._account
+        if account is None:
+            raise ToolError("The session has no account any more.")
+        return account
