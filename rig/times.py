@@ -43,6 +43,14 @@ def read_or_none(text: str, pattern: str) -> datetime | None:
         return None
 
 
+def read_any(text: str) -> tuple[datetime, bool, bool] | None:
+    """An instant, a time of day or a date, with whether it has a day and a time; None for another form."""
+    for pattern in (INSTANT, TIME, DATE):
+        if (moment := read_or_none(text, pattern)) is not None:
+            return moment, "%Y" in pattern, "%H" in pattern
+    return None
+
+
 def minute_of(instant: datetime) -> time:
     """The time of day, without its seconds."""
     return time(instant.hour, instant.minute)

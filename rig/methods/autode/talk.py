@@ -129,7 +129,7 @@ def messages(utterances: Sequence[Utterance], role: str, mode: Mode) -> tuple[Me
 
 CALL = "<func>"
 DONE = "[DONE]"
-"""What an assistant ends a conversation with that it cannot serve."""
+"""What an assistant ends a conversation with that it cannot serve, and a user who has nothing more to say."""
 
 _TAGGED = re.compile(r"<func>(.*?)</func>", re.DOTALL)
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")

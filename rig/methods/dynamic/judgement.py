@@ -9,6 +9,7 @@ from rig import times
 from rig.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.dynamic.script import LiveTask
 from rig.methods.dynamic.talk import DynamicSettings, LiveTalk
+from rig.methods.tooltalk.faults import leaves
 from rig.methods.tooltalk.setup import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
@@ -95,28 +96,23 @@ def unsaid(due: Iterable[ReturnedValue], replies: Iterable[str]) -> tuple[Return
 
 def facts(value: Json) -> Iterator[ReturnedValue]:
     """Everything that could be told of a call's response. Ids and truth values could not."""
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from facts(inner)
-    elif isinstance(value, str):
-        yield from _of_text(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield ReturnedValue(float(value))
+    for leaf in leaves(value):
+        if isinstance(leaf, str):
+            yield from _of_text(leaf)
+        elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
+            yield ReturnedValue(float(leaf))
 
 
 def _of_text(text: str) -> Iterator[ReturnedValue]:
-    for pattern in (times.INSTANT, times.TIME, times.DATE):
-        try:
-            moment = times.read(text, pattern)
-        except ValueError:
-            continue
-        if "%H" in pattern:
-            yield ReturnedValue(moment, is_clock=True)
-        if "%Y" in pattern:
-            yield ReturnedValue(moment.replace(hour=0, minute=0, second=0))
+    if (read := times.read_any(text)) is None:
+        if 1 < len(text.strip()) <= LONGEST:
+            yield ReturnedValue(text)
         return
-    if 1 < len(text.strip()) <= LONGEST:
-        yield ReturnedValue(text)
+    moment, has_day, has_time = read
+    if has_time:
+        yield ReturnedValue(moment, is_clock=True)
+    if has_day:
+        yield ReturnedValue(moment.replace(hour=0, minute=0, second=0))
 
 
 def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:

@@ -11,10 +11,11 @@ from typing import Any, Self
 
 from rig.calls import JsonObject, without_token
 from rig.errors import RigError
+from rig.methods.autode.talk import DONE, THE_USER
 from rig.methods.base import Grading, Method, Option
 from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
-from rig.methods.dynamic.script import DONE, LiveTask, LiveUser
-from rig.methods.dynamic.talk import THE_USER, DynamicSettings, LiveTalk, as_heard, opening
+from rig.methods.dynamic.script import LiveTask, LiveUser
+from rig.methods.dynamic.talk import DynamicSettings, LiveTalk, as_heard, opening
 from rig.methods.episode import Asking
 from rig.methods.scripted import Oracle, called, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation

@@ -15,15 +15,13 @@ from rig.methods.autode import questions
 from rig.methods.autode.questions import Alike
 from rig.methods.autode.scenarios import ApiDocument, Parameter
 from rig.methods.autode.scripted_user import ScriptedUser, as_text
+from rig.methods.autode.talk import DONE
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.faults import Seen
 from rig.methods.tooltalk.scoring import name_truths
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
-
-DONE = "[DONE]"
-"""What a user ends a conversation with."""
 
 
 @dataclass(frozen=True, slots=True)

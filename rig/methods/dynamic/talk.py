@@ -8,15 +8,13 @@ from typing import Literal, TypeAlias
 
 from rig.calls import JsonObject
 from rig.errors import MACHINE, ErrorKind, RigError
-from rig.methods.dynamic.script import DONE, LiveTask, lines, script
+from rig.methods.autode.talk import DONE, THE_USER
+from rig.methods.dynamic.script import LiveTask, lines, script
 from rig.methods.tooltalk import prompt as tooltalk
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import call_message
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.tasks import ASSISTANT, PlayedTurn, Step
-
-THE_USER = "user"
-"""The role that talks to the one that is evaluated."""
 
 USER_INSTRUCTIONS = f"""\
 You are a person who talks to an assistant. Each message you read is from the assistant; answer as the user.

@@ -64,19 +64,19 @@ class Seen:
 
     def answer(self, executed: ExecutedCall) -> None:
         """The response of a call. Error texts tell nothing but what the call itself said."""
-        for leaf in _leaves(executed.response):
+        for leaf in leaves(executed.response):
             self._show(leaf)
 
     def note(self, executed: ExecutedCall) -> None:
         """A call of the true history, with its arguments and its response."""
-        for leaf in _leaves(executed.arguments):
+        for leaf in leaves(executed.arguments):
             self._show(leaf)
         self.answer(executed)
 
     def speaks_for(self, tool: Tool, name: str, value: Json) -> bool:
         """Whether an argument can have come from here. True for all that cannot be told."""
         if isinstance(value, list):
-            return all(self.speaks_for(tool, name, leaf) for leaf in _leaves(value))
+            return all(self.speaks_for(tool, name, leaf) for leaf in leaves(value))
         schema = tool.parameters["properties"].get(name)
         match, part = tool.match.arguments.get(name), tool.composed.get(name)
         if (
@@ -107,12 +107,10 @@ class Seen:
         if not isinstance(value, str):
             return
         self._text += f"\n{value.casefold()}"
-        for pattern in (times.INSTANT, times.TIME, times.DATE):
-            if (read := times.read_or_none(value, pattern)) is not None:
-                if "%H" in pattern:
-                    self._times.add(times.minute_of(read))
-                if "%Y" in pattern:
-                    self._dates.add(read.date())
+        if (read := times.read_any(value)) is not None:
+            moment, has_day, has_time = read
+            self._times |= {times.minute_of(moment)} if has_time else set()
+            self._dates |= {moment.date()} if has_day else set()
 
     def _speaks_for_time(self, value: str, pattern: str) -> bool:
         read = times.read_or_none(value, pattern)
@@ -144,15 +142,13 @@ class Seen:
         )
 
 
-def _leaves(value: Json) -> Iterator[Json]:
-    """Every value that is neither a list nor an object. Not recursive: values can be nested deeply."""
+def leaves(value: Json) -> Iterator[Json]:
+    """Every value that is neither a list nor an object, in order. Not recursive: it can be nested deeply."""
     left = [value]
     while left:
         element = left.pop()
-        if isinstance(element, dict):
-            left.extend(element.values())
-        elif isinstance(element, list):
-            left.extend(element)
+        if isinstance(element, dict | list):
+            left.extend(reversed(element.values() if isinstance(element, dict) else element))
         else:
             yield element
 

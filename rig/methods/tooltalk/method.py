@@ -26,7 +26,7 @@ from rig.methods.tooltalk.conversations import (
     parse_conversation,
 )
 from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
-from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, conclude
+from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
 from rig.metrics import Declaration, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
@@ -143,7 +143,7 @@ class ToolTalkEpisode(MatchedEpisode):
 
     def score(self) -> Score:
         """What the grader makes of all turns."""
-        return conclude(self.task, self.played, self._truths, self.setup.matcher, self.matching)
+        return judge(self.task, self.played, self._truths, self.setup.matcher, self.matching)
 
 
 class ToolTalk(Method):

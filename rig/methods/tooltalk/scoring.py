@@ -192,43 +192,41 @@ Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 """The ground truth by place, each with who was logged in."""
 
 
-def judge(conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader) -> Score:
-    """Judge turns that were played before."""
-    turns = list(played)
-    matching = grader.start(truths, conversation.terms)
-    for turn in turns:
-        for executed in turn.executed:
-            matching.add(turn.turn, executed)
-    return conclude(conversation, turns, truths, grader, matching)
-
-
-def conclude(
+def judge(
     conversation: Conversation,
-    played: Iterable[PlayedTurn],
+    turns: Sequence[PlayedTurn],
     truths: Truths,
     grader: Grader,
-    matching: Matching,
+    matching: Matching | None = None,
 ) -> Score:
-    """The score of turns whose calls the matching has been given already, in the same order."""
-    turns = list(played)
+    """The score of turns that were played. A `matching` has been given their calls already, in this order."""
+    if matching is None:
+        matching = grader.start(truths, conversation.terms)
+        for turn in turns:
+            for executed in turn.executed:
+                matching.add(turn.turn, executed)
     verdicts = matching.verdicts()
     left = iter(verdicts)
-    judged = {turn.turn: [(executed, next(left)) for executed in turn.executed] for turn in turns}
-    replies = (turn.steps[-1].prediction.reply if turn.steps else None for turn in turns)
     acted = {
-        turn.turn: Acted(tuple(judged[turn.turn]), reply, turn.error)
-        for turn, reply in zip(turns, replies, strict=True)
+        turn.turn: Acted(
+            tuple((executed, next(left)) for executed in turn.executed),
+            turn.steps[-1].prediction.reply if turn.steps else None,
+            turn.error,
+        )
+        for turn in turns
     }
-    calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
+    calls = [(turn, *pair) for turn, done in acted.items() for pair in done.calls]
     due = [truth for truth in truths if not is_optional(truth[1])]
     types = error_types(calls, due)
     counts = _counts(conversation, matching, grader)
     places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
     doubts = []
     for number, truth, difference in matching.unclear():
-        turn, step, executed = places[number]
+        index, step, executed = places[number]
         texts = (str(difference.expected), str(difference.got))
-        doubts.append(Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or ""))
+        doubts.append(
+            Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
+        )
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     return Score(

@@ -10,9 +10,9 @@ import pytest
 from rig.calls import FaultKind
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Event, Where
+from rig.methods.autode.talk import DONE, THE_USER
 from rig.methods.dynamic.method import Dynamic, DynamicSetup
-from rig.methods.dynamic.script import DONE, LiveTask
-from rig.methods.dynamic.talk import THE_USER
+from rig.methods.dynamic.script import LiveTask
 from rig.methods.scripted import Scripted, called, failed, replied
 from rig.metrics import Score
 from rig.models import CallMessage, Model, Prediction, Request

@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
+from rig.methods.autode.talk import DONE
 from rig.methods.dynamic.method import Dynamic
 from rig.methods.dynamic.script import (
-    DONE,
     GO_ON,
     LiveTask,
     LiveUser,
