@@ -57,39 +57,26 @@ class Replayed:
     match: Match
 
     @property
-    def difference(self) -> ResponseDifference | None:
-        """How they differ, None when they do not."""
-        if self.recorded.exception != self.executed.exception:
-            return ResponseDifference.EXCEPTION
-        if self.recorded.response == self.executed.response:
+    def difference(self) -> tuple[ResponseDifference, str] | None:
+        """How they differ, and what was recorded and is returned as far as they do; None if they do not."""
+        was, now, kinds = self.recorded, self.executed, ResponseDifference
+        if was.exception != now.exception:
+            return kinds.EXCEPTION, _against(was.exception, now.exception)
+        if was.response == now.response:
             return None
-        if self.match.response is Response.IGNORED:
-            return ResponseDifference.RANDOM_ID
-        recorded, returned = self._records(self.recorded), self._records(self.executed)
+        recorded, returned = self._records(was), self._records(now)
         if recorded is None or returned is None:
-            return ResponseDifference.FIELDS
+            is_id = self.match.response is Response.IGNORED
+            return kinds.RANDOM_ID if is_id else kinds.FIELDS, _against(was.response, now.response)
         if not recorded.keys() <= returned.keys():
-            return ResponseDifference.LESS
-        if any(record != returned[key] for key, record in recorded.items()):
-            return ResponseDifference.FIELDS
-        return ResponseDifference.MORE if len(recorded) < len(returned) else ResponseDifference.ORDER
-
-    @property
-    def explanation(self) -> str:
-        """What was recorded and what is returned, as far as they differ."""
-        recorded, returned = self._records(self.recorded), self._records(self.executed)
-        if self.difference is ResponseDifference.EXCEPTION:
-            return _against(self.recorded.exception, self.executed.exception)
-        if recorded is None or returned is None:
-            return _against(self.recorded.response, self.executed.response)
-        if self.difference is not ResponseDifference.FIELDS:
-            return _against(", ".join(recorded), ", ".join(returned))
-        key = next(key for key in recorded if recorded[key] != returned[key])
-        was, now = recorded[key], returned[key]
-        none = "no such field"
-        fields = ((name, was.get(name, none), now.get(name, none)) for name in {**was, **now})
-        field, before, after = next(field for field in fields if field[1] != field[2])
-        return f"{field} of {key}: {_against(before, after)}"
+            return kinds.LESS, _against(", ".join(recorded), ", ".join(returned))
+        for key, before in recorded.items():
+            for field in {**before, **(after := returned[key])}:
+                one, other = (record.get(field, "no such field") for record in (before, after))
+                if one != other:
+                    return kinds.FIELDS, f"{field} of {key}: {_against(one, other)}"
+        kind = kinds.MORE if len(recorded) < len(returned) else kinds.ORDER
+        return kind, _against(", ".join(recorded), ", ".join(returned))
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
         """The records of a response by id; None when it is not a list of records."""
@@ -297,7 +284,7 @@ class DirectoryReport:
     @property
     def differences(self) -> dict[ResponseDifference, int]:
         """How many recorded responses differ from the simulator's, by class."""
-        counts = Counter(call.difference for call in self.calls)
+        counts = Counter(call.difference[0] for call in self.calls if call.difference)
         return {difference: counts[difference] for difference in ResponseDifference if counts[difference]}
 
     @property
@@ -372,7 +359,7 @@ def _files(directory: Path) -> list[Path]:
 def _replay_faults(file: FileCheck, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Defect]:
     for call in calls:
         if call.difference is not None:
-            yield file.fault("replay", f"{call.difference}: {call.explanation}", call.turn, call.call)
+            yield file.fault("replay", ": ".join(call.difference), call.turn, call.call)
         for name in sorted(toolbox.injected):
             recorded, injected = call.recorded.arguments.get(name), call.executed.arguments.get(name)
             if recorded != injected:
