@@ -17,14 +17,14 @@ from rig.cli.options import MODEL, json_option, of_table
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import option, verb
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import SUITES
+from rig.methods.tooltalk.method import ToolTalk
 from rig.running.control import Control
 from rig.running.options import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)
 _PARALLEL = click.IntRange(1, 64)
-_SUITE = click.Choice([*SUITES, "all"])
+_SUITE = click.Choice([*ToolTalk.shipped, "all"])
 _WORK = ("suite", "conversations", "only", "limit", "prefixes")
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
+from rig.methods.tooltalk.conversations import Conversation, load_directory
+from rig.methods.tooltalk.method import METHOD
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import CONVERSATIONS
@@ -27,7 +28,7 @@ class Work:
 
     def conversations(self) -> list[Conversation]:
         """The conversations. Raises RigError when there are none such."""
-        suites = available_suites() if self.suite == "all" else (self.suite,)
+        suites = tuple(METHOD.suites()) if self.suite == "all" else (self.suite,)
         places = [Path(self.directory)] if self.directory else [CONVERSATIONS / suite for suite in suites]
         everything = [conversation for place in places for conversation in load_directory(place)]
         return list(select(everything, self.only, self.limit))

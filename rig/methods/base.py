@@ -20,6 +20,7 @@ from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
+from rig.paths import CONVERSATIONS
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator
@@ -215,12 +216,16 @@ class Method:
     """One of its `models` for each role that knows what is right; empty if none does. Together they make the
     true course that others are measured by."""
 
+    shipped: tuple[str, ...] = ()
+    """The suites that come with rig itself, by name."""
+
     holds_responses = False
     """Whether tasks hold what their calls returned in a world, so that it can be checked and written down."""
 
     def suites(self) -> Mapping[str, Path]:
         """The suites that come with it, by name."""
-        return {}
+        places = {name: CONVERSATIONS / name for name in self.shipped}
+        return {name: place for name, place in places.items() if place.is_dir()}
 
     def recognises(self, place: Path) -> bool:
         """Whether a folder or file holds tasks of this method, told from a glance."""

@@ -310,10 +310,6 @@ class Listing:
     tools: tuple[ToolDeclaration, ...]
     notes: tuple[str, ...] = ()
 
-    def as_json(self) -> JsonObject:
-        """As rig's own form has it."""
-        return {"tools": [tool.as_json() for tool in self.tools]}
-
 
 def read_listing(file: Path) -> Listing:
     """The tools of a file. Its content shows which form it has. Raises RigError, with the place."""
@@ -336,7 +332,8 @@ def read_listing(file: Path) -> Listing:
 
 def write_listing(listing: Listing, file: Path) -> None:
     """Write tools in rig's own form into a file that is not there yet. Raises RigError."""
-    write(f"{json.dumps(listing.as_json(), indent=2, ensure_ascii=False)}\n", file, folders=True)
+    tools = {"tools": [tool.as_json() for tool in listing.tools]}
+    write(f"{json.dumps(tools, indent=2, ensure_ascii=False)}\n", file, folders=True)
 
 
 def is_action(name: str) -> bool:

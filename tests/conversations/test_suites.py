@@ -10,13 +10,13 @@ from conversations.rules import RULES
 from conversations.suites import check_suite
 
 from rig.methods.tooltalk.check import check_directory
-from rig.methods.tooltalk.conversations import available_suites
+from rig.methods.tooltalk.method import METHOD
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
-@pytest.mark.parametrize("suite", available_suites())
+@pytest.mark.parametrize("suite", METHOD.suites())
 def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> None:
     report = check_suite(CONVERSATIONS / suite, world, suite, RULES[suite])
     assert [str(fault) for fault in report.faults] == []
@@ -25,7 +25,7 @@ def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> Non
     assert {each.executed.name for each in report.sound.calls} == set(TOOLTALK.tools)
 
 
-@pytest.mark.parametrize("suite", available_suites())
+@pytest.mark.parametrize("suite", METHOD.suites())
 def test_the_ground_truth_fails_only_where_it_should(suite: str, world: World) -> None:
     report = check_directory(CONVERSATIONS / suite, world, TOOLTALK)
     failing = {each.executed.exception for each in report.calls if each.executed.exception}
@@ -33,7 +33,7 @@ def test_the_ground_truth_fails_only_where_it_should(suite: str, world: World) -
 
 
 def test_every_shipped_suite_has_rules() -> None:
-    assert set(available_suites()) <= set(RULES)
+    assert set(METHOD.suites()) <= set(RULES)
 
 
 def copy(tmp_path: Path, *without: str) -> Path:
@@ -86,7 +86,7 @@ def test_nothing_is_taken_from_the_public_dataset(tooltalk: Path, world: World) 
     theirs = {text for path in files for text in _texts(json.loads(path.read_text("utf-8")))}
     ours = {
         text
-        for suite in available_suites()
+        for suite in METHOD.suites()
         for path in (CONVERSATIONS / suite).glob("*.json")
         for turn in json.loads(path.read_text("utf-8"))["conversation"]
         for text in [turn["text"]]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
-from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
+from rig.methods.tooltalk.conversations import Conversation, load_directory
+from rig.methods.tooltalk.method import METHOD
 from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
@@ -27,7 +28,7 @@ def seed(name: str) -> Seed:
 
 @pytest.fixture(scope="module")
 def conversations() -> list[Conversation]:
-    return [each for suite in available_suites() for each in load_directory(CONVERSATIONS / suite)]
+    return [each for suite in METHOD.suites() for each in load_directory(CONVERSATIONS / suite)]
 
 
 def test_it_is_sound_and_the_file_is_up_to_date() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, JsonObject, Outcome, Verdict
+from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind, RigError
 from rig.events import Rejudged, Where
 from rig.files import beginning
@@ -24,7 +24,6 @@ from rig.methods.episode import Asking, Episode, course
 from rig.methods.scripted import Oracle
 from rig.metrics import Score
 from rig.models import Message, Model, Prediction, Request
-from rig.paths import CONVERSATIONS
 from rig.tasks import ASSISTANT as THE_ASSISTANT
 from rig.tasks import Step
 
@@ -155,6 +154,8 @@ class AutoDE(Method):
     roles: tuple[str, ...] = (THE_ASSISTANT, THE_USER)
     knowing: Mapping[str, str] = MappingProxyType({THE_ASSISTANT: "oracle", THE_USER: "scripted"})
     episode = Dialogue
+    shipped = ("dynamic",)
+    parse = staticmethod(parse)
     options: tuple[Option, ...] = (
         Option("mode", "dynamic", several=True),
         Option("form", "rig", several=True),
@@ -162,9 +163,6 @@ class AutoDE(Method):
         Option("max_rounds", 8),
         Option("compat", False),
     )
-
-    def suites(self) -> Mapping[str, Path]:
-        return {name: CONVERSATIONS / name for name in ("dynamic",) if (CONVERSATIONS / name).is_dir()}
 
     def recognises(self, place: Path) -> bool:
         if checkout.find_dataset(place) is not None:
@@ -175,9 +173,6 @@ class AutoDE(Method):
     def load(self, place: Path) -> Sequence[Scenario]:
         is_public = checkout.find_dataset(place) is not None
         return checkout.load(place) if is_public else load_directory(place)
-
-    def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
-        return parse(source, where, suite)
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         values = {option.name: option.default for option in self.options}

@@ -21,7 +21,6 @@ from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered, opening, plain
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
-from rig.paths import CONVERSATIONS
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
@@ -223,13 +222,10 @@ class ToolEval(Method):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     oracles = MappingProxyType({"oracle": next_call})
     episode = Search
+    shipped = ("queries",)
     recognises = staticmethod(queries.holds_queries)
     load = staticmethod(queries.load)
     parse = staticmethod(queries.parse)
-
-    def suites(self) -> Mapping[str, Path]:
-        place = CONVERSATIONS / "queries"
-        return {place.name: place} if place.is_dir() else {}
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         try:

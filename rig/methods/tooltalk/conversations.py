@@ -20,14 +20,13 @@ from rig.documents import ENDINGS
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.methods.tooltalk.written import read_written
-from rig.paths import CONVERSATIONS, real
+from rig.paths import real
 from rig.scoring.matching import Terms
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox import rules
 from rig.toolbox.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
 
-SUITES = ("easy", "hard")
 OWN = "conversations"
 """Where a folder with tools of its own keeps its conversations."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -320,8 +319,3 @@ def load_directory(directory: Path) -> list[Conversation]:
     if repeated:
         raise RigError(f"{directory}: conversation names must be unique; repeated: {', '.join(repeated)}")
     return conversations
-
-
-def available_suites() -> tuple[str, ...]:
-    """The suites that ship with this installation."""
-    return tuple(suite for suite in SUITES if (CONVERSATIONS / suite).is_dir())

@@ -20,7 +20,6 @@ from rig.methods.episode import Asking, Episode
 from rig.methods.tooltalk.conversations import (
     OWN,
     Conversation,
-    available_suites,
     holds_conversations,
     load_directory,
     parse_conversation,
@@ -30,7 +29,6 @@ from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
 from rig.metrics import Declaration, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
-from rig.paths import CONVERSATIONS
 from rig.scoring import Matching
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
@@ -153,6 +151,7 @@ class ToolTalk(Method):
     declaration = DECLARATION
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = ToolTalkEpisode
+    shipped = ("easy", "hard")
     holds_responses = True
     options: tuple[Option, ...] = (
         Option("docs", "full", several=True),
@@ -165,9 +164,6 @@ class ToolTalk(Method):
         Option("similarity", "minilm", opens=True),
         Option("reader", None, opens=True),
     )
-
-    def suites(self) -> Mapping[str, Path]:
-        return {name: CONVERSATIONS / name for name in available_suites()}
 
     def recognises(self, place: Path) -> bool:
         return place.is_dir() and holds_conversations(place)

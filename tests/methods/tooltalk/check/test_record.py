@@ -5,13 +5,13 @@ import pytest
 
 from rig.errors import RigError
 from rig.methods.tooltalk.check import check_directory, record_directory
-from rig.methods.tooltalk.conversations import available_suites
+from rig.methods.tooltalk.method import METHOD
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
-@pytest.mark.parametrize("suite", available_suites())
+@pytest.mark.parametrize("suite", METHOD.suites())
 def test_what_can_be_derived_is_filled_in(suite: str, tmp_path: Path, world: World) -> None:
     """Everything but what a writer has to give is taken away, and comes back as it was."""
     for path in (CONVERSATIONS / suite).glob("*.json"):
@@ -39,7 +39,7 @@ def test_what_can_be_derived_is_filled_in(suite: str, tmp_path: Path, world: Wor
     assert check_directory(tmp_path, world, TOOLTALK).faults == ()
 
 
-@pytest.mark.parametrize("suite", available_suites())
+@pytest.mark.parametrize("suite", METHOD.suites())
 def test_the_shipped_suites_are_recorded(suite: str, tmp_path: Path, world: World) -> None:
     for path in (CONVERSATIONS / suite).glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
