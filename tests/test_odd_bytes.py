@@ -20,7 +20,7 @@ from rig.running.runner import run
 from rig.scoring.answers import Answer, add_answers, read_answers
 from rig.scoring.similarity import load
 from rig.store import Runs
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 Rig = Callable[..., Any]
 ODD = "\udcff\udc80x"
@@ -149,7 +149,7 @@ def test_what_is_no_file_is_refused_unread_wherever_rig_reads(
     part.unlink()
     put(part)
     with pytest.raises(RigError, match=part.name):
-        World.from_json_directory(tmp_path / "world")
+        world_from(tmp_path / "world")
     (tmp_path / "similar").mkdir()
     put(tmp_path / "similar" / "modules.json")
     with pytest.raises(RigError, match="is not a regular file"):

@@ -28,7 +28,7 @@ from rig.meters import available_cores
 from rig.paths import WORLD_DATABASE, WORLD_SEED, models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
-from rig.tooltalk.seeds import build_world, check_world
+from rig.tooltalk.seeds import build_world, check_world, world_from
 from rig.tooltalk.world import World
 
 _WORLD_TABLES = (
@@ -256,7 +256,7 @@ def check_file(
         dump = world.dump()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise RigError(f"{file}: damaged: {error}; `rig world build` builds it again") from error
-    if dump != World.from_json_directory(seed).dump():
+    if dump != world_from(seed).dump():
         faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
     if as_json:
         click.echo(json.dumps(faults, indent=2))

@@ -11,7 +11,12 @@ from rig.tooltalk.world import World
 
 def open_world(place: Path | None) -> World:
     """The world that ships with rig, or one of JSON databases in a folder. Raises RigError."""
-    return World.open() if place is None else World.from_json_directory(place)
+    if place is None:
+        return World.open()
+    # Kept from runs in the world that ships: the shapes of the files take a moment to be made.
+    from rig.tooltalk.seeds import world_from
+
+    return world_from(place)
 
 
 _TOOLS = [

@@ -115,6 +115,14 @@ def read_seeds(directory: Path) -> Seeds:
     return {name: _read(path, name) for name in _FILES if (path := directory / f"{name}.json").is_file()}
 
 
+def world_from(directory: Path) -> World:
+    """A world from JSON files shaped like ToolTalk's `data/databases`. Raises RigError on bad ones."""
+    seeds = read_seeds(directory)
+    world = World()
+    fill(world.database, seeds)
+    return world
+
+
 def fill(database: Database, seeds: Seeds) -> None:
     """Put seeds into an empty world, each record after the one before it in its file."""
     with database.atomic():
@@ -179,7 +187,7 @@ def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
     Another version of SQLite makes a file of equal content; its version stands in the header, as in every
     SQLite file. Raises RigError on bad seeds, or when the target cannot be written, which then is as it was.
     """
-    image = bytearray(World.from_json_directory(seed).snapshot().image)
+    image = bytearray(world_from(seed).snapshot().image)
     major, minor, patch = sqlite3.sqlite_version_info
     library = major * 1_000_000 + minor * 1_000 + patch
     # An image of memory leaves these fields to chance.

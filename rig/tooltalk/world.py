@@ -380,17 +380,6 @@ class World(AnyWorld):
         """A copy of a world file, else of the one that ships. Raises RigError as every world does."""
         return super().open(path)
 
-    @classmethod
-    def from_json_directory(cls, directory: Path) -> Self:
-        """A world from JSON files shaped like ToolTalk's `data/databases`. Raises RigError on bad ones."""
-        # Kept from runs in the world that ships: the shapes of the files take a moment to be made.
-        from rig.tooltalk.seeds import fill, read_seeds
-
-        seeds = read_seeds(directory)
-        world = cls()
-        fill(world.database, seeds)
-        return world
-
     def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
         """Set the clock, and give the user's account what it starts with: a login, a verification code.
 

@@ -15,7 +15,7 @@ from rig.methods.tooltalk.method import METHOD
 from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.seeds import check_world
+from rig.tooltalk.seeds import check_world, world_from
 from rig.tooltalk.world import World
 
 Seed = dict[str, Any]
@@ -34,7 +34,7 @@ def conversations() -> list[Conversation]:
 def test_it_is_sound_and_the_file_is_up_to_date() -> None:
     world = World.open(WORLD_DATABASE)
     assert check_world(world) == []
-    assert world.dump() == World.from_json_directory(WORLD_SEED).dump()
+    assert world.dump() == world_from(WORLD_SEED).dump()
 
 
 def test_there_is_enough_of_everything() -> None:

@@ -17,7 +17,7 @@ from rig.models import Prediction
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 
 def again(
@@ -127,7 +127,7 @@ def test_a_world_without_the_user_is_refused() -> None:
 
 
 def test_the_oracle_finds_no_difference_in_the_public_data(tooltalk: Path) -> None:
-    world = World.from_json_directory(tooltalk / "data" / "databases")
+    world = world_from(tooltalk / "data" / "databases")
     setup = small_talks.setup(small_talks.grader("upstream"), world)
     simulator = setup.simulator
     for conversation in load_directory(tooltalk / "data" / "easy"):

@@ -17,6 +17,7 @@ from rig.scoring import Exact, Grader, Mode
 from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
+from rig.tooltalk.seeds import world_from
 from rig.tooltalk.world import World
 
 # How long an example takes says more about the machine than about the code.
@@ -46,7 +47,7 @@ def upstream_conversations(tooltalk: Path) -> dict[str, Conversation]:
 
 @pytest.fixture(scope="session")
 def upstream_world(tooltalk: Path) -> Iterator[World]:
-    world = World.from_json_directory(tooltalk / "data" / "databases")
+    world = world_from(tooltalk / "data" / "databases")
     yield world
     world.close()
 

@@ -10,6 +10,7 @@ from rig.calls import Call, ExecutedCall
 from rig.methods.tooltalk.conversations import Metadata
 from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
+from rig.tooltalk.seeds import world_from
 from rig.tooltalk.world import World
 
 NOW = "2024-03-05 09:00:00"
@@ -186,4 +187,4 @@ def new_world() -> World:
 @cache
 def _snapshot() -> Snapshot:
     with TemporaryDirectory() as directory:
-        return World.from_json_directory(write(Path(directory))).snapshot()
+        return world_from(write(Path(directory))).snapshot()

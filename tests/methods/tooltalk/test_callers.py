@@ -15,7 +15,7 @@ from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 LOGIN = Call("UserLogin", {"username": "theo", "password": "pw-theo"})
 REGISTER = Call("RegisterUser", {"username": "zoe", "password": "pw", "email": "zoe@post.example"})
@@ -74,7 +74,7 @@ def test_a_turn_begins_as_the_truth_left_things_whatever_was_predicted_before() 
 
 
 def test_the_public_data_has_the_callers_that_the_simulator_knows(tooltalk: Path) -> None:
-    simulator = Simulator(World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK)
+    simulator = Simulator(world_from(tooltalk / "data" / "databases"), TOOLTALK)
     directories = [tooltalk / "data" / part for part in ("easy", "tooltalk")]
     conversations = [each for path in directories if path.is_dir() for each in load_directory(path)]
     callers: list[Any] = []

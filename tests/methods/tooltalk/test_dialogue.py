@@ -25,6 +25,7 @@ from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
+from rig.tooltalk.seeds import world_from
 from rig.tooltalk.world import World
 
 ALARMS, REMINDERS, LOGIN = small_talks.conversations()
@@ -373,7 +374,7 @@ def test_resumed_turns_leave_matching_as_if_they_had_been_played() -> None:
 
 @pytest.mark.parametrize("suite", ["easy", "tooltalk"])
 def test_the_oracle_is_right_about_the_public_conversations(tooltalk: Path, suite: str) -> None:
-    acting = Simulator(World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK)
+    acting = Simulator(world_from(tooltalk / "data" / "databases"), TOOLTALK)
     found = load_directory(tooltalk / "data" / suite)
     wrong = []
     for conversation in found:

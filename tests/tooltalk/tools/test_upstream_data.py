@@ -10,7 +10,7 @@ from small_world import call, fail, respond
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 RECORDED_OTHERWISE = Counter(
     {
@@ -54,7 +54,7 @@ RECORDED_OTHERWISE = Counter(
 
 @pytest.fixture(params=[False, True], ids=["default", "upstream"])
 def simulator(request: pytest.FixtureRequest, tooltalk: Path) -> Simulator:
-    world = World.from_json_directory(tooltalk / "data" / "databases")
+    world = world_from(tooltalk / "data" / "databases")
     return Simulator(world, TOOLTALK, upstream_compat=request.param)
 
 

@@ -8,7 +8,7 @@ import pytest
 import small_world
 
 from rig.errors import RigError
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 
 def _set(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -45,7 +45,7 @@ def test_bad_seeds_are_refused_with_file_and_place(
     seeds = copy.deepcopy(small_world.SEEDS)
     change(seeds)
     with pytest.raises(RigError, match=message):
-        World.from_json_directory(small_world.write(tmp_path, seeds))
+        world_from(small_world.write(tmp_path, seeds))
 
 
 @pytest.mark.parametrize("text", ["", "{", "\ufeff{}", "[" * 100_000])
@@ -53,7 +53,7 @@ def test_what_is_not_json_is_refused(tmp_path: Path, text: str) -> None:
     small_world.write(tmp_path)
     (tmp_path / "Alarm.json").write_text(text, encoding="utf-8")
     with pytest.raises(RigError, match=r"Alarm.json: not JSON"):
-        World.from_json_directory(tmp_path)
+        world_from(tmp_path)
 
 
 def test_an_id_given_twice_is_refused(tmp_path: Path) -> None:
@@ -61,12 +61,12 @@ def test_an_id_given_twice_is_refused(tmp_path: Path) -> None:
     alarm = json.dumps(small_world.ALARMS[0])
     (tmp_path / "Alarm.json").write_text(f'{{"mara": {{"0001-0001": {alarm}, "0001-0001": {alarm}}}}}')
     with pytest.raises(RigError, match="'0001-0001' occurs twice"):
-        World.from_json_directory(tmp_path)
+        world_from(tmp_path)
 
 
 def test_only_the_accounts_are_needed(tmp_path: Path) -> None:
     accounts = {"Account": small_world.SEEDS["Account"]}
-    world = World.from_json_directory(small_world.write(tmp_path, accounts))
+    world = world_from(small_world.write(tmp_path, accounts))
     assert len(world.accounts.all()) == 4
     assert not world.alarms.knows("mara")
 
@@ -75,4 +75,4 @@ def test_only_the_accounts_are_needed(tmp_path: Path) -> None:
 def test_a_directory_without_accounts_is_no_world(tmp_path: Path, exists: bool) -> None:
     directory = tmp_path if exists else tmp_path / "none"
     with pytest.raises(RigError, match=r"Account.json is missing"):
-        World.from_json_directory(directory)
+        world_from(directory)

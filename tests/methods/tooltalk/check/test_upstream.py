@@ -9,7 +9,7 @@ import pytest
 
 from rig.methods.tooltalk.check import DirectoryReport, ResponseDifference, check_directory
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.tooltalk.seeds import world_from
 
 MEASURED: dict[str, dict[tuple[int, int], ResponseDifference]] = {
     "Alarm-Messages-Reminder-GetReminder-2": {
@@ -64,13 +64,13 @@ MEASURED: dict[str, dict[tuple[int, int], ResponseDifference]] = {
 
 @pytest.fixture(scope="module")
 def easy(tooltalk: Path) -> DirectoryReport:
-    world = World.from_json_directory(tooltalk / "data" / "databases")
+    world = world_from(tooltalk / "data" / "databases")
     return check_directory(tooltalk / "data" / "easy", world, TOOLTALK)
 
 
 @pytest.fixture(scope="module")
 def hard(tooltalk: Path) -> DirectoryReport:
-    world = World.from_json_directory(tooltalk / "data" / "databases")
+    world = world_from(tooltalk / "data" / "databases")
     return check_directory(tooltalk / "data" / "tooltalk", world, TOOLTALK)
 
 
