@@ -1,6 +1,8 @@
 """What holds of every world: a snapshot is all of it, and whatever happens can be undone."""
 
+import tracemalloc
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from rig.errors import RigError
 from rig.toolbox import World
-from rig.toolbox.world import hexadecimal
+from rig.toolbox.world import Snapshots, hexadecimal
 
 IDS = hexadecimal(2, 4)
 
@@ -82,3 +84,19 @@ def test_a_world_without_tables_of_its_own(tmp_path: Path) -> None:
     assert World.open(tmp_path / "world.sqlite").dump() == world.dump()
     with pytest.raises(RigError, match="not a world of this version"):
         Shelf.open(tmp_path / "world.sqlite")
+
+
+def test_many_snapshots_of_a_world_share_what_did_not_change() -> None:
+    world, kept, images = Shelf(), Snapshots(), []
+    world.database["books"].insert_all({"title": f"{number:0500}"} for number in range(400))
+    tracemalloc.start()
+    for number in range(300):
+        world.database.execute("INSERT INTO books VALUES (?)", [f"book {number}"])
+        snapshot = world.snapshot()
+        assert kept.add(snapshot) == kept.add(snapshot) == number
+        images.append(sha256(snapshot.image).digest())
+        size = len(snapshot.image)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 0.2 * 300 * size
+    assert [sha256(kept[number].image).digest() for number in range(300)] == images

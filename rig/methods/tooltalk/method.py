@@ -33,7 +33,7 @@ from rig.scoring import Matching
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
 from rig.toolbox.toolbox import Toolbox
-from rig.toolbox.world import Snapshot
+from rig.toolbox.world import Snapshots
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.registry import open_world
 
@@ -92,7 +92,8 @@ class ToolTalkEpisode(MatchedEpisode):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._history: list[Message] = []
-        self._starts: dict[int, tuple[Snapshot, int]] = {}
+        self._worlds = Snapshots()
+        self._starts: dict[int, tuple[int, int]] = {}
         """The world that an assistant turn starts from, and how many messages there are by then."""
         began = perf_counter()
         self._truths = list(self._rehearse())
@@ -108,7 +109,7 @@ class ToolTalkEpisode(MatchedEpisode):
             if turn.role == "user":
                 self._history.append(UserMessage(turn.text))
                 continue
-            self._starts[index] = world, len(self._history)
+            self._starts[index] = self._worlds.add(world), len(self._history)
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 yield CallPlace(index, number), decisive(recorded, replayed, self.setup.matcher)
                 as_recorded = self.settings.history == "recorded" and recorded.recorded
@@ -129,7 +130,7 @@ class ToolTalkEpisode(MatchedEpisode):
         """The assistant calls, until a reply, an error or the cap on calls."""
         self.tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         clock = perf_counter()
-        self.simulator.restore(self._starts[self.turn][0])
+        self.simulator.restore(self._worlds[self._starts[self.turn][0]])
         self.tools_s += perf_counter() - clock
         yield from super().speak()
 
