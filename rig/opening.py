@@ -30,12 +30,18 @@ def forget() -> None:
     _named.clear()
 
 
-def require_named(run: str, values: Mapping[str, Any], names: Iterable[str] = ()) -> None:
+def require_named(
+    run: str, values: Mapping[str, Any], names: Iterable[str] = (), models: Iterable[str] = ()
+) -> None:
     """Raise RigError if options of a stored run name a place that the user did not.
 
-    `values` are options by name. `names` are names of what is registered, which are no places.
+    `values` are options by name. `names` are names of what is registered, which are no places. The options
+    `models` name models, of which the user has to name even those that are known by a name.
     """
-    places = ((option, place) for option, value in values.items() for place in _places(value))
+    places = [(option, place) for option, value in values.items() for place in _places(value)]
+    for option in models:
+        value = values.get(option)
+        places += [(option, name) for name in (value if isinstance(value, list) else [value]) if name]
     if hidden := [(option, place) for option, place in places if place not in names and not _is_named(place)]:
         opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
         what = ", ".join(dict.fromkeys(option for option, _ in hidden))

@@ -60,7 +60,9 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
 
 
 def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
-    opening.require_named(run.id, values, plugins.registered().toolboxes)
+    # What reads texts is loaded though only scores were asked for: not by the name that a stranger chose.
+    models = () if opening.was_started_here(run.id, run.settings) else ("reader",)
+    opening.require_named(run.id, values, plugins.registered().toolboxes, models)
 
 
 def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:

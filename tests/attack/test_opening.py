@@ -87,6 +87,7 @@ TRAPS = {
     "toolbox": "mine",
     "world": "world",
     "similarity": "distilbert:similar@0.5",
+    "reader": "model.gguf",
 }
 """Options of a stored run that name a trap, by what they say of it."""
 
@@ -155,6 +156,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "lora": [],
             "draft": "none",
             "chat_template": None,
+            "reader": None,
         }
         _change(place, first, f"only{option}", **{**others, option: named(value, "traps")})
     return place
@@ -187,7 +189,7 @@ def test_each_trap_alone_stops_what_would_open_it(trapped: Path, option: str) ->
     for verb in (("run", "--resume", run, "--display", "none"), ("score", run)):
         done = _rig(trapped, *verb, watched=True, RIG_CACHE=str(trapped / "other"))
         assert not (trapped / "MARKER").exists(), (verb, done.stderr)
-        if verb[0] == "run" or option in ("toolbox", "world", "similarity"):
+        if verb[0] == "run" or option in ("toolbox", "world", "similarity", "reader"):
             assert done.returncode == 2, (verb, done.stderr)
             assert f"names files ({option})" in done.stderr
 
@@ -201,6 +203,17 @@ def test_the_message_says_what_to_name_and_naming_it_opens_it(trapped: Path) -> 
     opened = _rig(trapped, "--open", "traps/mine", "score", "onlytoolbox")
     assert (trapped / "MARKER").exists(), opened.stderr
     (trapped / "MARKER").unlink()
+
+
+@pytest.mark.slow
+def test_a_store_cannot_have_a_model_read_by_its_name(trapped: Path) -> None:
+    _change(trapped, "onlytoolbox", "byname", toolbox=None, reader="smollm2-135m-tools")
+    refused = _rig(trapped, "score", "byname")
+    assert refused.returncode == 2
+    assert "names files (reader)" in refused.stderr
+    assert "--open smollm2-135m-tools" in refused.stderr
+    opened = _rig(trapped, "--open", "smollm2-135m-tools", "score", "byname")
+    assert "names files" not in opened.stderr
 
 
 @pytest.mark.parametrize(
