@@ -92,7 +92,7 @@ class Leaderboard(NamedTuple):
             for place in self.places
         ]
         ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
-        is_open = any(below[1] > above[0] for above, below in combinations(ends, 2) if above != below)
+        is_open = any(below[1] >= above[0] for above, below in combinations(ends, 2) if above != below)
         return int(sum(counts.get(UNCLEAR, 0) for counts in sums)) if is_open else 0
 
     @property
