@@ -123,6 +123,7 @@ _JOINT = re.compile(
 _INDIRECT = re.compile(
     r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", re.IGNORECASE
 )
+_EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
 _SEVERAL = re.compile(
@@ -138,7 +139,7 @@ _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", 
 
 def clauses(text: str) -> Iterator[DialogueAct]:
     """The clauses of an assistant's words, in order."""
-    for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", text)):
+    for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):
         is_question = sentence.rstrip(' "*)').endswith("?")
         text = _SEVERAL.sub(r"\g<word> \g<one>, and \g<word> \g<other>", sentence.strip())
         if is_question and (start := _LISTED.search(text)):

@@ -336,7 +336,7 @@ class _Reader:
 
     def _offered(self, text: str) -> Slot | None:
         """The slot of which a text offers several values to choose from."""
-        beside = re.findall(r"(\w+),? or (?:an? |the )?(\w+)", text)
+        beside = re.findall(r"(\w+),? or (?:(?:an?|the|by|in|at|on|for) )?(\w+)", text)
         offered = {stem(word.casefold()) for pair in beside for word in pair}
         likeliest = sorted(self._slots, key=lambda slot: not any(slot.states(fact) for fact in facts(text)))
         for slot in likeliest if beside else ():

@@ -20,7 +20,7 @@ from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
-RULES = "3"
+RULES = "4"
 """Version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"

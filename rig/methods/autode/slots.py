@@ -302,7 +302,7 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
             if "duration" in families or stems & _LASTING:
                 return 2.6 if "duration" in families else 2.2
             return 0.2 if is_time else _CANNOT
-        case ["how", "often" | "soon"]:
+        case ["how", "often"]:
             return 2.0 if is_time else _CANNOT
         case ["how", "many"] if _LASTS.search(clause.text):
             return 2.6 if "duration" in families else _CANNOT

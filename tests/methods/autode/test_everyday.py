@@ -47,6 +47,13 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
         ("broken-wrist", "Your wrist is broken. You'd like to pause for 5 months.", "No, it's 3."),
         ("warm-study", "How can I help you?", "I want my study warm until I go to bed."),
         ("green-umbrella", "What is your date of birth?", "Sorry, I don't know that."),
+        ("papers-for-tax", "I'd send it by e-mail, all right?", "No, it's post."),
+        (
+            "papers-for-tax",
+            "What period should it cover, and do you want it by e-mail or by post?",
+            "The period is January to December 2025 and the delivery is post.",
+        ),
+        ("team-lunch", "How big is your group?", "It's 9."),
     ],
 )
 def test_answers_in_full(name: str, heard: str, said: str) -> None:
