@@ -19,6 +19,7 @@ SLICES = {
     "calls": 60,
     "salvaged": 300,
     "templates": 2,
+    "patterns": 3,
     "models": 60,
     "conversations": 4,
     "stores": 5,
