@@ -30,8 +30,7 @@ from rig.displays.steps import CallVerdict
 from rig.events import Event, TurnStarted
 from rig.replay import Player
 from rig.running.control import Control
-from rig.running.options import Options
-from rig.running.planning import plan
+from rig.running.planning import Options, plan
 from rig.running.runner import run
 from tui.app import RigApp
 from tui.live.feed import EventQueue

@@ -3,8 +3,8 @@
 An option is a field of one of the three classes at the end. Its annotation is its type, its default is what
 holds where nobody says anything, and `option` has the rest. From that come the options of the verbs and their
 help (`rig.cli.options`), the names in `rig.toml`, what is stored with a run and the names of arms
-(`rig.running.options`), the settings of the engine (`rig.engine`), and the fingerprint. To add an option, add
-a field. To give one to a method alone, put an `Option` into its `options`; users set it with `--set`.
+(`rig.running.planning`), the settings of the engine (`rig.engine`), and the fingerprint. To add an option,
+add a field. To give one to a method alone, put an `Option` into its `options`; users set it with `--set`.
 """
 
 from collections.abc import Mapping

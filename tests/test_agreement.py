@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rig.rates import agreement, bootstrap
+from rig.rates import agreement, rates
 from rig.rates.agreement import icc3, pearson
 
 SHARES = arrays(float, st.just(12), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -76,9 +76,9 @@ def test_tasks_of_which_both_say_the_same_can_be_drawn_together(monkeypatch: pyt
     first = (generator.random(500) < 0.7).astype(float)
     second = np.where(generator.random(500) < 0.15, 1 - first, first)
     each = agreement.by_task(first, second)
-    monkeypatch.setattr(bootstrap, "AT_ONCE", 3_000)
+    monkeypatch.setattr(rates, "AT_ONCE", 3_000)
     assert agreement.by_task(first, second) == each
-    monkeypatch.setattr(bootstrap, "LARGE", 499)
+    monkeypatch.setattr(rates, "LARGE", 499)
     together = agreement.by_task(first, second)
     for name, found in together.items():
         assert found.value == pytest.approx(each[name].value)

@@ -138,7 +138,7 @@ import sys
 from pathlib import Path
 from rig.events import TurnFinished
 from rig.running.control import Control
-from rig.running.options import Options
+from rig.running.planning import Options
 from rig.running.planning import plan
 from rig.running.runner import run
 control, seen = Control(), []

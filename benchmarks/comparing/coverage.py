@@ -21,7 +21,7 @@ import simulated_suites  # noqa: E402
 from simulated_suites import METRICS, Array, Scenario  # noqa: E402
 
 from benchmarks.published import publish  # noqa: E402
-from rig.rates import interval, significance  # noqa: E402
+from rig.rates import interval, paired  # noqa: E402
 from rig.rates.paired import PairedBootstrap  # noqa: E402
 
 ALPHA = 0.05
@@ -37,7 +37,7 @@ PAIRS = {
     "worse arm, 28": Scenario(28, (2.0, 1.0), (0.2, 1.0)),
     "worse arm, 28, nearly perfect": Scenario(28, (5.0, 4.0), (0.02, 0.1)),
 }
-exact_mcnemar = cache(significance.exact_mcnemar)
+exact_mcnemar = cache(paired.exact_mcnemar)
 
 
 def shares(scenario: Scenario, suites: int) -> Iterator[tuple[str, float, float, float]]:

@@ -24,9 +24,12 @@ from rig.compare.compare import verdicts_of  # noqa: E402
 from rig.compare.verdict import VerdictKind  # noqa: E402
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric  # noqa: E402
 from rig.rates import Tallied  # noqa: E402
-from rig.rates.paired import PairedBootstrap, RateDifference  # noqa: E402
+from rig.rates.paired import (  # noqa: E402
+    PairedBootstrap,
+    RateDifference,
+    exact_mcnemar,
+)
 from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds  # noqa: E402
-from rig.rates.significance import exact_mcnemar  # noqa: E402
 
 SUCCESS = Metric("success_rate", "success", "successes")
 RECALL = Metric("recall", "recall", "matches", "calls")

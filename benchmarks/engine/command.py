@@ -19,7 +19,7 @@ from rig.cli.verbs import option, verb
 from rig.errors import RigError
 from rig.methods.tooltalk.method import ToolTalk
 from rig.running.control import Control
-from rig.running.options import Options as RunOptions
+from rig.running.planning import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)

@@ -20,9 +20,8 @@ from rig.methods.scripted import Scripted, called, replied
 from rig.methods.tooltalk.conversations import Conversation
 from rig.models import Notify, Prediction, Request
 from rig.running.control import Control
-from rig.running.options import Options
 from rig.running.plan import Arm
-from rig.running.planning import plan
+from rig.running.planning import Options, plan
 from rig.running.runner import run
 from tui.display import TuiDisplay
 

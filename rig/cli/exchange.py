@@ -18,7 +18,7 @@ from rig.judging.stored import finished
 from rig.methods import paper
 from rig.methods.paper import Paper
 from rig.rescore import FlatFormat, export_run, flat_lines, import_run, setup_of, write_lines, write_parquet
-from rig.running.options import Options
+from rig.running.planning import Options
 from rig.store import EXPORTED_VIEWS, Runs, is_store, merge
 
 

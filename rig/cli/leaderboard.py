@@ -10,8 +10,7 @@ from rig.cli.options import AS_JSON, MODEL, STORE
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_cautions
 from rig.cli.verbs import argument, option, verb
-from rig.compare.history import ComparableScores, history, is_hash
-from rig.compare.leaderboard import Leaderboard, leaderboard, standings
+from rig.compare.leaderboard import ComparableScores, Leaderboard, history, is_hash, leaderboard, standings
 from rig.displays.compare import with_interval
 from rig.displays.texts import measured, out_of
 from rig.engine.files.caches import sha256_of

@@ -23,8 +23,7 @@ from rig.displays.compare import estimate, table
 from rig.displays.summary import whereabouts
 from rig.displays.table import Row
 from rig.errors import RigError
-from rig.running.options import Options
-from rig.running.planning import plan
+from rig.running.planning import Options, plan
 from rig.store import Runs, StoredRun
 
 _KINDS = (

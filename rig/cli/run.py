@@ -42,9 +42,8 @@ from rig.events import Emit, Event
 from rig.files import json_text
 from rig.options import CONVERSATIONS, GRADING, TABLE
 from rig.running.control import Control
-from rig.running.options import Options
 from rig.running.plan import Plan
-from rig.running.planning import elsewhere, plan, plan_resume
+from rig.running.planning import Options, elsewhere, plan, plan_resume
 from rig.running.runner import run as run_plan
 from rig.scoring import NamedMeasure
 from rig.store import Runs, StoredRun

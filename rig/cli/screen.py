@@ -27,8 +27,7 @@ from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Method
 from rig.options import TABLE
-from rig.running.options import Options
-from rig.running.planning import require_opened
+from rig.running.planning import Options, require_opened
 from rig.screening import ArmScreen, Screen, Validity
 from rig.screening.results import KINDS
 from rig.screening.validity import OUTCOMES, SIGNAL

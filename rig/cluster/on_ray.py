@@ -21,8 +21,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from rig import engine
-from rig.cluster.worker import Weights, Worker
-from rig.cluster.workers import WorkerLost, Workers
+from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
 from rig.errors import RigError, counted
 from rig.files import started_s
 from rig.models import Model, Notify

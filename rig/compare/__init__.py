@@ -2,10 +2,9 @@
 
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare, compare_chosen, uncollected
-from rig.compare.findings import ArmPair, ArmResult, Comparison, ConversationResult
-from rig.compare.flips import Flip
+from rig.compare.findings import ArmPair, ArmResult, Comparison, ConversationResult, Flip
+from rig.compare.leaderboard import published
 from rig.compare.noise import DifferingShare, Noise, noise_of
-from rig.compare.published import published
 from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.compare.verdict import Decision, VerdictKind
 from rig.rates import Estimate

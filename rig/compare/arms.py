@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
 from rig.errors import RigError, did_you_mean
 from rig.metrics import Counts, Declaration, Metric, Remark
-from rig.rates.bootstrap import RESAMPLES, SEED
+from rig.rates.rates import RESAMPLES, SEED
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 
 

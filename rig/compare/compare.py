@@ -21,16 +21,14 @@ from rig.compare.arms import (
     without_shared,
     without_unfinished,
 )
-from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result
-from rig.compare.flips import flips
+from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.rates import Tallied, agreement
 from rig.rates.agreement import Interval
-from rig.rates.paired import PairedBootstrap, RateDifference
-from rig.rates.significance import detectable_success_loss, exact_mcnemar, holm
+from rig.rates.paired import PairedBootstrap, RateDifference, detectable_success_loss, exact_mcnemar, holm
 from rig.store import Runs
 
 Rows: TypeAlias = Sequence[Sequence[Counts]]

@@ -1,12 +1,11 @@
-"""A leaderboard: the arms of all runs on a suite, by their method's metrics.
-
-Arms are ordered by their share of successes. The differences between their settings and graders are named,
-because those can make the difference. Arms are ranked by the tasks that all of them have finished, word for
-word the same.
-"""
+"""Arms of many runs: ranked on a suite, a model file through time, and in the tables of a paper."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from itertools import combinations
 from math import sqrt
@@ -14,10 +13,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from rig.calls import JsonObject
+from rig.compare.arms import ChosenArm, choose
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
-from rig.methods.paper import Standing
-from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right, total
+from rig.methods import paper
+from rig.methods.paper import ArmScore, Standing, Table
+from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun
 
@@ -216,3 +217,129 @@ def standings(board: Leaderboard) -> list[Standing]:
         }
         rows.append(standing(place.arm.name, scores))
     return rows
+
+
+FILE = "model.file_sha256"
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class PastScore:
+    """One score of an arm with the file. `changed` is what differs from the score before, by name."""
+
+    run: str
+    created: datetime
+    rig: str
+    arm: str
+    grader: GraderInfo
+    declaration: Declaration
+    suites: tuple[str, ...]
+    counts: Counts
+    changed: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were scored."""
+        return round(self.counts.get(TASKS, 0))
+
+    def as_json(self) -> JsonObject:
+        """All of it by name, the rates as the method declares them."""
+        return {
+            "run": self.run,
+            "created": self.created.isoformat(),
+            "rig": self.rig,
+            "arm": self.arm,
+            **self.grader.as_json(),
+            "method": self.declaration.method,
+            "suites": list(self.suites),
+            "conversations": self.tasks,
+            "metrics": self.declaration.as_json(self.counts),
+            "changed": list(self.changed),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ComparableScores:
+    """Scores that may be compared, oldest first: one method, grader and grader version."""
+
+    declaration: Declaration
+    grader: GraderInfo
+    scores: tuple[PastScore, ...]
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text can be the beginning of a SHA-256, long enough to mean one file."""
+    return _HASH.fullmatch(text) is not None
+
+
+def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]:
+    """The hashes that begin with this, of one file, and its scores: one line for each that can be compared.
+
+    Raises RigError if no run used such a file, or if several files match.
+    """
+    arms = [
+        (run, arm)
+        for run in reversed(runs.all())
+        for arm in run.arms
+        if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
+    ]
+    hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in arms))
+    if not arms:
+        raise RigError(
+            f"no run in {runs.path} is of the file with the SHA-256 {sha256[:16]}…; `rig runs` lists them"
+        )
+    if len(hashes) > 1:
+        raise RigError(
+            f"several files have a SHA-256 that begins like this: {', '.join(name[:16] for name in hashes)}"
+        )
+    lines: dict[tuple[str, GraderInfo], list[PastScore]] = {}
+    before: dict[tuple[str, GraderInfo], JsonObject] = {}
+    for run, arm in arms:
+        suites = tuple(dict.fromkeys(task.suite for task in runs.conversations(run)))
+        for score in runs.scores(run):
+            if score.arm != arm.position or arm.not_evaluated:
+                continue
+            key = (run.declaration.method, score.grader)
+            settings = {
+                **(arm.fingerprint or {}),
+                "suites": list(suites),
+                "conversations": len(run.conversations),
+            }
+            # The grader is not among them: it is what a line has in common.
+            was = before.get(key, settings)
+            changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
+            named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
+            before[key] = settings
+            of_arm = run.id, run.created, run.rig, arm.name, score.grader, run.declaration
+            lines.setdefault(key, []).append(PastScore(*of_arm, suites, score.counts, named))
+    return hashes, [
+        ComparableScores(scores[0].declaration, grader, tuple(scores))
+        for (_, grader), scores in lines.items()
+    ]
+
+
+def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
+    """The tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
+
+    Raises RigError if several methods played them, and where theirs has no tables.
+    """
+    chosen = choose(runs, addresses)
+    played = list(dict.fromkeys(arm.run.declaration.method for arm in chosen))
+    if len(played) > 1:
+        raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
+    return paper.of_method(played[0]).tables(_scores(runs, chosen))
+
+
+def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
+    """Every score of these arms: suite by suite, by each grader, with the counts of each task."""
+    for run in {arm.run.id: arm.run for arm in chosen}.values():
+        labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
+        scores = [score for score in runs.suite_scores(run) if score.arm in labels]
+        by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
+        for grader in dict.fromkeys(score.grader for score in scores):
+            for cell in runs.scored_cells(run, grader):
+                tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
+                tasks[cell.conversation].append(cell.counts)
+        for score in scores:
+            of_arm = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
+            yield of_arm._replace(arm=labels[score.arm])

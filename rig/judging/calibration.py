@@ -32,7 +32,7 @@ from rig.judging.stored import read_votes, share
 from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
 from rig.paths import CONVERSATIONS
-from rig.rates import Estimate, bootstrap
+from rig.rates import Estimate, rates
 from rig.solutions.judgements import Judgement, parse, require_unique
 from rig.store import Runs, RunWriter, StoredRun
 
@@ -168,9 +168,9 @@ def kappa(decided: Sequence[Label], truth: Sequence[Label]) -> Estimate:
     value = _kappa(ours, theirs, len(labels))
     if items == 1:
         return Estimate(value, None, None)
-    draws = (draw for part in bootstrap.draws(items, SEED) for draw in part)
+    draws = (draw for part in rates.draws(items, SEED) for draw in part)
     drawn = [_kappa(ours[draw], theirs[draw], len(labels)) for draw in draws]
-    return Estimate(value, *bootstrap.percentiles(np.array(drawn), 0.05))
+    return Estimate(value, *rates.percentiles(np.array(drawn), 0.05))
 
 
 def _kappa(ours: NDArray[np.int64], theirs: NDArray[np.int64], count: int) -> float:

@@ -13,9 +13,8 @@ from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run, read_votes
 from rig.methods import paper
-from rig.running.options import Options
 from rig.running.plan import Plan
-from rig.running.planning import plan_tasks
+from rig.running.planning import Options, plan_tasks
 from rig.solutions.judgements import (
     SEED,
     AnswerStatus,

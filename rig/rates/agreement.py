@@ -9,9 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.rates import bootstrap
-from rig.rates.bootstrap import SEED
-from rig.rates.rates import Vector
+from rig.rates import rates
+from rig.rates.rates import SEED, Vector
 
 Measure: TypeAlias = Callable[..., Vector]
 """Of two sides' scores of the same targets, which are the last axis, and how often each of them counts."""
@@ -78,7 +77,7 @@ def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interv
     if len(first) < 2 or (np.ptp(sides, axis=1) == 0).any():
         # A side that is the same everywhere has nothing to agree with.
         return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
-    is_large = len(first) > bootstrap.LARGE
+    is_large = len(first) > rates.LARGE
     intervals = _of_alike(sides, seed) if is_large else _bootstrap(sides, _of_tasks, seed)
     return dict(zip(MEASURES, intervals, strict=True))
 
@@ -102,9 +101,7 @@ def _ratio(part: Vector, whole: Vector) -> Vector:
 def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) -> list[Interval]:
     """Measures of scores, and their percentile intervals over draws of the last axis."""
     tasks = scores.shape[-1]
-    drawn = [
-        measured(scores[..., draw]) for draw in bootstrap.draws(tasks, seed, values=scores.size // tasks)
-    ]
+    drawn = [measured(scores[..., draw]) for draw in rates.draws(tasks, seed, values=scores.size // tasks)]
     return _intervals(measured(scores[..., None, :]), drawn)
 
 
@@ -113,7 +110,7 @@ def _of_alike(sides: Vector, seed: int) -> list[Interval]:
     kinds, sizes = np.unique(sides, axis=1, return_counts=True)
     drawn = [
         _of_tasks(kinds, times.astype(np.float64))
-        for times in bootstrap.times_drawn(sizes.astype(np.float64), seed, values=len(sides))
+        for times in rates.times_drawn(sizes.astype(np.float64), seed, values=len(sides))
     ]
     return _intervals(_of_tasks(kinds, sizes[None].astype(np.float64)), drawn)
 
@@ -121,6 +118,6 @@ def _of_alike(sides: Vector, seed: int) -> list[Interval]:
 def _intervals(values: Vector, parts: Sequence[Vector]) -> list[Interval]:
     """Of measures × 1, and measures × draws in parts."""
     return [
-        Interval(float(value), *bootstrap.percentiles(drawn, 0.05))
+        Interval(float(value), *rates.percentiles(drawn, 0.05))
         for (value,), drawn in zip(values, np.concatenate(parts, axis=1), strict=True)
     ]

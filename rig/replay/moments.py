@@ -26,7 +26,7 @@ from rig.events import (
 )
 from rig.metrics import Counts
 from rig.models import Prediction, Usage
-from rig.running.totals import Totals, errors_of
+from rig.running.stored_state import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun
 from rig.tasks import PlayedTurn, Task
 

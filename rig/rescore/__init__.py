@@ -1,13 +1,10 @@
 """Earlier predictions: read from files, scored again, executed again, written for other tools."""
 
-from rig.rescore.adjudication import Adjudication, Unsettled
+from rig.rescore.adjudication import Adjudication, Opinion, Opinions, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
-from rig.rescore.importing import import_run
-from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
-from rig.rescore.scored import Scored
 from rig.rescore.setups import places_of_path, settings_of, setup_for_files, setup_of
-from rig.rescore.stored import export_run, score_files, score_run
+from rig.rescore.stored import Scored, export_run, import_run, score_files, score_run
 
 __all__ = [
     "Adjudication",

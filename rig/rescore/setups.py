@@ -9,8 +9,7 @@ from rig.calls import StepPlace
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
-from rig.running.options import Options
-from rig.running.planning import files_named
+from rig.running.planning import Options, files_named
 from rig.scoring import NamedMeasure
 from rig.store import StoredRun, Transcript
 

@@ -1,22 +1,89 @@
-"""Score stored predictions or files of them again, without their models, and write stored ones to files."""
+"""Score predictions without their models: stored ones, files of them, and what another tool recorded."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
+from rig.calls import CallPlace, JsonObject
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import filling, write, writing
 from rig.methods import paper
 from rig.methods.base import Method, Settings, Setup
-from rig.metrics import Score
-from rig.rescore.scored import Scored
+from rig.methods.paper import RecordedRun
+from rig.metrics import Declaration, Score
 from rig.rescore.setups import folders_of, settings_of
-from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun
-from rig.tasks import PlayedTurn, Task
+from rig.running.planning import Options
+from rig.store import ConversationScore, GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
+from rig.store.importing import new_run_id
+from rig.tasks import PlayedTurn, Task, numbered
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A conversation, what was predicted at its turns, and what a grader makes of that.
+
+    `repeat` counts the times that a run's arm played it.
+    """
+
+    conversation: Task
+    turns: Mapping[int, PlayedTurn]
+    score: Score
+    declaration: Declaration
+    repeat: int = 0
+
+    @property
+    def breakdown(self) -> dict[str, Counter[str]]:
+        """How often each kind of failed step, of error, and of fault occurred."""
+        steps = (step for played in self.turns.values() for step in played.steps)
+        types: Counter[str] = Counter()
+        for counts in self.score.error_types.values():
+            types.update(counts)
+        return {
+            "errors": Counter(str(step.prediction.error) for step in steps if step.prediction.error),
+            "error_types": types,
+            "faults": Counter(str(fault.kind) for fault in self.score.faults),
+        }
+
+    def as_json(self) -> JsonObject:
+        """Metrics, and for each predicted call and each ground-truth call whether it was matched."""
+        score, task = self.score, self.conversation
+        calls = [
+            {"turn": turn, "step": step, "tool": executed.name}
+            for turn, played in sorted(self.turns.items())
+            for step, executed in enumerate(played.executed)
+        ]
+        parts = ("match", "bad_action", "ground_truth", "reason")
+        matches = [
+            {**call, **{part: getattr(verdict, part) for part in parts}}
+            for call, verdict in zip(calls, score.verdicts, strict=bool(score.verdicts))
+        ]
+        held = {verdict.ground_truth for verdict in score.verdicts}
+        truths = [
+            {"turn": turn, "call": call, "tool": truth.name, "match": CallPlace(turn, call) in held}
+            for turn in sorted({*task.known_turns, *self.turns})
+            for call, truth in enumerate(task.expected(turn).calls)
+        ]
+        types = [
+            {"turn": turn, "type": kind, "errors": count}
+            for turn, counts in score.error_types.items()
+            for kind, count in counts.items()
+        ]
+        return {
+            "conversation": task.name,
+            "repeat": self.repeat,
+            "success": self.declaration.succeeded(score.counts),
+            "metrics": self.declaration.as_json(score.counts),
+            "matches": [numbered(match, task) for match in matches],
+            "ground_truth": [numbered(truth, task) for truth in truths],
+            "errors": self.breakdown["errors"],
+            "error_types": [numbered(kind, task) for kind in types],
+            "faults": [numbered(fault.as_json(), task) for fault in score.faults],
+        }
 
 
 def score_run(
@@ -112,3 +179,26 @@ def _file_name(name: str) -> str:
     """Any name in a form that can stand in a path."""
     safe = quote(name.encode("utf-8", "backslashreplace"), safe=" ()+,=@")
     return safe.replace(".", "%2E") if not safe.strip(".") else safe
+
+
+def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | None = None) -> str:
+    """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
+    check_writable(store)
+    options = Options(models=(), method=method.name, set=recorded.options)
+    values = options.first_values(method)
+    setup = method.ready(values)
+    info = GraderInfo.of(setup.grader)
+    tasks: dict[str, Task] = {task.name: task for task in recorded.tasks}
+    run = new_run_id(store)
+    recipe = {**options.as_json(()), "models": [arm.name for arm in recorded.arms]}
+    repeats = max((repeat for arm in recorded.arms for _, repeat, _ in arm.episodes), default=0) + 1
+    arms = tuple(arm.name for arm in recorded.arms)
+    new = NewRun(run, name, recipe, arms, tuple(tasks.values()), method.declaration, repeats)
+    with RunWriter.create(store, new) as writer:
+        for position, arm in enumerate(recorded.arms):
+            writer.arm_ready(position, arm.fingerprint, 0.0)
+            for task, repeat, turns in arm.episodes:
+                score = ConversationScore(info, setup.score(tasks[task], turns, arm.settings))
+                writer.commit_episode(Where(position, task, repeat), turns, score)
+        writer.finish()
+    return run

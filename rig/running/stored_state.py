@@ -1,19 +1,121 @@
-"""What a run store holds of a run under way, and all that is written to it."""
+"""What a run store holds of a run under way, what exactly its arms are, and all that is written to it."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 
-from rig import opening
+from rig import __version__, opening
 from rig.calls import JsonObject
-from rig.errors import counted
-from rig.events import ArmInfo, ConversationInfo, RunStarted, Where
-from rig.metrics import total
-from rig.models import Model
-from rig.running.fingerprints import fingerprint_of, regraded, require_same
-from rig.running.plan import Plan
-from rig.running.totals import Totals
-from rig.store import OWN, Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun
+from rig.errors import RigError, counted
+from rig.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
+from rig.meters import Costs
+from rig.metrics import Counts, total
+from rig.models import Model, Usage
+from rig.running.plan import Arm, Plan
+from rig.store import (
+    OWN,
+    Cell,
+    ConversationScore,
+    FailedTurn,
+    GraderInfo,
+    Runs,
+    RunWriter,
+    StoredArm,
+    StoredRun,
+)
 from rig.tasks import PlayedTurn, Task
+
+_SPEED = tuple(part.name for part in fields(Speed))
+_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What an arm has achieved so far."""
+
+    counts: Counts = field(default_factory=dict)
+    speed: Speed = field(default_factory=Speed)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, played: PlayedTurn, store_s: float, costs: Costs | None = None) -> None:
+        """Count a turn's tokens, seconds and errors; `costs` are the arm's so far."""
+        sums = {name: getattr(self.speed, name) for name in _SPEED}
+        for step in played.steps:
+            for name in _USAGE:
+                sums[name] += getattr(step.prediction.usage, name)
+        sums["steps"] += len(played.steps)
+        sums["tools_s"] += played.tools_s
+        sums["scoring_s"] += played.scoring_s
+        sums["store_s"] += store_s
+        sums["wall_s"] += played.wall_s + store_s
+        is_measured = sums["cpu_s"] is not None and played.cpu_s is not None
+        sums["cpu_s"] = sums["cpu_s"] + played.cpu_s if is_measured else None
+        self.speed = Speed(**{**sums, **(asdict(costs) if costs else {})})
+        self.errors.update(errors_of(played))
+
+    def add_score(self, counts: Counts) -> None:
+        """Count a conversation that is finished."""
+        self.counts = total((self.counts, counts))
+
+
+def errors_of(played: PlayedTurn) -> list[str]:
+    """The kinds of the errors in a turn, each as often as it occurred."""
+    return [str(step.prediction.error) for step in played.steps if step.prediction.error]
+
+
+_GRADER = "grader."
+
+
+class Changed(RigError):
+    """What is resumed is not what was started."""
+
+
+def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
+    """Everything that can change an answer of an arm or its score, by flat names."""
+    parts = {
+        "model.": models[plan.method.roles[0]].fingerprint,
+        **{f"role.{role}.": models[role].fingerprint for role in arm.others},
+        "protocol.": arm.settings.fingerprint,
+        _GRADER: plan.setup.grader.fingerprint,
+    }
+    named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
+    fingerprint: JsonObject = json.loads(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
+    return fingerprint
+
+
+def require_same(arm: str, before: JsonObject | None, now: JsonObject) -> None:
+    """Raise Changed where an arm would not give the answers that it gave, naming what differs."""
+    if before is not None:
+        _require_equal(arm, _answering(before), _answering(now))
+
+
+def regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
+    """An arm's fingerprint by the grader of today, None if that is the one that scored it.
+
+    Scores never change an answer, so another version may go on with the run. Raises Changed for a grader of
+    the same name and version that would score otherwise: nobody could tell their scores apart.
+    """
+    if arm.fingerprint is None or arm.grader is None:
+        return None
+    grading = {f"{_GRADER}{name}": value for name, value in plan.setup.grader.fingerprint.items()}
+    now = json.loads(json.dumps({**_answering(arm.fingerprint), **grading}))
+    if arm.grader == plan.grader:
+        _require_equal(arm.name, arm.fingerprint, now)
+        return None
+    return dict(now)
+
+
+def _answering(fingerprint: JsonObject) -> JsonObject:
+    """The part that can change an answer."""
+    return {name: value for name, value in fingerprint.items() if not name.startswith(_GRADER)}
+
+
+def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
+    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
+        raise Changed(f"cannot resume {arm}: {changes}; make them equal or start a new run")
 
 
 class StoredState:

@@ -1,24 +1,125 @@
-"""Take several models through the true course of conversations, one model after another."""
+"""Put several models through the true course of conversations, one model after another."""
 
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import scipy
 
 from rig.calls import Call
 from rig.engine.core.sampling import Assessment
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
+from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
-from rig.models import Notify, StepKey
-from rig.screening.ground_truth import TrueStep, knowing, true_steps
+from rig.models import Model, Notify, Request, StepKey
 from rig.screening.results import ArmScreen, Screen, ScreenedStep
-from rig.screening.rows import Rows, Values, divergence
-from rig.tasks import Task
+from rig.tasks import Task, turn_number
+
+
+class TrueStep(NamedTuple):
+    """A request of the `number`th assistant turn, and what should be answered: a call, or a reply's words."""
+
+    number: int
+    request: Request
+    answer: Call | str
+
+
+def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
+    """Models that know the tasks, by role. Raises RigError if the method has none."""
+    if not method.knowing:
+        raise RigError(
+            f"the method {method.name} has no models that know what is right; screening needs them"
+        )
+    models = method.models(tasks)
+    return {role: models[name]() for role, name in method.knowing.items()}
+
+
+def true_steps(
+    setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
+) -> Iterator[TrueStep]:
+    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
+
+    The `players` are those models. Raises RigError as a run does.
+    """
+    episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
+    while episode.next_turn is not None:
+        playing = episode.play()
+        ask = next(playing)
+        while True:
+            prediction = players[ask.role].predict(ask.request, lambda _piece: None)
+            answer = prediction.reply if prediction.call is None else prediction.call
+            if ask.role == evaluated and answer is not None:
+                yield TrueStep(turn_number(task, ask.request.key.turn), ask.request, answer)
+            try:
+                ask = playing.send(prediction)
+            except StopIteration:
+                break
+
+
+Values: TypeAlias = npt.NDArray[np.float32]
+
+
+Place: TypeAlias = tuple[StepKey, int]
+"""A choice: its conversation, turn and step, and its number in the step."""
+
+
+class Rows:
+    """Rows of logits in a temporary file, which is gone when this is closed; only their places are in memory.
+
+    They are kept as they were computed, so a model compared with itself differs by exactly nothing.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="rig-screen-")  # noqa: SIM115 - closed by `__exit__`
+        self._places: dict[Place, tuple[int, int]] = {}
+        self.bytes = 0
+
+    def __enter__(self) -> "Rows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def keep(self, place: Place, values: Values) -> None:
+        """Keep a row. Raises RigError if the disk is full."""
+        data = values.tobytes()
+        try:
+            self._file.seek(self.bytes)
+            self._file.write(data)
+        except OSError as error:
+            raise RigError(
+                f"{tempfile.gettempdir()}: no room for the base model's logits: {error.strerror};"
+                " let TMPDIR name a larger place, or screen fewer conversations (--limit)"
+            ) from error
+        self._places[place] = (self.bytes, len(values))
+        self.bytes += len(data)
+
+    def get(self, place: Place) -> Values | None:
+        """A row that was kept, None if there is none."""
+        if place not in self._places:
+            return None
+        start, length = self._places[place]
+        self._file.seek(start)
+        return np.frombuffer(self._file.read(4 * length), dtype=np.float32)
+
+
+def divergence(base: Values, other: Values) -> float:
+    """The Kullback-Leibler divergence of the other's distribution from the base's, in nats, from logits.
+
+    Over the same tokens. Kullback and Leibler 1951; scipy's `rel_entr` summed gives the same number.
+    """
+    p = scipy.special.log_softmax(base.astype(np.float64))
+    q = scipy.special.log_softmax(other.astype(np.float64))
+    # What rounding takes below zero is zero.
+    return max(float(np.exp(p) @ (p - q)), 0.0)
+
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""

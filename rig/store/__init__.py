@@ -1,10 +1,8 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
-from rig.store.cells import ScoredCell
 from rig.store.connect import StoreError, backup, check_writable
-from rig.store.follower import Follower, TurnEntry
 from rig.store.importing import delete_run, is_store, merge
-from rig.store.reader import Runs
+from rig.store.reader import Follower, Runs, TurnEntry
 from rig.store.records import (
     FAILED_ARM,
     ArmSums,
@@ -18,7 +16,7 @@ from rig.store.records import (
     StoredScore,
     Transcript,
 )
-from rig.store.scores import OWN, TurnSpeed
+from rig.store.scores import OWN, ScoredCell, TurnSpeed
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
 from rig.store.views import datasette_metadata
 from rig.store.writer import RunWriter

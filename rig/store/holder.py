@@ -14,8 +14,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
+from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.paths import real
@@ -144,6 +146,27 @@ class Holder:
             return datetime.now(UTC) - heartbeat < ELSEWHERE
         began, now = _seconds(self.started), _seconds(_started(self.pid))
         return began is not None and now is not None and abs(now - began) < CLOCK_SET.total_seconds()
+
+
+def held_by(run: dict[str, Any], store: Path) -> Holder | None:
+    """The live process that is writing a run of a store, from its row."""
+    if run["writer"] is None:
+        return None
+    holder = Holder.from_text(run["writer"])
+    heartbeat = datetime.fromisoformat(run["heartbeat"])
+    return holder if holder.is_writing(store, run["id"], heartbeat) else None
+
+
+def check_unheld(database: Database, run: str, store: Path) -> None:
+    """Raises RigError if a run is not in its store any more, or a live process is writing it."""
+    row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
+    if row is None:
+        raise RigError(f"run {run} is not in {store} any more")
+    if holder := held_by(row, store):
+        raise RigError(
+            f"run {run} is being written by process {holder.pid} on {holder.host}; "
+            "stop it first, or wait for it"
+        )
 
 
 def _started(pid: int) -> str:

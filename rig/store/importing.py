@@ -1,6 +1,7 @@
-"""Runs as wholes: delete them, or copy them from another store by content, so that none is stored twice."""
+"""Runs as wholes: give them ids, delete them, or copy them from another store so that none is here twice."""
 
 import hashlib
+import secrets
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from rig.store.connect import (
     understood,
     writing,
 )
-from rig.store.reader import check_unheld, held_by, new_run_id
+from rig.store.holder import check_unheld, held_by
+from rig.store.reader import Runs
 from rig.store.views import refresh_views
 
 _MAGIC = "SQLite format 3\0"
@@ -190,6 +192,22 @@ def _content(database: Database, where: str, run: str) -> str:
         for row in database.execute(query, [run]):
             digest.update(json_text(list(row)).encode() + b"\n")
     return digest.hexdigest()
+
+
+_LETTERS = "23456789bcdfghjkmnpqrstvwxz"
+_LENGTH = 5
+
+
+def new_run_id(path: Path) -> str:
+    """An id that no run in this store has; the store need not exist yet."""
+    ids: set[str] = set()
+    if path.is_file() and path.stat().st_size:
+        with Runs.open(path) as runs:
+            ids = runs.ids()
+    while True:
+        candidate = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+        if candidate not in ids:
+            return candidate
 
 
 def delete_run(path: Path, run: str) -> None:

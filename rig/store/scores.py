@@ -1,11 +1,10 @@
-"""Reading scores, and how fast scored turns were.
-
-Several graders can score a conversation; a run stands by one of them, its own.
-"""
+"""Reading scores: whose they are, what they add up to, and conversation by conversation with their turns."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
@@ -85,6 +84,85 @@ class ShownGrader(NamedTuple):
     is_own: bool
 
 
+class ScoredTurn(NamedTuple):
+    """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
+
+    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if nobody
+    knows beforehand what is due in which turn. `bad_actions` are the incorrect
+    actions of the turn itself, `error` is why it ended without a reply.
+    """
+
+    turn: int
+    number: int
+    wanted: int | None
+    matched: int
+    bad_actions: int
+    error: str | None
+
+    @property
+    def right(self) -> bool | None:
+        """Whether all that was due was done, nothing wrong, and no generation failed; None if nobody knows
+        what was due.
+        """
+        if self.wanted is None:
+            return None
+        return self.matched == self.wanted and not self.bad_actions and self.error is None
+
+
+class ScoredCell(NamedTuple):
+    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps."""
+
+    arm: int
+    conversation: str
+    source: str
+    suite: str
+    repeat: int
+    counts: Counts
+    turns: tuple[ScoredTurn, ...]
+    errors: Mapping[str, int]
+    error_types: Mapping[str, int]
+    faults: Mapping[str, int]
+
+    @property
+    def rights(self) -> dict[int, bool]:
+        """Whether each turn is right, by its number from 1, for the turns where this is known."""
+        return {turn.number: turn.right for turn in self.turns if turn.right is not None}
+
+
+# Both in the order of an index, so nothing is sorted.
+_ENDS = """
+    SELECT conversation, repeat, json_group_array(json_array(turn, wanted, error))
+    FROM turns WHERE arm = :arm GROUP BY 1, 2
+"""
+_CALLS = """
+    SELECT conversation, repeat,
+        group_concat({of}.ground_truth_turn) FILTER (WHERE predictions.kind = 'call' AND {of}.match),
+        group_concat(turns.turn) FILTER (WHERE predictions.kind = 'call' AND {of}.bad_action)
+    FROM turns JOIN predictions ON predictions.turn = turns.id {join}
+    WHERE turns.arm = :arm GROUP BY 1, 2
+"""
+_CALLS_OF = {
+    False: _CALLS.format(
+        of="verdicts",
+        join="JOIN verdicts ON verdicts.prediction = predictions.id AND verdicts.score IN"
+        f" (SELECT id FROM scores WHERE scores.arm = :arm AND {BY_GRADER})",
+    ),
+    True: _CALLS.format(of="predictions", join=""),
+}
+"""For which turns the matching calls were, and in which turns the incorrect actions are, with commas.
+
+The verdicts of a run's own scores stand beside the calls, those of others in a table.
+"""
+
+_ERRORS = """
+    SELECT conversation, repeat, predictions.error AS kind, count(*)
+    FROM predictions JOIN turns ON turns.id = predictions.turn
+    WHERE turns.arm = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
+"""
+
+NOTHING: Mapping[str, int] = {}
+
+
 class ScoreReader:
     """Reads the scores of a store that is open for reading."""
 
@@ -123,6 +201,62 @@ class ScoreReader:
             walls = self._database.execute(f"SELECT turns.wall_s {of_turns}", values).fetchall()
             return TurnSpeed(speed_from(steps, clock), [seconds for (seconds,) in walls])
 
+    def scored_cells(
+        self, run: StoredRun, grader: GraderInfo, arms: Collection[int] | None = None
+    ) -> Iterator[ScoredCell]:
+        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order.
+
+        With `arms`, only those at these positions are read.
+        """
+        turns = cache(_turns)
+        with intact(self.path):
+            conversations = {
+                row: (place, intern(name), intern(source), intern(suite), intern(known_turns))
+                for place, (row, name, source, suite, known_turns) in enumerate(
+                    self._database.execute(
+                        "SELECT id, name, source, suite, known_turns FROM conversations WHERE run = ?"
+                        " ORDER BY position",
+                        [run.id],
+                    )
+                )
+            }
+            for arm in run.arms if arms is None else (run.arms[arm] for arm in sorted(arms)):
+                values = {"arm": self._arm_id(run, arm.position), **grader.as_json()}
+                scores = self._database.execute(
+                    f"SELECT id, conversation, repeat, own FROM scores WHERE arm = :arm AND {BY_GRADER}",
+                    values,
+                ).fetchall()
+                scores.sort(key=lambda row: (row[2], conversations[row[1]][0]))
+                ids = [row[0] for row in scores]
+                counts = self._counts(ids)
+                ends = {row[:2]: row[2] for row in self._database.execute(_ENDS, values)}
+                calls = {
+                    is_own: {row[:2]: row[2:] for row in self._database.execute(_CALLS_OF[is_own], values)}
+                    for is_own in {bool(row[3]) for row in scores}
+                }
+                errors = self._errors(values["arm"])
+                types, faults = (self._kinds(table, ids) for table in ("error_types", "faults"))
+                for score, conversation, repeat, is_own in scores:
+                    _, name, source, suite, known_turns = conversations[conversation]
+                    place = conversation, repeat
+                    matched, bad = calls[bool(is_own)].get(place, (None, None))
+                    yield ScoredCell(
+                        arm.position,
+                        name,
+                        source,
+                        suite,
+                        repeat,
+                        counts[score],
+                        turns(known_turns, ends.get(place, "[]"), matched, bad),
+                        errors.get(place, NOTHING),
+                        types.get(score, NOTHING),
+                        faults.get(score, NOTHING),
+                    )
+
+    def _errors(self, arm: int) -> dict[tuple[int, int], dict[str, int]]:
+        """How many steps of an arm failed in which way, by the conversation's id and the repeat."""
+        return _by_kind((row[:2], *row[2:]) for row in self._database.execute(_ERRORS, [arm]))
+
     def _counts(self, scores: Collection[int]) -> dict[int, Counts]:
         """The counts that go with scores, by their ids. Those that are alike are one object."""
         ids = [json.dumps(list(scores))]
@@ -142,7 +276,7 @@ class ScoreReader:
     def _kinds(self, table: str, scores: Sequence[int]) -> dict[int, dict[str, int]]:
         """How many errors or faults of which kind scores have, by their ids."""
         query = f"SELECT score, {_KINDS[table]} FROM {table} WHERE {_OF_IDS} GROUP BY 1, 2"
-        return by_kind(self._database.execute(query, [json.dumps(scores)]))
+        return _by_kind(self._database.execute(query, [json.dumps(scores)]))
 
     def _summed(
         self, position: int, suite: str | None, grader: GraderInfo, scores: Sequence[int]
@@ -238,7 +372,7 @@ class ScoreReader:
         return int(arm)
 
 
-def by_kind(rows: Iterable[Sequence[Any]]) -> dict[Any, dict[str, int]]:
+def _by_kind(rows: Iterable[Sequence[Any]]) -> dict[Any, dict[str, int]]:
     """How many of which kind, by what has them."""
     counts: dict[Any, dict[str, int]] = {}
     for of, kind, number in rows:
@@ -255,3 +389,15 @@ def speed_from(steps: Mapping[str, Any], clock: Mapping[str, Any]) -> Speed:
     """A speed from such sums. SQLite's total() is a float even of whole numbers."""
     tokens = {name: int(value) for name, value in steps.items() if not name.endswith("_s")}
     return Speed(**{**steps, **tokens, **clock})
+
+
+def _turns(known_turns: str, ends: str, *called: str | None) -> tuple[ScoredTurn, ...]:
+    """The turns of a conversation, from those that are known and how they ended, in JSON, and from the turns
+    of matching calls and of incorrect actions, each once for each call.
+    """
+    numbers = {turn: number for number, turn in enumerate(json.loads(known_turns), 1)}
+    matched, bad = (Counter(map(int, text.split(",")) if text else ()) for text in called)
+    return tuple(
+        ScoredTurn(turn, numbers.get(turn, turn + 1), due, matched[turn], bad[turn], error)
+        for turn, due, error in sorted(json.loads(ends))
+    )

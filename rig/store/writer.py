@@ -23,12 +23,11 @@ from rig.meters import Costs
 from rig.metrics import Declaration, Score
 from rig.models import Sibling
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
-from rig.store.holder import Holder, RunLock
+from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.inspection import remember
-from rig.store.reader import PASSING, check_unheld
+from rig.store.reader import PASSING
 from rig.store.records import FAILED_ARM, ConversationScore, NewRun
-from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns
-from rig.store.tasks import view_of
+from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
 from rig.tasks import PlayedTurn
 

@@ -9,8 +9,7 @@ import pytest
 import small_talks
 
 from rig.cluster import loader_on
-from rig.cluster.worker import Weights, Worker
-from rig.cluster.workers import WorkerLost, Workers
+from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
 from rig.errors import RigError
 from rig.events import Event, Notice
 from rig.methods.scripted import Scripted

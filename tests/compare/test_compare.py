@@ -18,7 +18,7 @@ from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.metrics import TASKS
-from rig.rates.significance import exact_mcnemar, holm
+from rig.rates.paired import exact_mcnemar, holm
 from rig.rescore import score_run
 from rig.running.control import Control
 from rig.running.plan import Arm

@@ -10,7 +10,7 @@ import pytest
 from conftest import Finished
 from graded_talks import model, play
 
-from rig.compare.history import history, is_hash
+from rig.compare.leaderboard import history, is_hash
 from rig.errors import RigError
 from rig.store import Runs, merge
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.rates import bootstrap, paired
+from rig.rates import paired, rates
 from rig.rates.paired import PairedBootstrap
 from rig.rates.rates import Sides
 
@@ -185,7 +185,7 @@ def many() -> tuple[Sides, Sides]:
 def test_conversations_that_are_alike_can_be_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     baseline, arm = many()
     each = PairedBootstrap(MANY).difference(baseline, arm, 0.05)
-    monkeypatch.setattr(bootstrap, "LARGE", MANY - 1)
+    monkeypatch.setattr(rates, "LARGE", MANY - 1)
     together = PairedBootstrap(MANY).difference(baseline, arm, 0.05)
     assert each.low is not None
     assert each.high is not None

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.rates.paired import PairedBootstrap
-from rig.rates.rates import Sides
-from rig.rates.significance import (
+from rig.rates.paired import (
+    PairedBootstrap,
     detectable_difference,
     detectable_success_loss,
     exact_mcnemar,
     mcnemar_power,
 )
+from rig.rates.rates import Sides
 
 
 def enumerated_power(n: int, gain: float, loss: float, alpha: float) -> float:

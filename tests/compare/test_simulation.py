@@ -10,9 +10,8 @@ import pytest
 import simulated_suites
 from simulated_suites import METRICS, Scenario
 
-from rig.rates import significance
-from rig.rates.paired import PairedBootstrap
-from rig.rates.significance import holm
+from rig.rates import paired
+from rig.rates.paired import PairedBootstrap, holm
 
 SUITES = 2_000
 NULL = Scenario(78, (1.5, 1.5))
@@ -20,7 +19,7 @@ WORSE = Scenario(78, (2.0, 1.0), (0.2, 1.0))
 MARGIN = 0.01
 """Two standard errors of a share of 5% in 2,000 suites."""
 
-exact_mcnemar = cache(significance.exact_mcnemar)
+exact_mcnemar = cache(paired.exact_mcnemar)
 
 
 def _found(scenario: Scenario) -> dict[str, tuple[float, float]]:

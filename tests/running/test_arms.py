@@ -16,9 +16,8 @@ from rig.events import ArmFinished, ArmReady
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Model, Notify, OnPiece, Prediction, Request
-from rig.running.options import Options
 from rig.running.plan import Arm, Plan
-from rig.running.planning import plan, plan_resume
+from rig.running.planning import Options, plan, plan_resume
 from rig.store import Runs
 
 WriteGguf = Callable[..., Path]

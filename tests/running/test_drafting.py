@@ -12,8 +12,7 @@ import tiny_gguf
 from rig.engine.core.llama import LlamaModel
 from rig.events import Event
 from rig.running.control import Control
-from rig.running.options import Options
-from rig.running.planning import plan, plan_resume
+from rig.running.planning import Options, plan, plan_resume
 from rig.running.runner import run
 from rig.store import Runs
 

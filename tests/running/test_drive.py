@@ -9,7 +9,7 @@ from rig.methods.episode import Ask
 from rig.methods.scripted import Scripted, replied
 from rig.models import Model, Piece, Prediction, Request, StepKey
 from rig.running.control import Control, Stopped
-from rig.running.drive import Asking, drive
+from rig.running.courses import Asking, drive
 
 
 class Talk:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rig.cli.options import click_option
 from rig.option import Option
 from rig.options import GROUPS, OF_ENGINE, TABLE, EngineOptions, engine_fingerprint
-from rig.running.options import Options
+from rig.running.planning import Options
 
 NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "draft", "similarity")]
 """Options whose values are stored as they are, and not as files or models."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rig.engine.core.sampling import Assessment, Choice
 from rig.errors import RigError
 from rig.models import StepKey
-from rig.screening.ground_truth import knowing
 from rig.screening.results import KINDS, ArmScreen, Screen, ScreenedStep, TurnKey, by_turn
+from rig.screening.screening import knowing
 
 
 def choice(logprob: float = -1.0, rank: int = 0, kind: Any = "value") -> Choice:

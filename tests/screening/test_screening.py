@@ -25,8 +25,8 @@ from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Request, StepKey
 from rig.screening import ArmScreen, Screen, ScreenedStep, Screening, screen
-from rig.screening import rows as rows_module
-from rig.screening.rows import Rows, divergence
+from rig.screening import screening as screening_module
+from rig.screening.screening import Rows, divergence
 
 PROTOCOL = ToolTalkSettings(tools="exact")
 
@@ -200,7 +200,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(rows_module.tempfile, "TemporaryFile", lambda **_: Full())
+    monkeypatch.setattr(screening_module.tempfile, "TemporaryFile", lambda **_: Full())
     with Rows() as rows, pytest.raises(RigError, match="TMPDIR"):
         rows.keep((StepKey("c", 1, 0), 0), np.zeros(3, dtype=np.float32))
 

@@ -13,7 +13,7 @@ import small_talks
 from rig import methods
 from rig.errors import RigError
 from rig.store import Runs
-from rig.store.tasks import StoredTask, view_of
+from rig.store.rows import StoredTask, view_of
 
 SUITES = [(name, suite) for name, method in methods.known().items() for suite in method.suites()]
 

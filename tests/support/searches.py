@@ -9,8 +9,7 @@ from rig.events import Event
 from rig.methods.scripted import Scripted, called
 from rig.models import CallMessage, Prediction, Request
 from rig.running.control import Control
-from rig.running.options import Options
-from rig.running.planning import plan
+from rig.running.planning import Options, plan
 from rig.running.runner import run
 from rig.store import Runs, StoredRun
 

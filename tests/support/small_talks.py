@@ -25,7 +25,7 @@ from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
 from rig.scoring import Grader, Mode, load
-from rig.screening.ground_truth import TrueStep, true_steps
+from rig.screening.screening import TrueStep, true_steps
 from rig.store import Runs, StoredRun
 from rig.tasks import ASSISTANT
 from rig.toolbox.toolbox import Simulator

@@ -15,7 +15,7 @@ from rig.methods.autode.talk import Mode, Talk
 from rig.papers import autode as recorded
 from rig.papers.autode import PAPER as FILES
 from rig.papers.autode import turns
-from rig.rescore.importing import import_run
+from rig.rescore.stored import import_run
 from rig.store import Runs
 
 FIGURES = {
