@@ -28,7 +28,7 @@ from textual.pilot import Pilot
 from rig.cli.watch import recording
 from rig.displays.steps import CallVerdict
 from rig.events import Event, TurnStarted
-from rig.replay import Player
+from rig.replay.player import Player
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run

@@ -15,7 +15,7 @@ from rig.events import Speed, Where
 from rig.methods.tooltalk.method import ToolTalk
 from rig.metrics import TASKS, Declaration, Metric, NamedCount, Part, Score, total
 from rig.rates import estimates
-from rig.store import ConversationScore, GraderInfo, NewRun, Runs, RunWriter
+from rig.store import GraderInfo, NewRun, Runs, RunWriter
 from tui.live.state import ArmInfo, ArmState
 from tui.widgets import meters
 
@@ -61,12 +61,12 @@ def store(tmp_path: Path) -> Path:
     path = tmp_path / "runs.sqlite"
     talks = graded_talks.conversations(NUMBER)
     new = NewRun("drive", None, {}, ("slow", "fast"), talks, NAVIGATION)
-    with RunWriter.create(path, new) as writer:
+    with RunWriter.create(path, new, GRADER) as writer:
         for arm in range(2):
             writer.arm_ready(arm, {"model.file": f"{arm}.gguf", "model.file_sha256": str(arm)}, 0.1)
             for place, talk in enumerate(talks):
                 score = Score(counts(arm, place))
-                writer.commit_score(Where(arm, talk.name), ConversationScore(GRADER, score))
+                writer.commit_episode(Where(arm, talk.name), (), score)
         writer.finish()
     return path
 

@@ -222,11 +222,8 @@ A file may import from lower folders and its own. A room's `__init__.py` may imp
 """
 
 UNSORTED = {
-    "rig.bundle",
-    "rig.compare",
     "rig.scoring",
     "rig.scoring.texts",
-    "rig.store",
 }
 """Rooms whose folders have no ranks yet."""
 

@@ -21,7 +21,7 @@ from rig.papers.tooltalk import (
     PAPER_RATES_NAMES,
     published_tables,
 )
-from rig.rescore import score_run
+from rig.rescore.stored import score_run
 from rig.running.plan import Arm
 from rig.store import Runs
 

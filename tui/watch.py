@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rig.errors import RigError
-from rig.replay import Player
+from rig.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.replay import Replay

@@ -19,7 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rig.compare import ComparisonOptions  # noqa: E402
+from rig.compare.arms import ComparisonOptions  # noqa: E402
 from rig.compare.compare import verdicts_of  # noqa: E402
 from rig.compare.verdict import VerdictKind  # noqa: E402
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric  # noqa: E402

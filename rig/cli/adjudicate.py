@@ -11,7 +11,7 @@ from rig.cli.verbs import option, verb
 from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError, counted
 from rig.models import Model
-from rig.rescore import Adjudication, Opinions
+from rig.rescore.adjudication import Adjudication, Opinions
 from rig.scoring import add_answers, answers_file, read_answers
 
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}

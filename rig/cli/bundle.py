@@ -58,7 +58,7 @@ def command(
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
     # Kept from `--help`: what a bundle is made of takes a moment to load.
-    from rig.bundle import Contents, make
+    from rig.bundle.contents import Contents, make
 
     # A file's name may have a comma itself.
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
@@ -77,7 +77,7 @@ def verify(file: Path = argument(), *, as_json: bool = AS_JSON) -> int:
     folder, and archives that unpack to far more than their size. Also compare the SHA-256 with the one that
     `rig bundle` printed when it made the file: the checksums inside cannot show that it is the same file.
     """
-    from rig.bundle import verify as verified
+    from rig.bundle.contents import verify as verified
 
     report = verified(file)
     if as_json:

@@ -21,17 +21,13 @@ from rig.cli.options import (
 from rig.cli.output import print_json, printable, say, terminal_width
 from rig.cli.runs import print_tables
 from rig.cli.verbs import argument, option, verb
-from rig.compare import (
-    Comparison,
-    ComparisonOptions,
-    Decision,
-    Noise,
-    compare,
-    compare_sequentially,
-    noise_of,
-    published,
-    uncollected,
-)
+from rig.compare.arms import ComparisonOptions
+from rig.compare.compare import compare, uncollected
+from rig.compare.findings import Comparison
+from rig.compare.leaderboard import published
+from rig.compare.noise import Noise, noise_of
+from rig.compare.sequential import compare_sequentially
+from rig.compare.verdict import Decision
 from rig.displays.compare import compare_text, looks_text
 from rig.errors import RigError, counted
 from rig.files import write

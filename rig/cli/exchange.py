@@ -17,7 +17,9 @@ from rig.errors import RigError, counted
 from rig.judging.stored import finished
 from rig.methods import paper
 from rig.methods.paper import Paper
-from rig.rescore import FlatFormat, export_run, flat_lines, import_run, setup_of, write_lines, write_parquet
+from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
+from rig.rescore.setups import setup_of
+from rig.rescore.stored import export_run, import_run
 from rig.running.planning import Options
 from rig.store import EXPORTED_VIEWS, Runs, is_store, merge
 

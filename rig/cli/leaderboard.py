@@ -1,5 +1,6 @@
 """`rig leaderboard` and `rig history`: the arms of all runs on a suite, and all runs of a model file."""
 
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rig.cli.options import AS_JSON, MODEL, STORE
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_cautions
 from rig.cli.verbs import argument, option, verb
-from rig.compare.leaderboard import ComparableScores, Leaderboard, history, is_hash, leaderboard, standings
+from rig.compare.leaderboard import Leaderboard, PastScore, history, is_hash, leaderboard, standings
 from rig.displays.compare import with_interval
 from rig.displays.texts import measured, out_of
 from rig.engine.files.caches import sha256_of
@@ -124,12 +125,12 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     with Runs.open(runs) as stored:
         hashes, lines = history(stored, sha256)
     if as_json:
-        scores = [past.as_json() for line in lines for past in line.scores]
+        scores = [past.as_json() for line in lines for past in line]
         print_json({"model.file_sha256": hashes[0], "scores": scores})
         return
     if not lines:
         raise RigError(f"no conversation of a run of {model} is scored yet")
-    total = sum(len(line.scores) for line in lines)
+    total = sum(map(len, lines))
     say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}")
     for line in lines:
         _print_scores(line)
@@ -137,20 +138,21 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
         click.echo("\nNumbers of different tables are not comparable: the graders differ.")
 
 
-def _print_scores(line: ComparableScores) -> None:
-    metrics = line.declaration.shown("lines")
+def _print_scores(line: Sequence[PastScore]) -> None:
+    first = line[0]
+    metrics = first.run.declaration.shown("lines")
     columns = ("run", "started", "rig", "arm", "suite", "conversations")
-    say(f"\n{line.declaration.method}, graded by {line.grader}")
+    say(f"\n{first.run.declaration.method}, graded by {first.score.grader}")
     rows = []
-    version = line.scores[0].rig
-    for past in line.scores:
-        changed = [f"rig {version} to {past.rig}"] if past.rig != version else []
+    version = first.run.rig
+    for past in line:
+        changed = [f"rig {version} to {past.run.rig}"] if past.run.rig != version else []
         changed += [name.rpartition(".")[2].replace("_", " ") for name in past.changed[:_NAMED]]
         if len(past.changed) > _NAMED:
             changed.append(f"{len(past.changed) - _NAMED} more")
-        version = past.rig
-        about = (past.run, f"{past.created.astimezone():%Y-%m-%d %H:%M}", past.rig, past.arm)
-        numbers = [measured(metric, past.counts) for metric in metrics]
+        version = past.run.rig
+        about = (past.run.id, f"{past.run.created.astimezone():%Y-%m-%d %H:%M}", version, past.arm)
+        numbers = [measured(metric, past.score.counts) for metric in metrics]
         suites = ", ".join(filter(None, past.suites))
         rows.append((*about, suites, past.tasks, *numbers, ", ".join(changed)))
     print_table((*columns, *(metric.title for metric in metrics), "changed"), rows)

@@ -16,9 +16,8 @@ from rig.cli.options import (
 from rig.cli.output import print_json, say
 from rig.cli.run import Notifier
 from rig.cli.verbs import argument, option, verb
-from rig.compare import Noise
 from rig.compare.arms import choose
-from rig.compare.noise import noise_between
+from rig.compare.noise import Noise, noise_between
 from rig.displays.compare import estimate, table
 from rig.displays.summary import whereabouts
 from rig.displays.table import Row

@@ -17,8 +17,8 @@ from rig.cli.options import (
 )
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.compare import published
 from rig.compare.groups import By, groups_of
+from rig.compare.leaderboard import published
 from rig.displays.compare import groups_text, tables_markdown
 from rig.displays.steps import ended
 from rig.displays.summary import summary, whereabouts
@@ -26,7 +26,8 @@ from rig.displays.texts import headline, measured, out_of
 from rig.displays.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.methods.paper import Table
-from rig.rescore import effects_of, places_of_path
+from rig.rescore.reexecute import effects_of
+from rig.rescore.setups import places_of_path
 from rig.store import Cell, Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 

@@ -26,16 +26,9 @@ from rig.errors import RigError, counted
 from rig.files import json_text
 from rig.methods.base import Method, Setup
 from rig.metrics import Counts, Declaration, total
-from rig.rescore import (
-    Reexecuted,
-    Scored,
-    reexecute,
-    require_world,
-    score_files,
-    score_run,
-    setup_for_files,
-    setup_of,
-)
+from rig.rescore.reexecute import Reexecuted, reexecute, require_world
+from rig.rescore.setups import setup_for_files, setup_of
+from rig.rescore.stored import Scored, score_files, score_run
 from rig.scoring import Mode, answers_file
 from rig.store import GraderInfo, Runs
 

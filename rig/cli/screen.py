@@ -28,14 +28,13 @@ from rig.files import json_text, write
 from rig.methods.base import Method
 from rig.options import TABLE
 from rig.running.planning import Options, require_opened
-from rig.screening import ArmScreen, Screen, Validity
-from rig.screening.results import KINDS
-from rig.screening.validity import OUTCOMES, SIGNAL
+from rig.screening.results import KINDS, ArmScreen, Screen
+from rig.screening.validity import OUTCOMES, SIGNAL, Validity
 from rig.store import Runs
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
-    from rig.screening import Screening
+    from rig.screening.screening import Screening
 
 _VARIED = {
     name: option.place
@@ -75,7 +74,8 @@ def command(
         raise RigError(f"--output {output}: no such folder")
     asked = _as_stored(runs, against, options) if against else _as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
-    from rig.screening import check_stored, screen, validity_of
+    from rig.screening.screening import screen
+    from rig.screening.validity import check_stored, validity_of
 
     screening = _screening(*asked)
     if against:
@@ -158,7 +158,7 @@ def _asks(key: str) -> bool:
 def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
-    from rig.screening import Screening
+    from rig.screening.screening import Screening
 
     for name in options.models:
         if name in method.models(()):

@@ -28,7 +28,7 @@ from rig.displays.card import ending
 from rig.errors import RigError
 from rig.files import json_text
 from rig.paths import DEMO
-from rig.replay import SLOWEST, Player
+from rig.replay.player import SLOWEST, Player
 from rig.store import Runs
 
 

@@ -119,7 +119,7 @@ def compare_chosen(
     )
 
 
-class Pairing(NamedTuple):
+class _Pairing(NamedTuple):
     """An arm beside the baseline, over the conversations that the two share.
 
     `rows` are the counts by conversation and repeat, of the baseline and of the arm; `tallied` the same added
@@ -139,7 +139,7 @@ def _pairings(
     tallied: Sequence[Tallied],
     declaration: Declaration,
     question: ComparisonOptions,
-) -> list[Pairing]:
+) -> list[_Pairing]:
     """Every arm beside the first. What pairs over the same conversations have in common is made once."""
     baseline, bootstraps, pairings = scored[0], {}, []
     all_rows = baseline.rows(by_arm[0])
@@ -151,7 +151,7 @@ def _pairings(
         if len(keys) not in bootstraps:
             bootstraps[len(keys)] = PairedBootstrap(len(keys), question.seed, question.resamples)
         counts, bootstrap = (rows, arm.rows(keys)), bootstraps[len(keys)]
-        pairings.append(Pairing(counts, (before, tally), bootstrap, (baseline, arm), keys))
+        pairings.append(_Pairing(counts, (before, tally), bootstrap, (baseline, arm), keys))
     return pairings
 
 
@@ -165,7 +165,7 @@ def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
 
 
 def _pairs(
-    pairings: Sequence[Pairing],
+    pairings: Sequence[_Pairing],
     question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,

@@ -1,11 +1,11 @@
 """The results of a comparison as typed values, for tables, reports and scripts."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from rig.store import GraderInfo, ScoredCell, TurnSpeed
 Outcome = Literal["won", "lost"]
 
 
-class Flip(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Flip(ByName):
     """A conversation, or with `turn` (from 1) one of its assistant turns, that only one arm gets right.
 
     `won` is what the arm gets right and the baseline does not. With repeats it is what the arm gets right
@@ -43,14 +44,6 @@ class Flip(NamedTuple):
     commands: tuple[str, ...]
     turn: int | None = None
 
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return self._asdict() | {"commands": list(self.commands)}
-
-
-Commands: TypeAlias = Callable[[str], tuple[str, ...]]
-"""The commands that print what both arms did in the conversation of this name."""
-
 
 def flips(
     baseline: ScoredArm, arm: ScoredArm, keys: Sequence[ConversationKey], store: Path
@@ -59,7 +52,7 @@ def flips(
 
     A turn is right as `ScoredTurn.right` has it.
     """
-    commands = cache(show_commands(baseline.chosen, arm.chosen, store))
+    commands = cache(partial(_commands, (baseline.chosen, arm.chosen), store))
     conversations: list[Flip] = []
     turns: list[Flip] = []
     for key in keys:
@@ -82,25 +75,15 @@ def flips(
     return tuple(first), tuple(second)
 
 
-def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
-    """The commands for a conversation of two arms: one where both are of one run."""
+def _commands(arms: Sequence[ChosenArm], store: Path, conversation: str) -> tuple[str, ...]:
+    """The commands that print what these arms did in a conversation: one where all are of one run."""
     elsewhere = [] if store == runs_file() else ["--runs", str(store)]
-    arms: dict[str, list[ChosenArm]] = {}
-    for side in (baseline, arm):
-        arms.setdefault(side.run.id, []).append(side)
-    around = [
-        (
-            shlex.join(["rig", "show", run]),
-            shlex.join([word for side in group for word in ("--arm", side.arm.name)] + elsewhere),
-        )
-        for run, group in arms.items()
-    ]
-
-    def commands(conversation: str) -> tuple[str, ...]:
-        name = shlex.quote(conversation)
-        return tuple(f"{before} {name} {after}" for before, after in around)
-
-    return commands
+    options: dict[str, list[str]] = {}
+    for arm in arms:
+        options.setdefault(arm.run.id, []).extend(("--arm", arm.arm.name))
+    return tuple(
+        shlex.join(["rig", "show", run, conversation, *named, *elsewhere]) for run, named in options.items()
+    )
 
 
 def _rights(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:

@@ -4,8 +4,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from itertools import combinations
 from math import sqrt
@@ -20,7 +18,7 @@ from rig.methods import paper
 from rig.methods.paper import ArmScore, Standing, Table
 from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
-from rig.store import GraderInfo, Runs, StoredArm, StoredRun
+from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
 
 ALPHA = 0.05
 
@@ -223,48 +221,34 @@ FILE = "model.file_sha256"
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class PastScore:
-    """One score of an arm with the file. `changed` is what differs from the score before, by name."""
+class PastScore(NamedTuple):
+    """A score of an arm with the file. `changed` is what differs from the score before, by name."""
 
-    run: str
-    created: datetime
-    rig: str
+    run: StoredRun
     arm: str
-    grader: GraderInfo
-    declaration: Declaration
+    score: StoredScore
     suites: tuple[str, ...]
-    counts: Counts
-    changed: tuple[str, ...] = ()
+    changed: tuple[str, ...]
 
     @property
     def tasks(self) -> int:
         """How many tasks were scored."""
-        return round(self.counts.get(TASKS, 0))
+        return round(self.score.counts.get(TASKS, 0))
 
     def as_json(self) -> JsonObject:
         """All of it by name, the rates as the method declares them."""
         return {
-            "run": self.run,
-            "created": self.created.isoformat(),
-            "rig": self.rig,
+            "run": self.run.id,
+            "created": self.run.created.isoformat(),
+            "rig": self.run.rig,
             "arm": self.arm,
-            **self.grader.as_json(),
-            "method": self.declaration.method,
+            **self.score.grader.as_json(),
+            "method": self.run.declaration.method,
             "suites": list(self.suites),
             "conversations": self.tasks,
-            "metrics": self.declaration.as_json(self.counts),
+            "metrics": self.run.declaration.as_json(self.score.counts),
             "changed": list(self.changed),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class ComparableScores:
-    """Scores that may be compared, oldest first: one method, grader and grader version."""
-
-    declaration: Declaration
-    grader: GraderInfo
-    scores: tuple[PastScore, ...]
 
 
 def is_hash(text: str) -> bool:
@@ -272,8 +256,10 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]:
-    """The hashes that begin with this, of one file, and its scores: one line for each that can be compared.
+def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
+    """The hashes that begin with this, of one file, and its scores, oldest first.
+
+    Each line has those that can be compared: of one method, grader and grader version.
 
     Raises RigError if no run used such a file, or if several files match.
     """
@@ -310,12 +296,8 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]
             changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
             named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
             before[key] = settings
-            of_arm = run.id, run.created, run.rig, arm.name, score.grader, run.declaration
-            lines.setdefault(key, []).append(PastScore(*of_arm, suites, score.counts, named))
-    return hashes, [
-        ComparableScores(scores[0].declaration, grader, tuple(scores))
-        for (_, grader), scores in lines.items()
-    ]
+            lines.setdefault(key, []).append(PastScore(run, arm.name, score, suites, named))
+    return hashes, list(lines.values())
 
 
 def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:

@@ -8,7 +8,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
 
-from rig.compare import ArmPair, Comparison, ComparisonOptions, VerdictKind, compare
+from rig.compare.arms import ComparisonOptions
+from rig.compare.compare import compare
+from rig.compare.findings import ArmPair, Comparison
+from rig.compare.verdict import VerdictKind
 from rig.displays import signs
 from rig.displays.compare import signed
 from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph

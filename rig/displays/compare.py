@@ -3,24 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 
-from rig.compare import (
-    ArmPair,
-    ArmResult,
-    Comparison,
-    Estimate,
-    Flip,
-    RateDifference,
-    SequentialComparison,
-    VerdictKind,
-)
+from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
+from rig.compare.sequential import SequentialComparison
+from rig.compare.verdict import VerdictKind
 from rig.displays.summary import contention_notes, cost_rows, count_row, wrong_rows
 from rig.displays.table import Row, columns, fitted, inert, markdown
 from rig.displays.texts import UNKNOWN, percent
 from rig.errors import counted
 from rig.methods.paper import Table
 from rig.metrics import UNCLEAR, Metric, if_right
+from rig.rates import Estimate
 from rig.rates.agreement import Interval
+from rig.rates.paired import RateDifference
 
 _MOST_NAMED = 3
 """Arms that differ from the baseline in the same thing, and are named one by one."""

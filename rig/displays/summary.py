@@ -66,7 +66,7 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
 
 
 if TYPE_CHECKING:
-    from rig.compare import ArmResult
+    from rig.compare.findings import ArmResult
 
 _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("prompt tokens", False, "compare", lambda arm: f"{arm.speed.prompt_tokens:,}"),

@@ -8,7 +8,8 @@ from rig.displays import signs, steps
 from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
 from rig.displays.texts import clip, clip_json
 from rig.errors import counted
-from rig.rescore import Effect, Effects, Opinion, Unsettled
+from rig.rescore.adjudication import Opinion, Unsettled
+from rig.rescore.reexecute import Effect, Effects
 from rig.scoring.texts import marked
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript

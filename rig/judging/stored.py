@@ -18,7 +18,7 @@ from rig.judging.method import JudgeSettings, JudgingSetup
 from rig.methods import paper
 from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
-from rig.rescore import settings_of, setup_of
+from rig.rescore.setups import settings_of, setup_of
 from rig.solutions.judgements import (
     Compared,
     Judged,

@@ -8,16 +8,12 @@ from string import ascii_uppercase
 from typing import Literal, NamedTuple, get_args
 
 from rig.calls import CallPlace, StepPlace
-from rig.compare import (
-    Comparison,
-    ComparisonOptions,
-    ConversationResult,
-    Noise,
-    choose,
-    compare_chosen,
-    published,
-)
+from rig.compare.arms import ComparisonOptions, choose
+from rig.compare.compare import compare_chosen
+from rig.compare.findings import Comparison, ConversationResult
 from rig.compare.groups import WAYS, Groups, groups
+from rig.compare.leaderboard import published
+from rig.compare.noise import Noise
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import (

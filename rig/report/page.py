@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rig.compare import ArmPair, Comparison, Flip
+from rig.compare.findings import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
 from rig.displays import compare, signs
 from rig.displays.compare import cell_text, flips_with_turns, how_often

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from rig.compare import ArmResult, Comparison, Estimate
+from rig.compare.findings import ArmResult, Comparison
 from rig.displays.table import distinct
 from rig.metrics import TASKS, Metric
+from rig.rates import Estimate
 from rig.report.figures import BAD, BAND, GOOD, INK, LONGEST, MUTED, arm_colour, axes, label, svg
 from rig.store import Transcript
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
-from rig.compare import ArmPair
+from rig.compare.findings import ArmPair
 from rig.compare.groups import WHAT
 from rig.displays import compare, table
 from rig.displays.compare import flips_with_turns, how_often, tables_markdown

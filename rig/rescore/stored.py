@@ -18,7 +18,7 @@ from rig.methods.paper import RecordedRun
 from rig.metrics import Declaration, Score
 from rig.rescore.setups import folders_of, settings_of
 from rig.running.planning import Options
-from rig.store import ConversationScore, GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
+from rig.store import GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
 from rig.store.importing import new_run_id
 from rig.tasks import PlayedTurn, Task, numbered
 
@@ -94,10 +94,9 @@ def score_run(
     Each is given to `take` once its score is stored, arm by arm; nothing of it is kept here. Raises RigError
     when the run is being written by another process, or when the store cannot be written.
     """
-    info = GraderInfo.of(setup.grader)
-    with RunWriter.claim(store, run.id) as writer:
+    with RunWriter.claim(store, run.id, GraderInfo.of(setup.grader)) as writer:
         for where, scored in scored_again(store, run, setup):
-            writer.add_score(where, ConversationScore(info, scored.score))
+            writer.add_score(where, scored.score)
             take(where, scored)
 
 
@@ -187,18 +186,17 @@ def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | N
     options = Options(models=(), method=method.name, set=recorded.options)
     values = options.first_values(method)
     setup = method.ready(values)
-    info = GraderInfo.of(setup.grader)
     tasks: dict[str, Task] = {task.name: task for task in recorded.tasks}
     run = new_run_id(store)
     recipe = {**options.as_json(()), "models": [arm.name for arm in recorded.arms]}
     repeats = max((repeat for arm in recorded.arms for _, repeat, _ in arm.episodes), default=0) + 1
     arms = tuple(arm.name for arm in recorded.arms)
     new = NewRun(run, name, recipe, arms, tuple(tasks.values()), method.declaration, repeats)
-    with RunWriter.create(store, new) as writer:
+    with RunWriter.create(store, new, GraderInfo.of(setup.grader)) as writer:
         for position, arm in enumerate(recorded.arms):
             writer.arm_ready(position, arm.fingerprint, 0.0)
             for task, repeat, turns in arm.episodes:
-                score = ConversationScore(info, setup.score(tasks[task], turns, arm.settings))
+                score = setup.score(tasks[task], turns, arm.settings)
                 writer.commit_episode(Where(position, task, repeat), turns, score)
         writer.finish()
     return run

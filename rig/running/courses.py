@@ -21,12 +21,13 @@ from rig.events import (
 )
 from rig.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Episode, Playing
+from rig.metrics import Score
 from rig.models import Model, Piece, Prediction, Sibling
 from rig.running.control import Control, Person
 from rig.running.deciding import Deciding
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState, Totals, errors_of
-from rig.store import ConversationScore, RunWriter
+from rig.store import RunWriter
 from rig.tasks import PlayedTurn, Task
 
 Asking: TypeAlias = Generator[Ask | None, Prediction | None, None]
@@ -154,7 +155,10 @@ class ArmSession:
         clock: Clock,
         deciding: Deciding | None,
         models: Mapping[str, Model],
+        writer: RunWriter,
+        totals: Totals,
     ) -> None:
+        self.writer, self.totals = writer, totals
         self.state, self.control, self.clock, self.deciding = state, control, clock, deciding
         self.has_skipped = False
         self._people = {role for role, model in models.items() if isinstance(model, Person)}
@@ -174,9 +178,9 @@ class ArmSession:
             self.control.ask(question)
             self.clock.emit(question)
 
-    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]:
+    def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
         """What the arm before answered, if this one can use it."""
-        return writer.siblings(where) if self._uses_siblings else {}
+        return self.writer.siblings(where) if self._uses_siblings else {}
 
     def start(self, where: Where, task: Task, slot: int) -> Episode:
         """An episode, with the turns that are in the store."""
@@ -196,14 +200,8 @@ class ArmSession:
 class TaskCourse:
     """What is left of a task, as a course: it is played turn by turn, and every turn is stored."""
 
-    def __init__(
-        self, session: ArmSession, where: Where, task: Task, writer: RunWriter, totals: Totals
-    ) -> None:
-        self._session = session
-        self._where = where
-        self._task = task
-        self._writer = writer
-        self._totals = totals
+    def __init__(self, session: ArmSession, where: Where, task: Task) -> None:
+        self._session, self._where, self._task = session, where, task
         self._siblings: dict[tuple[int, int, str], Sibling] = {}
 
     def listen(self, ask: Ask, piece: Piece) -> None:
@@ -217,7 +215,7 @@ class TaskCourse:
         if deciding is not None and deciding.is_over(where.arm):
             return
         done = session.state.played(where)
-        self._siblings = session.siblings(where, self._writer)
+        self._siblings = session.siblings(where)
         if session.skips(where, self._left(len(done))):
             return
         episode = session.start(where, self._task, slot)
@@ -225,7 +223,7 @@ class TaskCourse:
             episode.resume(played)
         emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
         errors = Counter(kind for played in done for kind in errors_of(played))
-        score: ConversationScore | None = None
+        score: Score | None = None
         while episode.next_turn is not None:
             session.control.check()
             if session.control.is_paused:
@@ -233,14 +231,14 @@ class TaskCourse:
             if session.skips(where, self._left(len(done))):
                 return
             done.append(session.clock.share((yield from self._announced(episode.play()))))
-            score = self._score(episode) if episode.next_turn is None else None
+            score = episode.score() if episode.next_turn is None else None
             self._store(done[-1], score)
             errors.update(errors_of(done[-1]))
         if score is None:
-            score = self._score(episode)
-            self._writer.commit_score(where, score)
-            self._totals.add_score(score.counts)
-        totals = self._totals
+            score = episode.score()
+            session.writer.commit_episode(where, (), score)
+            session.totals.add_score(score.counts)
+        totals = session.totals
         emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
         for moved in deciding.finished(where, score.counts) if deciding else ():
             emit(moved)
@@ -259,22 +257,18 @@ class TaskCourse:
                 ask = ask._replace(request=replace(ask.request, sibling=sibling))
             prediction = yield ask
 
-    def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
-        costs = self._session.clock.costs()
+    def _store(self, played: PlayedTurn, score: Score | None) -> None:
+        session, totals = self._session, self._session.totals
+        costs = session.clock.costs()
         is_known = played.turn in self._task.known_turns
         due = len(self._task.expected(played.turn).calls) if is_known else None
-        store_s = self._writer.commit_turn(self._where, played, score, costs, due)
-        self._session.clock.begin_turn()
-        self._totals.add(played, store_s, costs)
+        store_s = session.writer.commit_turn(self._where, played, score, costs, due)
+        session.clock.begin_turn()
+        totals.add(played, store_s, costs)
         if score is not None:
-            self._totals.add_score(score.counts)
-        self._session.clock.emit(
-            TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed)
-        )
+            totals.add_score(score.counts)
+        session.clock.emit(TurnFinished(self._where, played.turn, totals.counts, totals.speed))
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 if nobody knows."""
         return max(len(self._task.known_turns) - done, 0)
-
-    def _score(self, episode: Episode) -> ConversationScore:
-        return ConversationScore(self._session.state.grader, episode.score())

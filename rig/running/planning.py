@@ -253,10 +253,7 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
         suites = find_toolbox(options.toolbox).suites
         options = options.replace(conversations=suites[0]) if suites else options
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
-    chosen = select(tasks, options.only, options.limit)
-    if options.until:
-        chosen = in_random_order(chosen, options.seed)
-    planned = _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+    planned = plan_tasks(options, method, tasks, store, name)
     return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_REMARK)
 
 
@@ -266,6 +263,8 @@ def plan_tasks(
     """The plan of a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
     chosen = select(tasks, options.only, options.limit)
+    if options.until:
+        chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
 
 

@@ -224,9 +224,9 @@ class _Loop:
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
             slots = min([evaluated.slots, *(model.slots for model in others)])
-            session = ArmSession(state, self.control, self.clock, self.deciding, models)
+            session = ArmSession(state, self.control, self.clock, self.deciding, models, writer, totals)
             self.clock.begin_turn()
-            courses = [TaskCourse(session, where, task, writer, totals) for where, task in left]
+            courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
             self.is_skipping |= session.has_skipped
 

@@ -16,7 +16,6 @@ from rig.running.plan import Arm, Plan
 from rig.store import (
     OWN,
     Cell,
-    ConversationScore,
     FailedTurn,
     GraderInfo,
     Runs,
@@ -71,7 +70,7 @@ class Changed(RigError):
     """What is resumed is not what was started."""
 
 
-def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
+def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
     """Everything that can change an answer of an arm or its score, by flat names."""
     parts = {
         "model.": models[plan.method.roles[0]].fingerprint,
@@ -84,13 +83,7 @@ def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObj
     return fingerprint
 
 
-def require_same(arm: str, before: JsonObject | None, now: JsonObject) -> None:
-    """Raise Changed where an arm would not give the answers that it gave, naming what differs."""
-    if before is not None:
-        _require_equal(arm, _answering(before), _answering(now))
-
-
-def regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
+def _regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
     """An arm's fingerprint by the grader of today, None if that is the one that scored it.
 
     Scores never change an answer, so another version may go on with the run. Raises Changed for a grader of
@@ -112,6 +105,7 @@ def _answering(fingerprint: JsonObject) -> JsonObject:
 
 
 def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
+    """Raise Changed where an arm is not what it was, naming what differs."""
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if names:
         changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
@@ -135,7 +129,7 @@ class StoredState:
 
     def claim(self) -> None:
         """Take over a run that was begun before. Raises StoreError, and RigError if another writes it."""
-        self.writer = RunWriter.claim(self.plan.store, self.plan.run)
+        self.writer = RunWriter.claim(self.plan.store, self.plan.run, self.grader)
         self.read()
         # A setup that remembers is told what was played of each task before.
         tasks = {task.name: task for task in self.plan.tasks}
@@ -240,12 +234,13 @@ class StoredState:
         Raises Changed if a resumed arm is not what it was.
         """
         arm = self.plan.arms[position]
-        fingerprint = fingerprint_of(self.plan, arm, models)
-        require_same(arm.name, self._fingerprint(position), fingerprint)
+        fingerprint = _fingerprint_of(self.plan, arm, models)
+        if (before := self._fingerprint(position)) is not None:
+            _require_equal(arm.name, _answering(before), _answering(fingerprint))
         self._fingerprints[position] = fingerprint
         self._load_s[position] += seconds
         if self.writer is None:
-            self.writer = RunWriter.create(self.plan.store, self.plan.as_new_run())
+            self.writer = RunWriter.create(self.plan.store, self.plan.as_new_run(), self.grader)
             opening.note_started(self.plan.run, self.plan.recipe)
             for failed, failure in failures.items():
                 self.writer.arm_failed(failed, failure)
@@ -274,16 +269,14 @@ class StoredState:
         Those that an earlier start of the run left. Returns what a person should know of that.
         """
         arm = self._run.arms[position] if self._run else None
-        fingerprint = regraded(arm, self.plan) if arm else None
+        fingerprint = _regraded(arm, self.plan) if arm else None
         if arm is None or arm.grader is None or fingerprint is None or position in self._rescored:
             return None
         self._rescored.add(position)
         settings = self.plan.arms[position].settings
         score, tasks = self.plan.setup.score, {task.name: task for task in self.plan.tasks}
         scores = {
-            where: ConversationScore(
-                self.grader, score(tasks[where.conversation], self.played(where), settings)
-            )
+            where: score(tasks[where.conversation], self.played(where), settings)
             for where in self.cells
             if where.arm == position and self.is_finished(where)
         }

@@ -11,6 +11,7 @@ from rig.calls import JsonObject
 from rig.engine.core.sampling import Assessment, Choice, Kind
 from rig.models import StepKey
 from rig.rates import Estimate, mean_interval
+from rig.store.records import made_from
 
 ALPHA = 0.05
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -88,9 +89,13 @@ class ArmScreen:
     fingerprint: JsonObject
     steps: tuple[ScreenedStep, ...]
     seconds: float
-    made_from: str | None = None
     failure: str | None = None
     remarks: tuple[str, ...] = ()
+
+    @property
+    def made_from(self) -> str | None:
+        """What the model's file was made from, where rig made it."""
+        return made_from(self.fingerprint)
 
     @property
     def assessed(self) -> tuple[ScreenedStep, ...]:

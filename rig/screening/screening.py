@@ -215,11 +215,7 @@ def _arm(
         for remark in remarks:
             notify(f"{name}: {remark}")
         fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
-        made_from = None
-        if isinstance(origin := fingerprint.get("made_from"), dict):
-            types = ", ".join(f"{count} {kind}" for kind, count in fingerprint["tensor_types"].items())
-            made_from = f"{origin['note']}; {types}"
-        arm = ArmScreen(name, fingerprint, tuple(screened), seconds, made_from, remarks=remarks)
+        arm = ArmScreen(name, fingerprint, tuple(screened), seconds, remarks=remarks)
         return teacher.vocabulary, arm
 
 

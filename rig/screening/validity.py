@@ -1,7 +1,7 @@
 """How well a screen predicts stored runs of the same models: which turns change, and which flip."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, repeat
 from typing import Literal, TypeAlias
@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rig.calls import JsonObject
+from rig.calls import ByName
 from rig.compare.arms import ChosenArm, choose, common_graders, read
 from rig.errors import RigError
 from rig.screening.results import ArmScreen, Screen, TurnKey, by_turn
@@ -28,7 +28,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Validity:
+class Validity(ByName):
     """How well the screen's signal tells the turns with an outcome from those without.
 
     `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: it says
@@ -43,10 +43,6 @@ class Validity:
     auc: float | None
     p: float | None
     spearman: float | None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
 
 Weights: TypeAlias = tuple[object, object, object]

@@ -12,7 +12,7 @@ from rig.events import Speed
 from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.paper import ArmScore
-from rig.metrics import TASKS, Counts, Declaration, Score
+from rig.metrics import TASKS, Counts, Declaration
 from rig.tasks import PlayedTurn, Task
 
 FAILED_ARM = "arm"
@@ -49,18 +49,6 @@ class GraderInfo(ByName):
     def __str__(self) -> str:
         similarity = f", similarity {self.similarity}" if self.similarity else ""
         return f"{self.grader}, version {self.grader_version}{similarity}"
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationScore:
-    """What a grader makes of a finished conversation."""
-
-    grader: GraderInfo
-    score: Score
-
-    @property
-    def counts(self) -> Counts:
-        return self.score.counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +91,18 @@ class FailedTurn(NamedTuple):
 
     turn: int
     turns: int
+
+
+def made_from(fingerprint: JsonObject, prefix: str = "") -> str | None:
+    """What a model's file was made from, where rig made it, and the types that its tensors really have.
+
+    As in `requantized from smollm2-135m (Q4_1); 180 Q4_0, 1 Q8_0, 30 Q3_K, 61 F32`.
+    """
+    origin = fingerprint.get(f"{prefix}made_from")
+    if not isinstance(origin, dict):
+        return None
+    types = fingerprint.get(f"{prefix}tensor_types", {})
+    return f"{origin['note']}; {', '.join(f'{count} {kind}' for kind, count in types.items())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +173,8 @@ class StoredArm:
 
     @property
     def made_from(self) -> str | None:
-        """What its model's file was made from, where rig made it, and the types that its tensors really have.
-
-        As in `requantized from smollm2-135m (Q4_1); 180 Q4_0, 1 Q8_0, 30 Q3_K, 61 F32`.
-        """
-        fingerprint = self.fingerprint or {}
-        origin = fingerprint.get("model.made_from")
-        if not isinstance(origin, dict):
-            return None
-        types = fingerprint.get("model.tensor_types", {})
-        return f"{origin['note']}; {', '.join(f'{count} {kind}' for kind, count in types.items())}"
+        """What its model's file was made from, where rig made it."""
+        return made_from(self.fingerprint or {}, "model.")
 
     def as_json(self, declaration: Declaration) -> JsonObject:
         """The arm as `rig run --json` prints it; what is said in words only where there is anything."""

@@ -23,7 +23,7 @@ _GRADER = "grader, grader_version, similarity"
 OWN = "own"
 """What `graded_by` calls the scores that a run made itself."""
 
-BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
+_BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
 """Whether a score is a grader's, whose names are asked as `GraderInfo.as_json` has them."""
 
 _OF_IDS = "score IN (SELECT value FROM json_each(?))"
@@ -62,7 +62,7 @@ _OF_TURNS = f"""
     FROM scores CROSS JOIN turns
         ON (turns.arm, turns.conversation, turns.repeat) = (scores.arm, scores.conversation, scores.repeat)
         {{join}}
-    WHERE scores.arm = :arm AND {BY_GRADER}
+    WHERE scores.arm = :arm AND {_BY_GRADER}
         AND (:names IS NULL OR scores.conversation IN (
             SELECT conversations.id FROM conversations JOIN json_each(:names) ON name = value
             WHERE run = (SELECT run FROM arms WHERE id = :arm)
@@ -77,7 +77,7 @@ class TurnSpeed(NamedTuple):
     walls: Sequence[float]
 
 
-class ShownGrader(NamedTuple):
+class _ShownGrader(NamedTuple):
     """Whose scores of an arm are shown, and whether they are those that the run made itself."""
 
     grader: GraderInfo
@@ -145,7 +145,7 @@ _CALLS_OF = {
     False: _CALLS.format(
         of="verdicts",
         join="JOIN verdicts ON verdicts.prediction = predictions.id AND verdicts.score IN"
-        f" (SELECT id FROM scores WHERE scores.arm = :arm AND {BY_GRADER})",
+        f" (SELECT id FROM scores WHERE scores.arm = :arm AND {_BY_GRADER})",
     ),
     True: _CALLS.format(of="predictions", join=""),
 }
@@ -169,7 +169,7 @@ class ScoreReader:
     def __init__(self, database: Database, path: Path, graded_by: str = "") -> None:
         self._database = database
         self._graded_by = graded_by
-        self._standings: dict[int, ShownGrader] = {}
+        self._standings: dict[int, _ShownGrader] = {}
         self.path = path
 
     def scores(self, run: StoredRun) -> list[StoredScore]:
@@ -223,7 +223,7 @@ class ScoreReader:
             for arm in run.arms if arms is None else (run.arms[arm] for arm in sorted(arms)):
                 values = {"arm": self._arm_id(run, arm.position), **grader.as_json()}
                 scores = self._database.execute(
-                    f"SELECT id, conversation, repeat, own FROM scores WHERE arm = :arm AND {BY_GRADER}",
+                    f"SELECT id, conversation, repeat, own FROM scores WHERE arm = :arm AND {_BY_GRADER}",
                     values,
                 ).fetchall()
                 scores.sort(key=lambda row: (row[2], conversations[row[1]][0]))
@@ -315,7 +315,7 @@ class ScoreReader:
             (position, name, GraderInfo(*grader), ids) for (position, name, *grader), ids in groups.items()
         ]
 
-    def _standing(self, arm: int) -> ShownGrader | None:
+    def _standing(self, arm: int) -> _ShownGrader | None:
         """Whose scores of an arm are shown; None if there are none.
 
         Those that the run made, unless all of it was scored again later with people's answers, by the same
@@ -346,7 +346,7 @@ class ScoreReader:
                 is_whole = row[2] >= finished and row[0].has_answers
                 if is_whole and row[3] > chosen[3] and _of_any_version(row[0]) == _of_any_version(own[0]):
                     chosen = row
-        self._standings[arm] = ShownGrader(chosen[0], chosen[0] == own[0])
+        self._standings[arm] = _ShownGrader(chosen[0], chosen[0] == own[0])
         return self._standings[arm]
 
     def _shown(self, arm: int, cell: tuple[int, int] | None = None) -> dict[tuple[int, int], int]:
@@ -356,7 +356,7 @@ class ScoreReader:
         standing = self._standing(arm)
         if standing is None:
             return {}
-        of = "own" if standing.is_own else BY_GRADER
+        of = "own" if standing.is_own else _BY_GRADER
         one = "" if cell is None else " AND conversation = :conversation AND repeat = :repeat"
         place = dict(zip(("conversation", "repeat"), cell or (), strict=False))
         rows = self._database.execute(

@@ -26,21 +26,27 @@ from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted,
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.inspection import remember
 from rig.store.reader import PASSING
-from rig.store.records import FAILED_ARM, ConversationScore, NewRun
+from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
 from rig.tasks import PlayedTurn
 
 
 class RunWriter:
-    """Holds a run for writing until closed. Every method is one transaction; all raise StoreError."""
+    """Holds a run for writing until closed. Every method is one transaction; all raise StoreError.
 
-    def __init__(self, database: Database, path: Path, run: str, lock: RunLock) -> None:
+    Scores are stored as those of a `grader`, which who stores any has to name.
+    """
+
+    def __init__(
+        self, database: Database, path: Path, run: str, lock: RunLock, grader: GraderInfo | None
+    ) -> None:
         self._database = database
         self._path = path
         self._place = path.stat()
         self._is_lost = False
         self._lock = lock
+        self._by = asdict(grader) if grader else {}
         self.run = run
         arms = self._of_run("arms")
         self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
@@ -48,12 +54,12 @@ class RunWriter:
         self._conversations = {row["name"]: row["id"] for row in self._of_run("conversations")}
 
     @classmethod
-    def create(cls, path: Path, new: NewRun) -> "RunWriter":
+    def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
         """Store a new run, in a file that is created where there is none."""
-        return cls._holding(path, new.id, lambda database: _insert_run(database, new))
+        return cls._holding(path, new.id, grader, lambda database: _insert_run(database, new))
 
     @classmethod
-    def claim(cls, path: Path, run: str) -> "RunWriter":
+    def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> "RunWriter":
         """Take over a run that nobody is writing. Raises RigError when somebody is."""
 
         def take_over(database: Database) -> None:
@@ -61,17 +67,19 @@ class RunWriter:
             claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
             database.table("runs").update(run, claim)
 
-        return cls._holding(path, run, take_over)
+        return cls._holding(path, run, grader, take_over)
 
     @classmethod
-    def _holding(cls, path: Path, run: str, prepare: Callable[[Database], None]) -> "RunWriter":
+    def _holding(
+        cls, path: Path, run: str, grader: GraderInfo | None, prepare: Callable[[Database], None]
+    ) -> "RunWriter":
         database = connect_for_writing(path)
         lock = None
         try:
             with faults(path), transaction(database):
                 prepare(database)
                 lock = RunLock(path, run)
-            return cls(database, path, run, lock)
+            return cls(database, path, run, lock, grader)
         except BaseException:
             database.close()
             if lock is not None:
@@ -123,7 +131,7 @@ class RunWriter:
         self,
         where: Where,
         played: PlayedTurn,
-        score: ConversationScore | None = None,
+        score: Score | None = None,
         costs: Costs | None = None,
         wanted: int | None = None,
     ) -> float:
@@ -145,8 +153,8 @@ class RunWriter:
         self._store_s[arm] += seconds
         return seconds
 
-    def commit_episode(self, where: Where, turns: Sequence[PlayedTurn], score: ConversationScore) -> None:
-        """Store a finished conversation that was played elsewhere: all of it or nothing."""
+    def commit_episode(self, where: Where, turns: Sequence[PlayedTurn], score: Score) -> None:
+        """Store a conversation that is finished, with turns that are not stored yet: all of it or nothing."""
         with self._transaction():
             for played in turns:
                 self._insert_turn(where, played, None)
@@ -161,11 +169,6 @@ class RunWriter:
             )
             for row in rows
         }
-
-    def commit_score(self, where: Where, score: ConversationScore) -> None:
-        """Store the score of a conversation that has no turn to predict."""
-        with self._transaction():
-            self._insert_score(where, score)
 
     def set_remark(self, declaration: Declaration) -> None:
         """Note what has to be said about the run from now on."""
@@ -239,13 +242,13 @@ class RunWriter:
         assert row is not None
         return row
 
-    def add_score(self, where: Where, score: ConversationScore) -> None:
+    def add_score(self, where: Where, score: Score) -> None:
         """Store a later score beside the run's own, instead of an older one by the same grader.
 
         The run's own never changes, but where there are later ones it is the newest again.
         """
         cell = self._cell(where)
-        by = {**cell, **asdict(score.grader)}
+        by = {**cell, **self._by}
         with self._transaction():
             self._forget(by)
             own = next(self._database.query(f"SELECT id FROM scores WHERE {_same(by)}", by), None)
@@ -255,11 +258,11 @@ class RunWriter:
                     self._database.table("scores").delete(own["id"])
                     self._insert_score(where, score)
                 return
-            score_id = self._insert_counts(by, score.score)
-            for prediction, verdict in self._judged(cell, score.score):
+            score_id = self._insert_counts(by, score)
+            for prediction, verdict in self._judged(cell, score):
                 self._add("verdicts", score=score_id, prediction=prediction, **verdict_columns(verdict))
 
-    def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, ConversationScore]) -> None:
+    def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, Score]) -> None:
         """Let an arm stand by other scores of its finished conversations, all or none; the old ones stay.
 
         `fingerprint` is the arm's from now on: it names who scores.
@@ -267,7 +270,7 @@ class RunWriter:
         with self._transaction():
             for where, score in scores.items():
                 cell = self._cell(where)
-                self._forget({**cell, **asdict(score.grader)})
+                self._forget({**cell, **self._by})
                 self._database.execute(_SET_ASIDE, cell)
                 self._database.execute(f"UPDATE scores SET own = 0 WHERE {_same(cell)}", cell)
                 self._insert_score(where, score)
@@ -304,11 +307,11 @@ class RunWriter:
         for number, step in enumerate(played.steps):
             self._add("predictions", **step_row(turn, number, step))
 
-    def _insert_score(self, where: Where, score: ConversationScore) -> None:
+    def _insert_score(self, where: Where, score: Score) -> None:
         cell = self._cell(where)
-        self._insert_counts({**cell, **asdict(score.grader), "own": True}, score.score)
+        self._insert_counts({**cell, **self._by, "own": True}, score)
         # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
-        for prediction, verdict in self._judged(cell, score.score):
+        for prediction, verdict in self._judged(cell, score):
             self._set("predictions", prediction, **verdict_columns(verdict))
 
     def _insert_counts(self, by: dict[str, Any], score: Score) -> int:

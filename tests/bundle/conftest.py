@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from bundles import small_wheel
 
-from rig.bundle import Contents, contents, make
+from rig.bundle import contents
 from rig.bundle import wheels as packing
+from rig.bundle.contents import Contents, make
 from rig.bundle.wheels import Wheel
 from rig.engine.built import Build
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from rig.bundle import Contents, contents, make, verify
+from rig.bundle import contents
 from rig.bundle.archive import Member, digest_of, reading, write
+from rig.bundle.contents import Contents, make, verify
 from rig.errors import RigError
 
 Bundle = Callable[..., Path]

@@ -12,14 +12,17 @@ import small_talks
 from counted import METRICS
 from graded_talks import model, play
 
-from rig.compare import Comparison, ComparisonOptions, VerdictKind, compare
+from rig.compare.arms import ComparisonOptions
+from rig.compare.compare import compare
+from rig.compare.findings import Comparison
+from rig.compare.verdict import VerdictKind
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.metrics import TASKS
 from rig.rates.paired import exact_mcnemar, holm
-from rig.rescore import score_run
+from rig.rescore.stored import score_run
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.runner import run as run_plan

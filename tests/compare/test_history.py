@@ -51,10 +51,10 @@ def test_runs_of_the_file_are_told_from_the_oldest_on(store: Path) -> None:
     with Runs.open(store) as runs:
         hashes, (line,) = history(runs, SHA)
     assert hashes == [SHA]
-    first, second = line.scores
-    assert (first.run, first.changed) == ("abcde", ())
-    assert (second.rig, second.changed) == ("9.9", ("model.temperature",))
-    assert [past.counts["successes"] for past in line.scores] == [N, N - 1]
+    first, second = line
+    assert (first.run.id, first.changed) == ("abcde", ())
+    assert (second.run.rig, second.changed) == ("9.9", ("model.temperature",))
+    assert [past.score.counts["successes"] for past in line] == [N, N - 1]
     assert first.suites == ("hard", "easy")
 
 

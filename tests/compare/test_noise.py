@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from graded_talks import model, play
 
-from rig.compare import ComparisonOptions, DifferingShare, compare, noise_of
-from rig.compare.arms import choose
-from rig.compare.noise import noise_between
+from rig.compare.arms import ComparisonOptions, choose
+from rig.compare.compare import compare
+from rig.compare.noise import DifferingShare, noise_between, noise_of
 from rig.errors import RigError
 from rig.store import Runs
 

@@ -5,8 +5,9 @@ from counted import METRICS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.compare import Estimate, RateDifference, VerdictKind
-from rig.compare.verdict import verdict
+from rig.compare.verdict import VerdictKind, verdict
+from rig.rates import Estimate
+from rig.rates.paired import RateDifference
 
 
 def difference(

@@ -14,7 +14,7 @@ from rig.displays.transcript import branches
 from rig.events import Event, WentBack, Where
 from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
-from rig.replay import Moment, turn_moments
+from rig.replay.moments import Moment, turn_moments
 from rig.tasks import Step
 from tui.live.blocks import BlockLayout, plain
 from tui.live.column import Column

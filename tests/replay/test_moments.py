@@ -32,8 +32,8 @@ from rig.events import (
 from rig.meters import Costs
 from rig.methods.scripted import Scripted
 from rig.models import Model, Prediction, Usage
-from rig.replay import Player
 from rig.replay.moments import Moment, turn_moments
+from rig.replay.player import Player
 from rig.tasks import PlayedTurn, Step
 
 

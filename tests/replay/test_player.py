@@ -34,7 +34,7 @@ from rig.events import (
 )
 from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request, Usage
-from rig.replay import SPEEDS, Player
+from rig.replay.player import SPEEDS, Player
 from rig.running.control import Control
 from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run
 

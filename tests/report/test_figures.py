@@ -8,7 +8,7 @@ import pytest
 from counted import METRICS
 from graded_talks import model, play
 
-from rig.compare import compare
+from rig.compare.compare import compare
 from rig.report import figures, plots
 from rig.report.figures import INK, arm_colour, axes, label, svg
 from rig.report.plots import Refused, pairs_measured, refused_plot, threshold_plot

@@ -11,7 +11,7 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.rescore import Effect, effects, effects_of
+from rig.rescore.reexecute import Effect, effects, effects_of
 from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
 

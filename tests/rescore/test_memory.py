@@ -16,7 +16,7 @@ from rig.methods.scripted import Scripted
 from rig.methods.tooltalk import setup
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.setup import replayed_truths
-from rig.rescore import Scored, score_run
+from rig.rescore.stored import Scored, score_run
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -14,7 +14,7 @@ from rig.engine.loading import load
 from rig.errors import ErrorKind
 from rig.methods.scripted import Scripted, called, failed, replied
 from rig.models import Prediction, Request
-from rig.rescore import Adjudication, Opinions, Unsettled
+from rig.rescore.adjudication import Adjudication, Opinions, Unsettled
 from rig.scoring import answers_file
 
 

@@ -13,7 +13,8 @@ import small_world
 from rig.errors import RigError
 from rig.events import TurnFinished
 from rig.methods.scripted import Scripted
-from rig.rescore import export_run, score_files, score_run, setup_for_files, setup_of
+from rig.rescore.setups import setup_for_files, setup_of
+from rig.rescore.stored import export_run, score_files, score_run
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring import Grader

@@ -8,7 +8,7 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.compare import compare
+from rig.compare.compare import compare
 from rig.errors import ErrorKind, RigError
 from rig.events import Notice
 from rig.methods.scripted import Scripted, failed

@@ -15,7 +15,7 @@ from graded_talks import model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.compare import SequentialComparison, compare_sequentially
+from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.displays.plain import PlainDisplay
 from rig.displays.progress import Progress
 from rig.displays.summary import summary
@@ -280,7 +280,7 @@ def test_half_a_run_in_the_order_of_the_suite_says_nothing_of_the_suite(store: P
 
 
 def test_another_metric_than_success_is_refused(store: Path) -> None:
-    from rig.compare import ComparisonOptions
+    from rig.compare.arms import ComparisonOptions
 
     graded_talks.play(store, model(2), model(2), number=2)
     with Runs.open(store) as runs, pytest.raises(RigError, match="only tests success"):

@@ -24,9 +24,9 @@ from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Request, StepKey
-from rig.screening import ArmScreen, Screen, ScreenedStep, Screening, screen
 from rig.screening import screening as screening_module
-from rig.screening.screening import Rows, divergence
+from rig.screening.results import ArmScreen, Screen, ScreenedStep
+from rig.screening.screening import Rows, Screening, divergence, screen
 
 PROTOCOL = ToolTalkSettings(tools="exact")
 

@@ -17,8 +17,9 @@ from rig.errors import RigError
 from rig.methods.scripted import Scripted, replied
 from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.screening import Screen, Screening, screen, validity_of
-from rig.screening.validity import _separation
+from rig.screening.results import Screen
+from rig.screening.screening import Screening, screen
+from rig.screening.validity import _separation, validity_of
 from rig.store import Runs
 
 PROTOCOL = ToolTalkSettings(tools="exact", max_calls=3)

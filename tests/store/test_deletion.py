@@ -10,7 +10,7 @@ import small_talks
 
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
-from rig.rescore import score_run
+from rig.rescore.stored import score_run
 from rig.store import Runs, RunWriter, delete_run
 
 

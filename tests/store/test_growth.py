@@ -8,8 +8,8 @@ from typing import Any
 import graded_talks
 import pytest
 
-from rig.compare import compare
 from rig.compare.arms import choose, common_graders, read
+from rig.compare.compare import compare
 from rig.store import Runs, StoredRun
 
 

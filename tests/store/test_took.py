@@ -8,7 +8,7 @@ from pathlib import Path
 import graded_talks
 import pytest
 
-from rig.compare import compare
+from rig.compare.compare import compare
 from rig.models import Usage
 from rig.store import GraderInfo, Runs, StoredRun, TurnSpeed
 

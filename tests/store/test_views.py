@@ -6,7 +6,7 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.compare import compare
+from rig.compare.compare import compare
 from rig.errors import ErrorKind
 from rig.methods.scripted import Scripted, failed
 from rig.methods.tooltalk.scoring import DECLARATION

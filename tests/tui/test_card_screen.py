@@ -9,7 +9,7 @@ import stored_runs
 from patience import eventually
 from textual.pilot import Pilot
 
-from rig.replay import Player
+from rig.replay.player import Player
 from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.live.replay import Replay

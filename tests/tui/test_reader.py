@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import Scripted, replied
-from rig.rescore import effects_of
+from rig.rescore.reexecute import effects_of
 from tui.live.blocks import plain
 from tui.stored.reader import RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record

@@ -20,7 +20,7 @@ from rig.displays.card import Card
 from rig.events import Where
 from rig.methods.scripted import Scripted
 from rig.paths import DEMO
-from rig.replay import Player
+from rig.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.blocks import plain

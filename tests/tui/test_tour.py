@@ -7,7 +7,7 @@ import pytest
 from patience import eventually
 
 from rig.paths import DEMO
-from rig.replay import Player
+from rig.replay.player import Player
 from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.live.replay import Replay

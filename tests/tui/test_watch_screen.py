@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request, Usage
-from rig.replay import Player
+from rig.replay.player import Player
 from rig.running.control import Control
 from rig.store import delete_run
 from tui.app import RigApp

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rig.displays.steps import errors_of
 from rig.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
-from rig.replay import turn_moments
+from rig.replay.moments import turn_moments
 from rig.store import Runs, Transcript
 from tui.live.state import ConversationState, RunState
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rig.displays.progress import Remaining
 from rig.errors import RigError
 from rig.events import Event, RunStarted
-from rig.replay import Player
+from rig.replay.player import Player
 from tui.live.feed import EventQueue
 from tui.live.live_run import LiveRun
 from tui.live.state import StoredBefore

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError
-from rig.rescore import Adjudication, Unsettled
+from rig.rescore.adjudication import Adjudication, Unsettled
 from tui.screens import keys
 from tui.screens.base import RigScreen
 from tui.text.lines import BLANK, Span, Tint, inert, inert_line

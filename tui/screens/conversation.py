@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from rig.events import Where
-from rig.rescore import Effects, effects_of
+from rig.rescore.reexecute import Effects, effects_of
 from tui.live.blocks import plain
 from tui.screens import keys
 from tui.screens.ask import WriteScreen

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from rig.errors import RigError
-from rig.replay import Player
+from rig.replay.player import Player
 from rig.store import Runs, StoredRun, delete_run
 from tui.live.replay import Replay
 from tui.screens import keys

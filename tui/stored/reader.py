@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from rig.rescore import Effects
+from rig.rescore.reexecute import Effects
 from tui.stored.arms import write_arms
 from tui.stored.outline import OutlineRow, outline
 from tui.stored.record import Record, StepRecord

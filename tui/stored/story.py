@@ -14,7 +14,7 @@ from rig.displays.steps import (
     expected,
     matched,
 )
-from rig.rescore import Effects
+from rig.rescore.reexecute import Effects
 from tui.stored.record import Record, StepRecord
 from tui.stored.world import write_effect
 from tui.text.lines import Span, Tint, inert_line

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rig.errors import counted
-from rig.rescore import Effect, Effects
+from rig.rescore.reexecute import Effect, Effects
 from tui.stored.record import StepRecord
 from tui.text.lines import Span, Tint, inert_line
 from tui.text.page_writer import PageWriter

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import upstream_autode as upstream
 
-from rig.compare import published
+from rig.compare.leaderboard import published
 from rig.methods.autode import checkout
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.scenarios import Scenario, Utterance
