@@ -8,10 +8,7 @@ import click
 
 from rig import site
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import (
-    AS_JSON,
-    complete_model_files,
-)
+from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import file_size

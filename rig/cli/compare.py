@@ -11,13 +11,7 @@ from pathlib import Path
 import click
 
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import (
-    AS_JSON,
-    GRADED_BY,
-    STORE,
-    complete_runs,
-    json_option,
-)
+from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs, json_option
 from rig.cli.output import print_json, printable, say, terminal_width
 from rig.cli.runs import print_tables
 from rig.cli.verbs import argument, option, verb

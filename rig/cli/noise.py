@@ -5,14 +5,7 @@ from typing import Any
 import click
 
 from rig.cli import run
-from rig.cli.options import (
-    FULL,
-    RolesCommand,
-    complete_models,
-    complete_runs,
-    json_option,
-    table_options,
-)
+from rig.cli.options import FULL, RolesCommand, complete_models, complete_runs, json_option, table_options
 from rig.cli.output import print_json, say
 from rig.cli.run import Notifier
 from rig.cli.verbs import argument, option, verb

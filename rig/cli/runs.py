@@ -8,13 +8,7 @@ from pathlib import Path
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import (
-    AS_JSON,
-    GRADED_BY,
-    RUN,
-    STORE,
-    complete_conversations,
-)
+from rig.cli.options import AS_JSON, GRADED_BY, RUN, STORE, complete_conversations
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.groups import By, groups_of

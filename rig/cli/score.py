@@ -11,12 +11,7 @@ from typing import Any
 import click
 
 from rig.calls import ExecutedCall, JsonObject
-from rig.cli.options import (
-    AS_JSON,
-    STORE,
-    complete_runs,
-    of_table,
-)
+from rig.cli.options import AS_JSON, STORE, complete_runs, of_table
 from rig.cli.output import print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb

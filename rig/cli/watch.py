@@ -13,14 +13,7 @@ import click
 
 from rig import displays
 from rig.cli import INTERRUPTED
-from rig.cli.options import (
-    DISPLAY,
-    FULL,
-    JSON_AT_END,
-    STORE,
-    complete_conversations,
-    complete_runs,
-)
+from rig.cli.options import DISPLAY, FULL, JSON_AT_END, STORE, complete_conversations, complete_runs
 from rig.cli.output import say, terminal_width
 from rig.cli.runs import go_on
 from rig.cli.verbs import argument, option, verb

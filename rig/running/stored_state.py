@@ -13,16 +13,7 @@ from rig.meters import Costs
 from rig.metrics import Counts, total
 from rig.models import Model, Usage
 from rig.running.plan import Arm, Plan
-from rig.store import (
-    OWN,
-    Cell,
-    FailedTurn,
-    GraderInfo,
-    Runs,
-    RunWriter,
-    StoredArm,
-    StoredRun,
-)
+from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
 from rig.tasks import PlayedTurn, Task
 
 _SPEED = tuple(part.name for part in fields(Speed))

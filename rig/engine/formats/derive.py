@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.formats.derive import FIRST, MARKER, SECOND, Probe, common_start, message
+from rig.engine.formats.probe import FIRST, MARKER, SECOND, Probe, common_start, message
 from rig.engine.formats.reader import CallReader, NotRead
 from rig.engine.formats.shape import ID, INDEX, CallShape, Sorting
 from rig.engine.grammar.language import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags

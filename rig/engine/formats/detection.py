@@ -9,7 +9,9 @@ from typing import Literal
 from rig import plugins
 from rig.calls import JsonObject
 from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.derive import (
+from rig.engine.formats.derive import Unsupported as Unsupported
+from rig.engine.formats.derive import derive
+from rig.engine.formats.probe import (
     ANSWER,
     FIRST,
     MARKER,
@@ -19,11 +21,9 @@ from rig.engine.formats.derive import (
     TOOLS,
     Probe,
     common_length,
-    derive,
     message,
     without_thoughts,
 )
-from rig.engine.formats.derive import Unsupported as Unsupported
 from rig.engine.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
 from rig.engine.grammar.language import Thoughts
 from rig.options import ThinkingArm

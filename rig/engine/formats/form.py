@@ -23,8 +23,8 @@ from rig.engine.formats.base import (
     json_text,
     read_as,
 )
-from rig.engine.formats.derive import MARKER, Probe
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
+from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import CallReader, NotRead
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
