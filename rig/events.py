@@ -125,7 +125,12 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class RunStarted:
+class Event:
+    """Anything that happens in a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
     """First event of a run.
 
     `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
@@ -144,14 +149,14 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmStarted:
+class ArmStarted(Event):
     """An arm's model is about to be loaded."""
 
     arm: int
 
 
 @dataclass(frozen=True, slots=True)
-class ArmReady:
+class ArmReady(Event):
     """An arm's model is loaded; its fingerprint is now complete."""
 
     arm: int
@@ -160,7 +165,7 @@ class ArmReady:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationStarted:
+class ConversationStarted(Event):
     """A conversation begins, or continues after a resume at `first_turn`."""
 
     where: Where
@@ -168,7 +173,7 @@ class ConversationStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnStarted:
+class TurnStarted(Event):
     """An assistant turn is about to be predicted.
 
     `history` is what was said since the previous assistant turn (usually one user utterance);
@@ -183,7 +188,7 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class WentBack:
+class WentBack(Event):
     """A search goes back: the step about to be made follows not the one before, but the step `parent`.
 
     -1 stands for the beginning of the turn.
@@ -196,7 +201,7 @@ class WentBack:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonAsked:
+class PersonAsked(Event):
     """A role that a person plays has to speak. `Control.answer` takes what they say.
 
     `script` is what a model in their place would read about this task. `messages` is what was said so far as
@@ -213,7 +218,7 @@ class PersonAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceGenerated:
+class PieceGenerated(Event):
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
     `thought`: it is not a part of the answer, but of what a model thinks before. While a prompt is read
@@ -232,7 +237,7 @@ class PieceGenerated:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionMade:
+class PredictionMade(Event):
     """A step is complete: a call (not yet executed), a reply, or an error, by the role that spoke."""
 
     where: Where
@@ -252,7 +257,7 @@ class Rejudged:
 
 
 @dataclass(frozen=True, slots=True)
-class CallJudged:
+class CallJudged(Event):
     """A predicted call was executed in the world and matched against the ground truth.
 
     There is no `verdict` where there is nothing to match calls with. `rejudged` are the earlier calls that
@@ -268,7 +273,7 @@ class CallJudged:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnFinished:
+class TurnFinished(Event):
     """A turn is in the store. `counts` and `speed` are the arm's so far, finished conversations only
     for the former.
     """
@@ -280,7 +285,7 @@ class TurnFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationFinished:
+class ConversationFinished(Event):
     """All turns of a conversation are done.
 
     `counts` and `errors` (failed steps by kind) are its own, `arm_counts` and `speed` the arm's so far.
@@ -294,7 +299,7 @@ class ConversationFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationSkipped:
+class ConversationSkipped(Event):
     """A conversation is left for a later resume, with `turns_left` of its turns still to be made."""
 
     where: Where
@@ -302,7 +307,7 @@ class ConversationSkipped:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceMoved:
+class EvidenceMoved(Event):
     """With `--until verdict`: one more conversation tells more about an arm's loss against the first arm.
 
     `text` says it in one line, `evidence` in numbers. Once something is `found`, the arm stops, and this many
@@ -318,7 +323,7 @@ class EvidenceMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmFinished:
+class ArmFinished(Event):
     """An arm is through, or `failure` says in one line why it could not go on.
 
     `decided` says what a run until a verdict found of it.
@@ -333,7 +338,7 @@ class ArmFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFinished:
+class RunFinished(Event):
     """Last event of a run. `interrupted` runs can be resumed."""
 
     run: str
@@ -341,30 +346,10 @@ class RunFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Event):
     """Something a person should know that is not part of the result, in one line."""
 
     text: str
 
-
-Event: TypeAlias = (
-    RunStarted
-    | ArmStarted
-    | ArmReady
-    | ConversationStarted
-    | TurnStarted
-    | WentBack
-    | PersonAsked
-    | PieceGenerated
-    | PredictionMade
-    | CallJudged
-    | TurnFinished
-    | ConversationFinished
-    | ConversationSkipped
-    | EvidenceMoved
-    | ArmFinished
-    | RunFinished
-    | Notice
-)
 
 Emit: TypeAlias = Callable[[Event], None]

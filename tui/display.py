@@ -11,7 +11,7 @@ from typing import Generic, TextIO, TypeVar
 
 from rig import events
 from rig.displays.base import Display
-from rig.displays.plain import PlainDisplay
+from rig.displays.lines import PlainDisplay
 from rig.events import Emit, Event, Where
 from rig.running.control import Control
 from rig.store import Runs

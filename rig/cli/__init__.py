@@ -21,10 +21,10 @@ VERBS = {
     "tour": Verb("rig.cli.watch:tour", "Learn the keys of the live view in a minute."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
     "show": Verb("rig.cli.runs:show", "Show the results of a run, or one conversation call by call."),
-    "history": Verb("rig.cli.leaderboard:history_of_model", "Show every run of one model file, over time."),
+    "history": Verb("rig.cli.compare:history_of_model", "Show every run of one model file, over time."),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
     "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
-    "leaderboard": Verb("rig.cli.leaderboard", "Rank the models of all runs on a suite."),
+    "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite."),
     "noise": Verb("rig.cli.noise", "Measure how much two identical runs differ."),
     "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
     "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),
@@ -33,7 +33,7 @@ VERBS = {
     "export": Verb("rig.cli.exchange:export", "Export a run as rows, or as files for other tools."),
     "import": Verb("rig.cli.exchange:import_", "Import runs of another store, or results of another tool."),
     "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize and merge models."),
-    "tools": Verb("rig.cli.tools", "List and check tools, and import your own."),
+    "tools": Verb("rig.cli.suites:tools", "List and check tools, and import your own."),
     "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
     "check": Verb("rig.cli.suites:check", "Check conversations for mistakes."),
     "world": Verb("rig.cli.doctor:world", "Build or check the mock world."),
@@ -58,14 +58,9 @@ class _Rig(Verbs):
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("benchmarks"):
                 raise
-            return _bench_elsewhere
-
-
-@click.command("bench", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
-    """Measure the engine; needs a checkout of rig."""
-    raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
+            raise RigError(
+                "`rig bench` is for work on rig itself and needs a checkout; this is an installed package"
+            ) from error
 
 
 @click.group(cls=_Rig, later=VERBS, context_settings={"help_option_names": HELP_NAMES})

@@ -229,7 +229,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @verb(Verbs)
 def world() -> None:
-    """Build the mock world, or check_file it."""
+    """Build the mock world, or check it."""
 
 
 @world.verb()
@@ -246,7 +246,7 @@ def build(
 def check_file(
     *,
     seed: Path = option("The folder of JSON files it was built from.", type=_DIRECTORY, default=WORLD_SEED),
-    file: Path = option("The file to check_file.", flags="--world", type=_FILE, default=WORLD_DATABASE),
+    file: Path = option("The file to check.", flags="--world", type=_FILE, default=WORLD_DATABASE),
     as_json: bool = json_option("Print the faults as a JSON list."),
 ) -> int:
     """Check the world file: print one line for each fault, and exit with code 1 if there are any."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def register(registry: plugins.Registry) -> None:
     """Offer rig's own displays. One is imported when it is chosen."""
     registry.displays.later("tui", "tui.display:on_terminal")
-    registry.displays.later("plain", "rig.displays.plain:PlainDisplay")
-    registry.displays.later("log", "rig.displays.log:LogDisplay")
+    registry.displays.later("plain", "rig.displays.lines:PlainDisplay")
+    registry.displays.later("log", "rig.displays.lines:LogDisplay")
     registry.displays.later("none", "rig.displays.base:NoDisplay")
 
 

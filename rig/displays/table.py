@@ -36,16 +36,7 @@ def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
     The first row is the heading. If a line would be longer than `width` cells, the columns go into blocks
     below one another, each with the heading and the labels again; a column is never cut.
     """
-    labels = max(len(row.title) for row in rows)
-    widths = _widths([row.cells for row in rows])
-    lines: list[str] = []
-    for block in _blocks(widths, labels, width):
-        lines += [""] if lines else []
-        lines += [
-            (" " * _GAP).join([row.title.ljust(labels), *(row.cells[n].rjust(widths[n]) for n in block)])
-            for row in rows
-        ]
-    return lines
+    return _side_by_side([[row.title, *row.cells] for row in rows], 1, width)
 
 
 def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
@@ -102,13 +93,8 @@ def cells(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 
     Columns that would make lines longer than `width` go below the others, with the first column again.
     """
-    aligned = _aligned([[printable(cell) for cell in row] for row in (header, *rows)], len(header))
-    label, *widths = map(len, aligned[0])
-    blocks = [
-        [(" " * _GAP).join([row[0], *(row[1 + n] for n in block)]).rstrip() for row in aligned]
-        for block in _blocks(widths, label, width)
-    ]
-    return [line for block in blocks for line in ("", *block)][1:]
+    texts = [[printable(cell) for cell in row] for row in (header, *rows)]
+    return [line.rstrip() for line in _side_by_side(texts, len(header), width)]
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
@@ -151,6 +137,17 @@ def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
         [cell.ljust(widths[n]) if n < texts else cell.rjust(widths[n]) for n, cell in enumerate(row)]
         for row in rows
     ]
+
+
+def _side_by_side(rows: Sequence[Sequence[str]], texts: int, width: int | None) -> list[str]:
+    """A line for each row; columns that do not fit follow below, with the first column again."""
+    aligned = _aligned(rows, texts)
+    label, *widths = map(len, aligned[0])
+    lines: list[str] = []
+    for block in _blocks(widths, label, width):
+        lines += [""] if lines else []
+        lines += [(" " * _GAP).join([row[0], *(row[1 + n] for n in block)]) for row in aligned]
+    return lines
 
 
 def _blocks(widths: Sequence[int], labels: int, width: int | None) -> list[list[int]]:

@@ -12,8 +12,7 @@ import pytest
 from rig import displays
 from rig.displays import is_interactive
 from rig.displays.base import NoDisplay
-from rig.displays.log import LogDisplay
-from rig.displays.plain import PlainDisplay
+from rig.displays.lines import LogDisplay, PlainDisplay
 from rig.running.control import Control
 
 

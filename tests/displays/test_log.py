@@ -7,7 +7,7 @@ from typing import Any
 
 import small_talks
 
-from rig.displays.log import LogDisplay
+from rig.displays.lines import LogDisplay
 from rig.events import PieceGenerated
 from rig.methods.scripted import Scripted
 from rig.running.control import Control

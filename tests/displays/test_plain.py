@@ -7,7 +7,7 @@ from pathlib import Path
 
 import small_talks
 
-from rig.displays.plain import PlainDisplay
+from rig.displays.lines import PlainDisplay
 from rig.displays.summary import summary, whereabouts
 from rig.errors import ErrorKind
 from rig.events import Emit, Where

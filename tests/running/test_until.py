@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.compare.sequential import SequentialComparison, compare_sequentially
-from rig.displays.plain import PlainDisplay
+from rig.displays.lines import PlainDisplay
 from rig.displays.progress import Progress
 from rig.displays.summary import summary
 from rig.errors import RigError

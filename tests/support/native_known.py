@@ -8,9 +8,9 @@ from native_templates import OWN, REAL
 from rig.calls import Call, Outcome
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.formats.derive import MARKER, Probe
 from rig.engine.formats.detection import Native, native_of
 from rig.engine.formats.form import NativeFormat
-from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.grammar.language import Grammar
 from rig.models import CallMessage, ToolDoc, UserMessage
 

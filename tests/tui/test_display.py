@@ -11,7 +11,7 @@ import pytest
 
 import tui.display
 import tui.terminal
-from rig.displays.plain import PlainDisplay
+from rig.displays.lines import PlainDisplay
 from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.running.control import Control
