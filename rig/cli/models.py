@@ -9,12 +9,7 @@ from typing import Literal
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import (
-    AS_JSON,
-    MODEL,
-    complete_model_files,
-    of_table,
-)
+from rig.cli.options import AS_JSON, MODEL, complete_model_files, of_table
 from rig.cli.output import ProgressLine, print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.base import endings_as_exceptions
