@@ -143,21 +143,16 @@ def _side_by_side(rows: Sequence[Sequence[str]], texts: int, width: int | None) 
     """A line for each row; columns that do not fit follow below, with the first column again."""
     aligned = _aligned(rows, texts)
     label, *widths = map(len, aligned[0])
-    lines: list[str] = []
-    for block in _blocks(widths, label, width):
-        lines += [""] if lines else []
-        lines += [(" " * _GAP).join([row[0], *(row[1 + n] for n in block)]) for row in aligned]
-    return lines
-
-
-def _blocks(widths: Sequence[int], labels: int, width: int | None) -> list[list[int]]:
-    """The columns that stand side by side, as many as fit, at least one."""
     blocks: list[list[int]] = [[]]
-    used = labels
-    for number, own in enumerate(widths):
+    used = label
+    for number, own in enumerate(widths, 1):
         if width is not None and blocks[-1] and used + _GAP + own > width:
             blocks.append([])
-            used = labels
+            used = label
         blocks[-1].append(number)
         used += _GAP + own
-    return blocks
+    lines: list[str] = []
+    for block in blocks:
+        lines += [""] if lines else []
+        lines += [(" " * _GAP).join([row[0], *(row[number] for number in block)]) for row in aligned]
+    return lines
