@@ -21,7 +21,7 @@ from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
 from rig.rescore.setups import setup_of
 from rig.rescore.stored import export_run, import_run
 from rig.running.planning import Options
-from rig.store import EXPORTED_VIEWS, Runs, is_store, merge
+from rig.store import EXPORTED_VIEWS, Runs, StoredRun, is_store, merge
 
 
 @verb()
@@ -60,72 +60,63 @@ def export(
     """  # noqa: D301 - for click
     with Runs.open(runs) as store:
         stored = store.get(run, sums=False)
-    if stored.state != "finished":
-        turns = out_of(stored.turns_done, stored.turns, " of ")
-        click.echo(f"rig: run {stored.id} is not finished: {turns} turns are made", err=True)
-    if format_ in get_args(FlatFormat):
-        form = cast(FlatFormat, format_)
-        view = rows or "steps"
-        if output is None:
-            _print_rows(runs, run, view, form, raw, as_json)
-            return
-        run, written = _write_rows(runs, run, view, form, output, raw)
-        about = {"rows": view, "output": str(output), "written": written}
-        what = f"{counted(written, 'row')} ({view})"
-    else:
-        if format_ not in plugins.registered().papers:
-            methods.get(format_)
-        if rows is not None:
-            raise RigError("--rows goes with --format csv, jsonl or parquet")
-        if output is None:
-            raise RigError(f"--format {format_} writes files; name a directory with --output")
-        run, files = _write_files(runs, run, format_, output)
-        about = {"output": str(output), "files": [str(path) for path in files]}
-        what = counted(len(files), "file")
+        if stored.state != "finished":
+            turns = out_of(stored.turns_done, stored.turns, " of ")
+            click.echo(f"rig: run {stored.id} is not finished: {turns} turns are made", err=True)
+        if format_ in get_args(FlatFormat):
+            if output is None and as_json:
+                raise RigError("--json describes a file that is written; name it with --output")
+            view = rows or "steps"
+            written = _export_rows(store, stored, view, cast(FlatFormat, format_), output, raw)
+            about = {"rows": view, "output": str(output), "written": written}
+            what = f"{counted(written, 'row')} ({view})"
+        else:
+            if format_ not in plugins.registered().papers:
+                methods.get(format_)
+            if rows is not None:
+                raise RigError("--rows goes with --format csv, jsonl or parquet")
+            if output is None:
+                raise RigError(f"--format {format_} writes files; name a directory with --output")
+            files = _export_files(runs, stored, format_, output)
+            about = {"output": str(output), "files": [str(path) for path in files]}
+            what = counted(len(files), "file")
     if as_json:
-        print_json({"run": run, "format": format_, **about})
-    else:
-        say(f"wrote {what} of run {run} to {output}")
+        print_json({"run": stored.id, "format": format_, **about})
+    elif output is not None:
+        say(f"wrote {what} of run {stored.id} to {output}")
 
 
-def _write_files(store: Path, run: str, form: str, output: Path) -> tuple[str, Sequence[Path]]:
-    """Write a run as files of a paper's or method's; its id, and the files."""
+def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
+    """Write a run as files of a paper's or method's."""
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
-        stored, tasks = finished(store, run)
-        return stored.id, papers[form].export(tasks, output)
-    with Runs.open(store) as runs:
-        stored = runs.get(run)
-    method = stored.declaration.method
+        _, tasks = finished(store, run.id)
+        paths: Sequence[Path] = papers[form].export(tasks, output)
+        return paths
+    method = run.declaration.method
     if form not in (method, paper.of_method(method).name):
-        raise RigError(f"run {stored.id} is of the method {method}, not of {form}")
-    return stored.id, export_run(store, stored, setup_of(stored), output)
+        raise RigError(f"run {run.id} is of the method {method}, not of {form}")
+    return export_run(store, run, setup_of(run), output)
 
 
-def _write_rows(
-    store: Path, run: str, view: str, form: FlatFormat, output: Path, raw: bool
-) -> tuple[str, int]:
-    """Write a run as rows; its id, and how many there are."""
-    with Runs.open(store) as runs:
-        stored = runs.get(run)
-        if form == "parquet":
-            return stored.id, write_parquet(runs, stored, view, output)
-        lines = flat_lines(runs, stored, view, form, raw=raw)
-        return stored.id, write_lines(lines, output) - (form == "csv")
-
-
-def _print_rows(store: Path, run: str, view: str, form: FlatFormat, raw: bool, as_json: bool) -> None:
-    if as_json:
-        raise RigError("--json describes a file that is written; name it with --output")
+def _export_rows(
+    runs: Runs, run: StoredRun, view: str, form: FlatFormat, output: Path | None, raw: bool
+) -> int:
+    """Write a run as rows, to stdout where there is no `output`; how many there are."""
     if form == "parquet":
-        raise RigError("--format parquet writes a file; name it with --output")
-    with Runs.open(store) as runs:
-        for line in flat_lines(runs, runs.get(run), view, form, raw=raw):
-            # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
-            click.echo(printable(line) if sys.stdout.isatty() else line)
+        if output is None:
+            raise RigError("--format parquet writes a file; name it with --output")
+        return write_parquet(runs, run, view, output)
+    lines = flat_lines(runs, run, view, form, raw=raw)
+    if output is not None:
+        return write_lines(lines, output) - (form == "csv")
+    for line in lines:
+        # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
+        click.echo(printable(line) if sys.stdout.isatty() else line)
+    return 0
 
 
-MOST_LINES = 20
+_MOST_LINES = 20
 """Lines on what was left out that are printed."""
 
 
@@ -217,10 +208,10 @@ def _converted(
 
 
 def _say_what_is_left_out(lines: Sequence[str], faults: int) -> None:
-    for line in lines[:MOST_LINES]:
+    for line in lines[:_MOST_LINES]:
         say(f"rig: {line}", err=True)
-    if len(lines) > MOST_LINES:
-        say(f"rig: and {len(lines) - MOST_LINES} more; --json lists all", err=True)
+    if len(lines) > _MOST_LINES:
+        say(f"rig: and {len(lines) - _MOST_LINES} more; --json lists all", err=True)
     if faults:
         say(f"rig: {counted(faults, 'thing')} could not be read; the rest is there", err=True)
 
