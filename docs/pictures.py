@@ -25,7 +25,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from rig.cli.watch import recording
+from rig.cli.runs import recording
 from rig.displays.steps import CallVerdict
 from rig.events import Event, TurnStarted
 from rig.replay.player import Player

@@ -16,9 +16,9 @@ from rig.errors import RigError
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
-    "watch": Verb("rig.cli.watch", "Watch a run in progress, or replay one."),
-    "demo": Verb("rig.cli.watch:demo", "Watch a recorded run for half a minute; needs no model."),
-    "tour": Verb("rig.cli.watch:tour", "Learn the keys of the live view in a minute."),
+    "watch": Verb("rig.cli.runs:watch", "Watch a run in progress, or replay one."),
+    "demo": Verb("rig.cli.runs:demo", "Watch a recorded run for half a minute; needs no model."),
+    "tour": Verb("rig.cli.runs:tour", "Learn the keys of the live view in a minute."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
     "show": Verb("rig.cli.runs:show", "Show the results of a run, or one conversation call by call."),
     "history": Verb("rig.cli.compare:history_of_model", "Show every run of one model file, over time."),
