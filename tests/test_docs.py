@@ -11,11 +11,11 @@ from typing import Any
 import click
 import pytest
 from browser import CHROMIUM, Page
-from described import described
 
 from rig import site
 from rig.cli import VERBS as BY_NAME
 from rig.scoring import GRADER_VERSION
+from rig.store.views import described
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

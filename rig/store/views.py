@@ -337,3 +337,9 @@ def datasette_metadata(store: Path) -> JsonObject:
     """The metadata that Datasette takes for a store of this name: descriptions, and queries to begin with."""
     shipped: JsonObject = json.loads(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
     return {**shipped, "databases": {store.stem: shipped["databases"]["runs"]}}
+
+
+def described() -> dict[str, JsonObject]:
+    """By the names of views and tables: a `description`, and the `columns` with theirs."""
+    tables: dict[str, JsonObject] = datasette_metadata(Path("runs"))["databases"]["runs"]["tables"]
+    return tables

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import small_talks
-from described import described
 
 from rig.methods.scripted import Scripted, replied
 from rig.models import StepKey
 from rig.store import EXPORTED_VIEWS, Runs
+from rig.store.views import described
 
 Rig = Callable[..., Any]
 

@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import pytest
 import small_talks
-from described import described
 
 from rig.methods.scripted import Scripted
 from rig.store import EXPORTED_VIEWS, datasette_metadata
+from rig.store.views import described
 
 FETCH = """
 import json, sys, time, urllib.error, urllib.request

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import small_talks
-from described import described
 
 from rig.store import EXPORTED_VIEWS, Runs, datasette_metadata
+from rig.store.views import described
 
 
 @pytest.fixture(scope="module")
