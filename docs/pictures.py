@@ -33,12 +33,10 @@ from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run
 from tui.app import RigApp
-from tui.live.feed import EventQueue
-from tui.live.live_run import LiveRun
-from tui.live.replay import Replay
+from tui.live.live_run import EventQueue, LiveRun, Replay
 from tui.live.state import RunState
 from tui.live.transcript import Draft, Entry
-from tui.screens.card import CardScreen
+from tui.screens.pages import CardScreen
 from tui.screens.run import RunScreen
 from tui.screens.watch import WatchScreen
 

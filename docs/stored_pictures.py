@@ -15,7 +15,7 @@ from pathlib import Path
 from rig.events import Where
 from rig.store import Runs
 from tui.app import RigApp
-from tui.live.blocks import plain
+from tui.live.layout import plain
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen

@@ -1,22 +1,61 @@
-"""The application: looks, keys that work everywhere, and the way screens are stacked."""
+"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked."""
 
 import os
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
 from rig.config import own_keys
 from rig.displays.signs import is_ascii
-from tui.commands import KeyCommands
-from tui.screens.base import Leave, Resume, RigScreen
-from tui.screens.help import HelpScreen
+from tui.screens.base import Leave, Resume, RigScreen, RunsOpened
+from tui.screens.pages import HelpScreen
 from tui.screens.runs import RunsScreen
 from tui.themes import THEMES, default_theme, next_theme
-from tui.widgets.keys import Section, bindings_of, remapped
-from tui.widgets.messages import RunsOpened
+from tui.widgets.keys import Section, bindings_of, display, remapped
+
+
+class Command(NamedTuple):
+    """A line of the palette."""
+
+    name: str
+    help: str
+    do: Callable[[], object]
+
+
+class KeyCommands(Provider):
+    """Offers the bindings of the screen that are possible at the moment, and the themes."""
+
+    async def discover(self) -> Hits:
+        for command in self.commands():
+            yield DiscoveryHit(command.name, command.do, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self.commands():
+            score = matcher.match(command.name)
+            if score > 0:
+                yield Hit(score, matcher.highlight(command.name), command.do, help=command.help)
+
+    def commands(self) -> Iterator[Command]:
+        """Every command, in the order of the bindings."""
+        seen = set()
+        for active in self.screen.active_bindings.values():
+            does = active.binding.tooltip
+            if not does or not active.enabled or active.binding.action in seen:
+                continue
+            seen.add(active.binding.action)
+            run = partial(self.app.run_action, active.binding.action, active.node)
+            yield Command(does, display(active.binding), run)
+        for name in self.app.available_themes:
+            if name.startswith("rig-"):
+                use = partial(setattr, self.app, "theme", name)
+                yield Command(f"theme {name.removeprefix('rig-')}", name, use)
 
 
 class RigApp(App[Leave | Resume]):

@@ -16,11 +16,10 @@ from rig.events import Emit, Event, Where
 from rig.running.control import Control
 from rig.store import Runs
 from tui.app import RigApp
-from tui.live.conversation_cache import turn_events
-from tui.live.feed import EventQueue
-from tui.live.live_run import LiveRun
+from tui.live.live_run import EventQueue, LiveRun
 from tui.live.state import StoredBefore
 from tui.screens.run import RunScreen
+from tui.stored.record import turn_events
 from tui.terminal import guarded, has_terminal
 
 T = TypeVar("T")

@@ -1,18 +1,90 @@
-"""The application over stored runs: `rig watch` and `rig runs --tui`."""
+"""The application over stored runs: `rig watch` and `rig runs --tui`, and the tour of `rig demo`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
+from textual import events
+
+from rig.displays.signs import OPEN, RUNNING, SUCCESS
 from rig.errors import RigError
 from rig.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
-from tui.live.replay import Replay
+from tui.live.live_run import Replay
 from tui.screens.base import Leave, Resume, RigScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.watch import WatchScreen
 from tui.terminal import guarded, has_terminal
-from tui.tour import TourScreen
+from tui.text.lines import BLANK, Line, Span, Tint, fit
+from tui.widgets.lines import Lines
+
+
+class Stop(NamedTuple):
+    """A key to press, as it is written and as the application calls it, and what it is good for."""
+
+    key: str
+    pressed: str
+    says: str
+    then: str = ""
+
+
+STEPS = (
+    Stop("p", "p", "This is a replay of a recorded run. Pause it.", "The replay waits. Nothing is lost."),
+    Stop("x", "x", "Read the first conversation that failed.", "The verdict is below each call."),
+    Stop("tab", "tab", "Go to its first call.", "A call, what came back, and whether it was right."),
+    Stop("r", "r", "Show all of that call, not only its start.", "Press r again to show less."),
+    Stop("e", "e", "Show or hide what was expected.", "A wide terminal shows it from the start."),
+    Stop("j", "j", "Read the next conversation; k goes back.", "The list on the left shows where you are."),
+    Stop("enter", "enter", "Open this conversation, step by step.", "q brings you back here."),
+    Stop("/", "slash", "Search the transcript; finish with enter.", "n goes to the next match."),
+    Stop("f", "f", "Follow the run again.", "The view moves along with the run."),
+    Stop("p", "p", "Let the run continue.", "Progress is at the top, rates at the bottom."),
+    Stop("+", "plus", "Replay twice as fast; - halves the speed.", "Only a replay can do that."),
+    Stop("C", "C", "See the result so far on one screen.", "It appears by itself at the end."),
+    Stop("?", "question_mark", "List all keys of a screen.", "Every screen has this key."),
+)
+
+
+class TourScreen(WatchScreen, inherit_bindings=False):
+    """The run screen with a guide above the numbers. Every key works; the guide waits for its own."""
+
+    SUBJECT = "A tour of the live view"
+    KEYS = WatchScreen.KEYS
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(replay)
+        self.is_kept = False
+        self.step = 0
+        self.above_meters = [Lines(id="guide")]
+
+    def show_state(self) -> None:
+        super().show_state()
+        guide = self.query_one("#guide", Lines)
+        if guide.size.width:
+            guide.show([BLANK, *(fit(line, guide.size.width) for line in self._guide()), BLANK])
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and self.step < len(STEPS):
+            is_meant = event.key == STEPS[self.step].pressed and self.is_current
+            self.step += is_meant and self.focused is None
+        await super().on_event(event)
+        if isinstance(event, events.Key) and self.is_current:
+            self.show_state()
+
+    def _guide(self) -> Iterable[Line]:
+        done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)
+        rest = len(STEPS) - self.step
+        left: Span = (RUNNING.sign * bool(rest) + OPEN.sign * (rest - 1), Tint.MUTED)
+        before = STEPS[self.step - 1].then if self.step else "Thirteen keys, about a minute."
+        yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), (before, Tint.MUTED))
+        if not rest:
+            end = "That is all. q quits; rig run MODEL shows your own run like this."
+            yield ((" ", Tint.PLAIN), (end, Tint.STRONG))
+            return
+        step = STEPS[self.step]
+        key: Span = (f" {step.key} ", Tint.BRAND)
+        yield ((" Press ", Tint.STRONG), key, (f"  {step.says}", Tint.STRONG))
 
 
 def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Resume | None:

@@ -16,10 +16,9 @@ from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
 from rig.replay.moments import Moment, turn_moments
 from rig.tasks import Step
-from tui.live.blocks import BlockLayout, plain
-from tui.live.column import Column
+from tui.live.layout import BlockLayout, Column, plain
 from tui.live.state import RunState
-from tui.stored.outline import outline
+from tui.stored.reader import outline
 from tui.stored.record import Record, read_record
 
 Rig = Callable[..., Any]

@@ -16,7 +16,7 @@ from rig.errors import ErrorKind
 from rig.methods.scripted import Oracle, Scripted, called, failed, replied
 from rig.models import Prediction, Request, Usage
 from tui.app import RigApp
-from tui.live.blocks import plain
+from tui.live.layout import plain
 from tui.screens.base import RigScreen
 from tui.widgets.lines import Lines
 

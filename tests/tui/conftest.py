@@ -37,9 +37,8 @@ from rig.metrics import Counts, total
 from rig.models import Prediction
 from rig.running.control import Control
 from tui.app import RigApp
-from tui.live.blocks import plain
-from tui.live.feed import EventQueue
-from tui.live.live_run import LiveRun
+from tui.live.layout import plain
+from tui.live.live_run import EventQueue, LiveRun
 from tui.screens.run import RunScreen
 from tui.widgets.lines import Lines
 from tui.widgets.meters import Meters

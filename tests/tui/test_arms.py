@@ -8,11 +8,10 @@ import pytest
 
 from rig.errors import ErrorKind
 from rig.events import ArmFinished, Event, Speed, Where
-from tui.live.blocks import plain
-from tui.widgets.arms import Arms
+from tui.live.layout import plain
 from tui.widgets.conversations import ConversationList
-from tui.widgets.meters import Meters
-from tui.widgets.side_by_side import SideBySide
+from tui.widgets.meters import Arms, Meters
+from tui.widgets.transcript import SideBySide
 
 Watch = Callable[[list[Event]], Any]
 

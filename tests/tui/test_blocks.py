@@ -15,7 +15,7 @@ from rig.displays.steps import (
     TurnHeading,
 )
 from rig.displays.texts import Clip
-from tui.live.blocks import BlockLayout, DraftBlock, block, plain
+from tui.live.layout import BlockLayout, DraftBlock, block, plain
 from tui.live.transcript import Draft, NoticeLine
 from tui.text.lines import width_of
 

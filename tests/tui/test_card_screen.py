@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 
 from rig.replay.player import Player
 from tui.app import RigApp
-from tui.live.blocks import plain
-from tui.live.replay import Replay
-from tui.screens.card import CardScreen
+from tui.live.layout import plain
+from tui.live.live_run import Replay
+from tui.screens.pages import CardScreen
 from tui.screens.run import LINGER_S
 from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines

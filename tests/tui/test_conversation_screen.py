@@ -16,10 +16,9 @@ from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.store import delete_run
-from tui.screens.conversation import ConversationScreen
-from tui.screens.help import HelpScreen
+from tui.screens.conversation import ConversationScreen, Outline
+from tui.screens.pages import HelpScreen
 from tui.widgets.lines import Lines
-from tui.widgets.outline import Outline
 
 
 @pytest.fixture

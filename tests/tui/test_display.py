@@ -16,7 +16,7 @@ from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.running.control import Control
 from tui.display import TuiDisplay, _stop
-from tui.live.feed import EventQueue
+from tui.live.live_run import EventQueue
 from tui.terminal import signals_stop
 
 

@@ -2,7 +2,7 @@ import threading
 
 from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
-from tui.live.feed import EventQueue
+from tui.live.live_run import EventQueue
 
 A, B = Where(0, "a"), Where(0, "b")
 

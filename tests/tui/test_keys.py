@@ -14,20 +14,16 @@ from textual.binding import Binding
 import tui.screens
 from rig.events import Event, PersonAsked, Where
 from tui.app import RigApp
-from tui.screens.ask import AskScreen, QuitScreen
-from tui.screens.base import Leave, RigScreen
+from tui.screens.base import AskScreen, Leave, QuitScreen, RigScreen
 from tui.screens.conversation import ConversationScreen
-from tui.screens.help import HelpScreen
+from tui.screens.pages import HelpScreen, TextScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.text import TextScreen
 from tui.text.lines import Tint
-from tui.widgets.answer import AnswerBar
+from tui.widgets.beside import AnswerBar, Expectations
 from tui.widgets.conversations import ConversationGrid
-from tui.widgets.expectations import Expectations
 from tui.widgets.page import SearchBar
-from tui.widgets.side_by_side import SideBySide
-from tui.widgets.transcript import TranscriptView
+from tui.widgets.transcript import SideBySide, TranscriptView
 
 HERE = Path(__file__).resolve().parent
 Watch = Callable[[list[Event]], Any]
@@ -264,7 +260,7 @@ async def test_answers_have_keys(watch: Watch, mid_run: list[Event]) -> None:
 
 async def test_what_is_wrong_is_told_without_colour(watch: Watch, three_arms: list[Event]) -> None:
     """Each state has a glyph of its own, so that colour says nothing alone."""
-    from tui.live.glyphs import IN_ORDER
+    from tui.live.state import IN_ORDER
 
     assert len({each.sign.lower() for each in IN_ORDER}) == len(IN_ORDER)
     assert {each.tint for each in IN_ORDER} <= set(Tint)

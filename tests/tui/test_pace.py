@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tui.live.pace import Pace, Spending
+from tui.live.live_run import Pace, Spending
 from tui.themes import DARK, LIGHT, THEMES, default_theme, next_theme
 
 
@@ -27,7 +27,7 @@ def test_what_other_threads_of_the_process_do_is_no_cost_but_takes_processors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    monkeypatch.setattr("tui.live.pace.available_cores", lambda: 4)
+    monkeypatch.setattr("tui.live.live_run.available_cores", lambda: 4)
     done = threading.Event()
     other = threading.Thread(target=lambda: all(not done.is_set() for _ in itertools.count()))
     spending = Spending()
@@ -42,7 +42,7 @@ def test_what_other_threads_of_the_process_do_is_no_cost_but_takes_processors(
 
 def test_the_load_of_other_processes_takes_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (3.5, 0.0, 0.0))
-    monkeypatch.setattr("tui.live.pace.available_cores", lambda: 4)
+    monkeypatch.setattr("tui.live.live_run.available_cores", lambda: 4)
     spending = Spending()
     time.sleep(0.02)
     assert spending.since()[1] == pytest.approx(0.5)

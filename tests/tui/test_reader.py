@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.scripted import Scripted, replied
 from rig.rescore.reexecute import effects_of
-from tui.live.blocks import plain
+from tui.live.layout import plain
 from tui.stored.reader import RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.lines import width_of

@@ -21,12 +21,11 @@ from rig.events import (
 )
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from tui.live.blocks import plain
-from tui.screens.ask import AskScreen
+from tui.live.layout import plain
+from tui.screens.base import AskScreen
+from tui.widgets.beside import Expectations
 from tui.widgets.conversations import ConversationGrid, ConversationList
-from tui.widgets.expectations import Expectations
-from tui.widgets.titles import Title
-from tui.widgets.transcript import TranscriptView
+from tui.widgets.transcript import Title, TranscriptView
 
 Watch = Callable[[list[Event]], Any]
 

@@ -3,8 +3,7 @@
 from rig.calls import Call, CallPlace, Outcome, Verdict
 from rig.displays.steps import Called, CallVerdict, Returned
 from rig.models import Prediction
-from tui.live.blocks import BlockLayout, block, plain
-from tui.live.column import Column
+from tui.live.layout import BlockLayout, Column, block, plain
 from tui.live.transcript import LiveTranscript, Repeated
 
 FORM = BlockLayout(80, 2)

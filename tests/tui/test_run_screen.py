@@ -19,7 +19,7 @@ from rig.events import (
     Where,
 )
 from tui.app import RigApp
-from tui.screens.help import HelpScreen
+from tui.screens.pages import HelpScreen
 from tui.screens.run import RunScreen
 from tui.widgets.transcript import TranscriptView
 

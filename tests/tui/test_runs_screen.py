@@ -17,11 +17,10 @@ from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs
 from tui.screens.adjudication import AdjudicationScreen
-from tui.screens.ask import AskScreen
-from tui.screens.base import Resume
+from tui.screens.base import AskScreen, Resume
 from tui.screens.conversation import ConversationScreen
+from tui.screens.pages import TextScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.text import TextScreen
 from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines
 

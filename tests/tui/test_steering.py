@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from rig.events import Event, Speed, TurnFinished, Where
-from tui.screens.ask import AskScreen, QuitScreen
-from tui.screens.base import Leave
+from tui.screens.base import AskScreen, Leave, QuitScreen
 from tui.screens.run import LINGER_S
 
 Watch = Callable[[list[Event]], Any]

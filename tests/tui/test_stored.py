@@ -7,7 +7,7 @@ import small_talks
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted
 from rig.methods.scripted import Scripted
 from rig.store import Runs
-from tui.live.conversation_cache import turn_events
+from tui.stored.record import turn_events
 
 
 def test_stored_turns_give_the_events_they_were_played_with(tmp_path: Path) -> None:

@@ -23,14 +23,13 @@ from rig.paths import DEMO
 from rig.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
-from tui.live.blocks import plain
-from tui.live.replay import Replay
+from tui.live.layout import plain
+from tui.live.live_run import Replay
 from tui.screens.base import RigScreen
-from tui.screens.card import CardScreen
 from tui.screens.conversation import ConversationScreen
+from tui.screens.pages import CardScreen, TextScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.text import TextScreen
-from tui.tour import TourScreen
+from tui.watch import TourScreen
 from tui.widgets.lines import Lines
 
 SIZES = [(80, 24), (120, 40), (200, 60)]

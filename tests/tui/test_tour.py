@@ -9,9 +9,9 @@ from patience import eventually
 from rig.paths import DEMO
 from rig.replay.player import Player
 from tui.app import RigApp
-from tui.live.blocks import plain
-from tui.live.replay import Replay
-from tui.tour import STEPS, TourScreen
+from tui.live.layout import plain
+from tui.live.live_run import Replay
+from tui.watch import STEPS, TourScreen
 from tui.widgets.keys import display
 from tui.widgets.lines import Lines
 

@@ -20,8 +20,8 @@ from rig.replay.player import Player
 from rig.running.control import Control
 from rig.store import delete_run
 from tui.app import RigApp
-from tui.live.blocks import plain
-from tui.live.replay import Replay, speed_text
+from tui.live.layout import plain
+from tui.live.live_run import Replay, speed_text
 from tui.live.state import Status
 from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines

@@ -1,16 +1,91 @@
-"""A run in view: what has happened so far, how long it takes, and how it can be steered."""
+"""A run in view: the queue of its events, how long it takes, how it is steered, and how often to look."""
 
+import math
+import os
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rig.calls import StepPlace
 from rig.displays.progress import Progress, Remaining
-from rig.events import Event, PersonAsked, Where
+from rig.errors import RigError
+from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
+from rig.meters import available_cores
+from rig.replay.player import Player
 from rig.running.control import Control
-from tui.live.feed import EventQueue
 from tui.live.state import RunState, StoredBefore
 from tui.live.transcript import Draft
+
+
+class EventQueue:
+    """A thread-safe queue of events. Pieces of one step are merged while they wait.
+
+    Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow
+    line; a run never waits for its view. The order within a conversation is kept, and that of everything but
+    pieces.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition()
+        self._waiting: list[Event | StoredBefore] = []
+        self._pieces: dict[Where, int] = {}
+        """Where the text of each conversation may be added to: its last event waits there, and is a piece."""
+        self._closed = False
+
+    def emit(self, event: Event | StoredBefore) -> None:
+        """Take an event, from any thread."""
+        with self._lock:
+            if isinstance(event, PieceGenerated):
+                self._add_piece(event)
+            else:
+                where = getattr(event, "where", None)
+                if isinstance(where, Where):
+                    self._pieces.pop(where, None)
+                else:
+                    self._pieces.clear()
+                self._waiting.append(event)
+            self._lock.notify()
+
+    def _add_piece(self, event: PieceGenerated) -> None:
+        place = self._pieces.get(event.where)
+        last = None if place is None else self._waiting[place]
+        if (
+            place is not None
+            and isinstance(last, PieceGenerated)
+            and (last.turn, last.step, last.thought) == (event.turn, event.step, event.thought)
+        ):
+            text, tokens = last.text + event.text, last.tokens + event.tokens
+            forced = last.forced and event.forced
+            self._waiting[place] = replace(event, text=text, tokens=tokens, forced=forced)
+        else:
+            self._pieces[event.where] = len(self._waiting)
+            self._waiting.append(event)
+
+    def close(self) -> None:
+        """Say that no event will follow."""
+        with self._lock:
+            self._closed = True
+            self._lock.notify()
+
+    def drain(self) -> list[Event | StoredBefore]:
+        """All waiting events, in order; the queue is empty afterwards."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            self._pieces.clear()
+        return waiting
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when there is something to drain, when the queue is closed, or after `timeout_s`."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._waiting or self._closed, timeout_s)
+
+    @property
+    def over(self) -> bool:
+        """Whether the queue is closed and drained."""
+        with self._lock:
+            return self._closed and not self._waiting
 
 
 class LiveRun:
@@ -159,3 +234,127 @@ class TokenRate:
             return None
         (began, before), (ended, after) = self._seen[0], self._seen[-1]
         return (after - before) / (ended - began)
+
+
+class Replay(LiveRun):
+    """Watches what a player tells. The times are those of the run, wherever in it the player is."""
+
+    def __init__(self, player: Player, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(EventQueue(), player, ours=False, clock=clock)
+        self.player = player
+        self.failure: Exception | None = None
+        """Why nothing more can be told: the store cannot be read, or a bug."""
+        # A daemon: nothing has to be put in order when the process ends.
+        self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
+
+    def start(self) -> None:
+        """Begin to play."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End playing, and wait for it."""
+        self.player.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.player.position_s
+
+    @property
+    def through(self) -> bool:
+        return self.player.is_over and not self.player.is_stopped
+
+    @property
+    def was_told(self) -> bool:
+        return self.player.has_played
+
+    @property
+    def remaining(self) -> Remaining | None:
+        seconds = self.player.remaining_s
+        return None if seconds is None else Remaining.exactly(seconds)
+
+    @property
+    def condition(self) -> str:
+        player = self.player
+        if self.failure is not None:
+            return "cannot be read"
+        if player.is_over:
+            return "finished" if player.stored.state == "finished" else "interrupted"
+        if player.is_paused:
+            return "paused"
+        if player.is_live and player.is_running:
+            return "live"
+        return f"replay {speed_text(player.speed)}"
+
+    def _play(self) -> None:
+        try:
+            self.player.play(self._emit)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self.feed.close()
+
+    def _emit(self, event: Event) -> None:
+        self.feed.emit(event)
+        if isinstance(event, RunStarted) and self.player.earlier:
+            self.feed.emit(StoredBefore(tuple(self.player.earlier), arms=self.player.stored.arms))
+
+    @property
+    def failure_text(self) -> str:
+        """The failure in one line, empty if there is none."""
+        if self.failure is None:
+            return ""
+        is_known = isinstance(self.failure, RigError)
+        return str(self.failure) if is_known else f"{type(self.failure).__name__}: {self.failure}"
+
+
+def speed_text(speed: float) -> str:
+    """A speed for people: `4x`, `0.5x`, `max`."""
+    return "max" if math.isinf(speed) else f"{speed:.3g}x"
+
+
+_SHARE = 0.01
+"""The most of one processor that watching may take while all of them are busy."""
+_SPARE_SHARE = 0.1
+"""The same while one of them has little else to do."""
+_SPARE = 0.75
+"""Processors that have to be free for that."""
+_SLOWEST = 1.0
+
+
+class Pace:
+    """Seconds until the next repaint: 0.1 (0.25 over ssh), longer when painting turns out expensive.
+
+    llama.cpp's threads wait for one another: where each has a processor, what the view takes from one of
+    them is lost to all.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.fastest = 0.25 if environment.get("SSH_CONNECTION") else 0.1
+
+    def next_s(self, cost_s: float, free: float) -> float:
+        """The pause after a repaint that took `cost_s` seconds of a processor, with `free` of them idle."""
+        share = _SPARE_SHARE if free >= _SPARE else _SHARE
+        return min(max(self.fastest, cost_s / share), max(_SLOWEST, self.fastest))
+
+
+class Spending:
+    """What the thread that asks spent, and how many processors had nothing to do, since it asked before."""
+
+    def __init__(self) -> None:
+        self._before = _clocks()
+
+    def since(self) -> tuple[float, float]:
+        """Seconds of processor time, and idle processors: this process knows its own threads at once, and all
+        others by the load average of the last minute.
+        """
+        now = _clocks()
+        passed_s, spent_s, busy_s = (after - before for after, before in zip(now, self._before, strict=True))
+        self._before = now
+        busy = max(busy_s / passed_s if passed_s else 0.0, os.getloadavg()[0])
+        return spent_s, available_cores() - busy
+
+
+def _clocks() -> tuple[float, float, float]:
+    return time.monotonic(), time.thread_time(), time.process_time()

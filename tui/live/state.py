@@ -12,12 +12,14 @@ from rig import events
 from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.progress import Answered
+from rig.displays.signs import Sign
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
 from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
 from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
+from tui.text.lines import Span, Tint
 
 MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
@@ -343,3 +345,25 @@ class RunState:
                 self._weight -= conversation.transcript.weight
             conversation.transcript, conversation.dropped, conversation.expected = None, True, []
             conversation.holds = {}
+
+
+IN_ORDER = (
+    *(signs.SUCCESS, signs.FAILED, signs.INCORRECT, signs.ERROR),
+    *(signs.SKIPPED, signs.RUNNING, signs.WAITING),
+)
+"""All signs of conversations, what is over before what is not."""
+
+SIGNS = tuple((sign.glyph, signs.SAID.get(sign, sign.word)) for sign in IN_ORDER)
+"""What the signs of conversations mean, for help and documentation."""
+
+
+def sign_of(conversation: ConversationState) -> Sign:
+    """How a conversation stands; of what made it fail, what is worst."""
+    incorrect = conversation.failed and conversation.incorrect_actions
+    return signs.INCORRECT if incorrect else conversation.status.value
+
+
+def cell(conversation: ConversationState) -> Span:
+    """The sign of a conversation, in the colours of an alarm once it took an incorrect action."""
+    sign = sign_of(conversation)
+    return sign.sign, Tint.ALARM if conversation.incorrect_actions else Tint(sign.tint)

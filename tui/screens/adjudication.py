@@ -11,7 +11,7 @@ from tui.screens import keys
 from tui.screens.base import RigScreen
 from tui.text.lines import BLANK, Span, Tint, inert, inert_line
 from tui.text.page_writer import PageWriter
-from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import KeyBar
 from tui.widgets.lines import Lines
 from tui.widgets.page import Page
 

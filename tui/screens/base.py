@@ -1,18 +1,33 @@
-"""What every screen of rig has: its keys in sections, and the ways to leave."""
+"""What every screen of rig has: its keys, ways to leave, a page to search, questions with a few answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from textual.screen import Screen, ScreenResultType
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
 
 from rig.displays.signs import Glyph
 from rig.errors import RigError
 from tui.text.lines import Span, Tint, inert, spread
 from tui.widgets.keys import Section, bindings_of
-from tui.widgets.lines import Lines
-from tui.widgets.messages import Rearranged
+from tui.widgets.lines import Lines, Rearranged
+from tui.widgets.page import Page, SearchBar, SearchChanged
+
+
+@dataclass
+class RunsOpened(Message):
+    """The reader wants to see all runs of a store; `may_resume`: and can leave to go on with one."""
+
+    store: Path
+    may_resume: bool
+
 
 T = TypeVar("T")
 
@@ -99,3 +114,109 @@ class Resume:
     """The stored run of this id is to be gone on with once the terminal is given back."""
 
     run: str
+
+
+class PagedScreen(RigScreen[ScreenResultType]):
+    """Has a `Page` with the id `page` and a `SearchBar`."""
+
+    @property
+    def page(self) -> Page:
+        """The widget with the page."""
+        return self.query_one("#page", Page)
+
+    def action_scroll(self, pages: int) -> None:
+        self.page.scroll_pages(pages)
+
+    def action_scroll_to(self, end: int) -> None:
+        if end:
+            self.page.jump_to_end()
+        else:
+            self.page.jump_to(0)
+
+    def action_search(self) -> None:
+        self.query_one(SearchBar).open()
+
+    def action_match(self, step: int) -> None:
+        self.page.go_to_match(step)
+        self.show_state()
+
+    def action_back(self) -> None:
+        """End the search; without one, leave."""
+        if self.page.search.term:
+            self.query_one(SearchBar).value = ""
+            self.page.search_for("")
+            self.show_state()
+        else:
+            self.leave()
+
+    def on_search_changed(self, message: SearchChanged) -> None:
+        self.page.begin_search()
+        self.page.search_for(message.term)
+        self.page.go_to_match(0)
+        self.show_state()
+
+
+class Alternative(NamedTuple):
+    """An answer: its key, what it says, and the value it stands for."""
+
+    key: str
+    says: str
+    value: str
+
+
+class AskScreen(ModalScreen[str | None]):
+    """Asks, and is dismissed with the value of the answer chosen, or with None when nothing was.
+
+    The last line is always `esc  cancel`. Texts are shown as they are, whatever they hold.
+    """
+
+    def __init__(self, question: str, *answers: Alternative) -> None:
+        super().__init__()
+        self.question = question
+        self.answers = answers
+        for answer in answers:
+            self._bindings.bind(answer.key, f"choose({answer.value!r})", answer.says)
+        for key in {"escape", "c", "q"} - {answer.key for answer in answers}:
+            self._bindings.bind(key, "choose('')", "cancel")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(inert(self.question), markup=False, id="question")
+            yield OptionList(
+                *(Option(f"{answer.key:<4} {inert(answer.says)}", answer.value) for answer in self.answers),
+                Option("esc  cancel", ""),
+                markup=False,
+                compact=True,
+            )
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def action_choose(self, value: str) -> None:
+        self.dismiss(value or None)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_id or None)
+
+
+class QuitScreen(AskScreen):
+    """Dismissed with the value of a `Leave`, or None to stay."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run is still going.",
+            Alternative("s", "stop, and keep what there is (resumable)", Leave.STOP.value),
+            Alternative("w", "keep it running without the view", Leave.DETACH.value),
+        )
+
+
+class WriteScreen(AskScreen):
+    """Dismissed with the ending of the file to write, or None. `what` can be written as text."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "Write to the folder that rig was started in:",
+            Alternative("j", "this conversation as JSON, all that is stored of it", "json"),
+            Alternative("t", f"this {what} as text", "txt"),
+            Alternative("p", "this screen as a picture (SVG)", "svg"),
+        )

@@ -1,29 +1,59 @@
 """One stored conversation, step by step: words, calls, tokens, raw text, world, times, and arms beside it."""
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from rig.displays.signs import CURSOR
 from rig.events import Where
 from rig.rescore.reexecute import Effects, effects_of
-from tui.live.blocks import plain
+from tui.live.layout import plain
 from tui.screens import keys
-from tui.screens.ask import WriteScreen
-from tui.screens.copying import write_file
-from tui.screens.paged import PagedScreen
-from tui.stored.copies import step_json, stored_json
-from tui.stored.outline import SIGNS, sign_of
-from tui.stored.reader import RecordCursor, View
+from tui.screens.base import PagedScreen, WriteScreen
+from tui.screens.copying import step_json, stored_json, write_file
+from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
-from tui.text.lines import BLANK, Span, Tint, inert_line
-from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import Lines
-from tui.widgets.messages import RowPicked
-from tui.widgets.outline import Outline
+from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
+from tui.widgets.keys import KeyBar
+from tui.widgets.lines import Lines, RowPicked
 from tui.widgets.page import Page, SearchBar
-from tui.widgets.titles import Tabs
+
+
+class Outline(Lines):
+    """A line for each row; the one at the cursor comes in sight when the cursor moves."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._cursor = -1
+
+    def show_rows(self, rows: Sequence[OutlineRow], cursor: int) -> None:
+        """Bring the outline up to date."""
+        if not self.size.width:
+            return
+        is_other = self.is_new(rows)
+        self.show([_line(row, number == cursor, self.size.width) for number, row in enumerate(rows)])
+        if is_other or cursor != self._cursor:
+            self._cursor = cursor
+            self.bring_into_sight(max(cursor - 1, 0), min(cursor + 1, len(rows) - 1))
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.y + self.scroll_offset.y
+        if number < len(self.lines):
+            self.post_message(RowPicked(number))
+
+
+def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
+    bar: Span = (str(CURSOR) if is_chosen else " ", Tint.RUNNING)
+    indent = "  " if row.step is not None else ""
+    tint = Tint.STRONG if is_chosen else Tint.PLAIN if row.step is not None else Tint.TITLE
+    sign: Span = (row.sign.sign, Tint(row.sign.tint))
+    left: list[Span] = [bar, (indent, Tint.PLAIN), sign, (" ", Tint.PLAIN), (inert_line(row.text), tint)]
+    return spread(left, [(f"{row.note} ", Tint.MUTED)], width)
+
 
 _WIDTH = 122
 """Cells of a page written as text."""
@@ -136,14 +166,13 @@ class ConversationScreen(PagedScreen[None]):
 
     def _show_header(self, reader: RecordCursor) -> None:
         record = reader.record
-        sign = sign_of(record)
         columns = record.columns
         many = f" ({columns.index(record.where) + 1} of {len(columns)})" if len(columns) > 1 else ""
         left: list[Span] = [
             ("  ", Tint.PLAIN),
             (inert_line(record.where.conversation), Tint.STRONG),
             ("  ", Tint.PLAIN),
-            (sign.sign, Tint(sign.tint)),
+            (record.sign.sign, Tint(record.sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
         hits = self.page.search.count
@@ -238,3 +267,31 @@ class ConversationScreen(PagedScreen[None]):
         else:
             text = self.app.export_screenshot()
         write_file(self, self.run_id, self.where, ending, text)
+
+
+class Tabs(Lines):
+    """The view that is shown stands out by brackets as well as by colour."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._ends: list[int] = []
+
+    def show_views(self, names: Sequence[str], chosen: int) -> None:
+        """Bring the line up to date. Names are cut to their first letters where there is little room."""
+        if not self.size.width:
+            return
+        for longest in (20, 5, 3, 0):
+            line: list[Span] = []
+            self._ends = []
+            for number, name in enumerate(names):
+                word = f"{number + 1} {name[:longest]}".rstrip()
+                is_chosen = number == chosen
+                line.append((f"[{word}]", Tint.STRONG) if is_chosen else (f" {word} ", Tint.MUTED))
+                self._ends.append(width_of(line))
+            if width_of(line) <= self.size.width:
+                break
+        self.show([tuple(line)])
+
+    async def on_click(self, event: events.Click) -> None:
+        if event.x < max(self._ends, default=0):
+            await self.run_action(f"screen.view({bisect_right(self._ends, event.x)})")

@@ -1,19 +1,85 @@
-"""Moving around in a run: which conversation of which arm you read, and where in it."""
+"""Moving around in a run and steering it: which conversation you read, where in it, and what is paused."""
 
 from pathlib import Path
 
 from rig.events import Where
-from tui.live.board import Board
-from tui.live.conversation_cache import ConversationCache, read
 from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState, Status
+from tui.screens.base import Alternative, AskScreen, Leave, QuitScreen, RigScreen
 from tui.screens.copying import CopyActions
-from tui.screens.steering import SteeringScreen
-from tui.text.lines import inert
-from tui.widgets.messages import ArmPicked, ConversationPicked, Scrolled, SearchChanged
-from tui.widgets.page import SearchBar
-from tui.widgets.side_by_side import SideBySide, turns_of
-from tui.widgets.transcript import TranscriptView
+from tui.stored.record import ConversationCache, read
+from tui.text.lines import inert, inert_line
+from tui.widgets.conversations import Board, ConversationPicked
+from tui.widgets.lines import RowPicked
+from tui.widgets.page import SearchBar, SearchChanged
+from tui.widgets.transcript import Scrolled, SideBySide, TranscriptView, turns_of
+
+
+class SteeringScreen(RigScreen[None]):
+    """Steers the run under watch, as far as it can be, and asks before it is left going."""
+
+    def __init__(self, live_run: LiveRun) -> None:
+        super().__init__()
+        self.live_run = live_run
+        self.reading: Where | None = None
+
+    def can_steer(self, action: str) -> bool:
+        """Whether one of the actions below makes sense now."""
+        is_other = action in ("pause", "resume") and self.live_run.paused != (action == "resume")
+        return self.live_run.can_be_steered and not is_other
+
+    def action_pause(self) -> None:
+        self.live_run.control.pause()
+        self.show_state()
+
+    def action_resume(self) -> None:
+        self.live_run.control.resume()
+        self.show_state()
+
+    def action_skip(self) -> None:
+        """Leave a conversation out; a second time, before its turn has come, takes that back."""
+        where, control = self.reading, self.live_run.control
+        if where is None:
+            return
+        text = f"{where.conversation} is played after all"
+        if not control.take_skip(where):
+            control.skip(where)
+            text = f"{where.conversation} is left for a later resume"
+        self.notify(inert_line(text), timeout=3, markup=False)
+
+    def action_stop(self) -> None:
+        state = self.live_run.state
+        question = (
+            f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
+            f"rig run --resume {state.run} continues from there."
+        )
+        self.app.push_screen(AskScreen(question, Alternative("s", "stop and keep", "stop")), self._stop)
+
+    def _stop(self, answer: str | None) -> None:
+        if answer is not None:
+            self.live_run.control.stop()
+            self.show_state()
+
+    def leave(self) -> None:
+        if not self.minds_quitting():
+            super().leave()
+
+    def minds_quitting(self) -> bool:
+        """While the run goes on in this process: ask what is to become of it. Asked twice, it stops."""
+        if not self.live_run.ours or self.live_run.over:
+            return False
+        if isinstance(self.app.screen, QuitScreen):
+            self.app.screen.dismiss(Leave.STOP.value)
+        else:
+            self.app.push_screen(QuitScreen(), self._quit)
+        return True
+
+    def _quit(self, leave: str | None) -> None:
+        if leave == Leave.DETACH.value:
+            self.app.exit(Leave.DETACH)
+        else:
+            self._stop(leave)
+
 
 VIEWS = ("-list", "-grid", "-bare")
 """How the conversations are shown: a class of the screen for each way. The screen begins with the first."""
@@ -182,9 +248,9 @@ class ReadingScreen(CopyActions, SteeringScreen):
     def on_conversation_picked(self, message: ConversationPicked) -> None:
         self.read(message.where)
 
-    def on_arm_picked(self, message: ArmPicked) -> None:
+    def on_row_picked(self, message: RowPicked) -> None:
         if self.reading is not None:
-            self.read(Where(message.arm, self.reading.conversation, self.reading.repeat))
+            self.read(Where(message.number, self.reading.conversation, self.reading.repeat))
 
     def on_scrolled(self, message: Scrolled) -> None:
         self._moved()

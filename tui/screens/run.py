@@ -14,29 +14,21 @@ from rig.displays.card import Card
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from rig.store import Runs
-from tui.live.glyphs import SIGNS
-from tui.live.live_run import LiveRun
-from tui.live.pace import Pace, Spending
-from tui.live.state import ConversationState, Status, StoredBefore
+from tui.live.live_run import LiveRun, Pace, Spending
+from tui.live.state import SIGNS, ConversationState, Status, StoredBefore
 from tui.screens import keys
-from tui.screens.ask import QuitScreen
-from tui.screens.card import QUIT, CardScreen
+from tui.screens.base import QuitScreen, RunsOpened
 from tui.screens.conversation import ConversationScreen
+from tui.screens.pages import QUIT, CardScreen, TextScreen
 from tui.screens.reading import ReadingScreen
-from tui.screens.text import TextScreen
-from tui.stored.run import heat_map
+from tui.stored.runs import heat_map
 from tui.text.lines import inert
-from tui.widgets.answer import AnswerBar, Script
-from tui.widgets.arms import Arms
-from tui.widgets.conversations import ConversationGrid, ConversationList
-from tui.widgets.expectations import Expectations
-from tui.widgets.keybar import KeyBar
-from tui.widgets.messages import PersonAnswered, RunsOpened
-from tui.widgets.meters import Meters
+from tui.widgets.beside import AnswerBar, Expectations, PersonAnswered, Script
+from tui.widgets.conversations import BoardTitle, ConversationGrid, ConversationList
+from tui.widgets.keys import KeyBar
+from tui.widgets.meters import Arms, Meters, RunHeader
 from tui.widgets.page import SearchBar
-from tui.widgets.side_by_side import Side, SideBySide, turns_of
-from tui.widgets.titles import BoardTitle, RunHeader, Title
-from tui.widgets.transcript import TranscriptView
+from tui.widgets.transcript import Side, SideBySide, Title, TranscriptView, turns_of
 
 LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""

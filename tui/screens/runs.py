@@ -10,23 +10,19 @@ from textual.screen import ModalScreen
 from rig.errors import RigError
 from rig.replay.player import Player
 from rig.store import Runs, StoredRun, delete_run
-from tui.live.replay import Replay
+from tui.live.live_run import Replay
 from tui.screens import keys
 from tui.screens.adjudication import AdjudicationScreen
-from tui.screens.ask import Alternative, AskScreen
-from tui.screens.base import Resume, RigScreen
-from tui.screens.text import TextScreen
+from tui.screens.base import Alternative, AskScreen, Resume, RigScreen
+from tui.screens.pages import TextScreen
 from tui.screens.watch import WatchScreen
-from tui.stored.compare_process import CompareProcess
-from tui.stored.run import write_run
-from tui.stored.run_list import StoredRunList
+from tui.stored.runs import CompareProcess, write_run
 from tui.text.lines import BLANK, Span, Tint, inert, inert_line
 from tui.text.page_writer import PageWriter
-from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import Lines
-from tui.widgets.messages import RowOpened, RowPicked, SearchChanged
-from tui.widgets.page import SearchBar
-from tui.widgets.run_list import SIGNS, RunList
+from tui.widgets.keys import KeyBar
+from tui.widgets.lines import Lines, RowOpened, RowPicked
+from tui.widgets.page import SearchBar, SearchChanged
+from tui.widgets.run_list import SIGNS, RunList, StoredRunList
 
 LOOK_S = 1.0
 """How often to see whether the store changed."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rig.events import Where
-from tui.live.replay import Replay, speed_text
+from tui.live.live_run import Replay, speed_text
 from tui.screens import keys
 from tui.screens.run import RunScreen
 from tui.text.lines import inert

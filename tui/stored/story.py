@@ -1,6 +1,7 @@
-"""What happened: a step, a turn or a conversation with its words, calls, responses, verdicts and faults."""
+"""What happened: words, calls, responses, verdicts, faults and effects, of a step, a turn or all."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rig.displays import signs
 from rig.displays.steps import (
@@ -14,11 +15,58 @@ from rig.displays.steps import (
     expected,
     matched,
 )
-from rig.rescore.reexecute import Effects
+from rig.errors import counted
+from rig.events import Where
+from rig.rescore.reexecute import Effect, Effects
 from tui.stored.record import Record, StepRecord
-from tui.stored.world import write_effect
-from tui.text.lines import Span, Tint, inert_line
+from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert_line, side_by_side
 from tui.text.page_writer import PageWriter, json_spans, line_spans, word_spans
+
+_KINDS: dict[str, Span] = {
+    "added": ("+ added", Tint.SUCCESS),
+    "changed": ("~ changed", Tint.ERROR),
+    "removed": ("- removed", Tint.FAILURE),
+}
+
+
+def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
+    """The effects of each call of these steps, with the simulator's own state."""
+    if effects.other_world:
+        page.note(
+            "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
+        )
+    calls = [step for step in steps if step.place in effects.by_call]
+    if not calls:
+        page.gap()
+        page.note("no call was executed here")
+    for step in calls:
+        page.title(f"step {step.step + 1}", (f"  {inert_line(step.words)}", Tint.CALL))
+        write_effect(page, effects.by_call[step.place], with_bookkeeping=True)
+
+
+def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
+    """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
+    changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
+    if all(change.is_bookkeeping for change in changes):
+        page.beside(("world", Tint.MUTED), [("no record changed", Tint.MUTED)])
+    for change in changes:
+        own = change.is_bookkeeping
+        word, tint = _KINDS[change.kind]
+        table = f"{change.table} (the simulator's own)" if own else change.table
+        key = [span for _, value in change.key for span in ((" ", Tint.PLAIN), *page.json(value))]
+        heading: Span = (table, Tint.MUTED if own else Tint.STRONG)
+        page.beside((word, Tint.MUTED if own else tint), [heading, *key])
+        for column in change.columns:
+            spans = page.json(column.after if change.kind == "added" else column.before)
+            if change.kind == "changed":
+                spans += [(" -> ", Tint.STRONG), *page.json(column.after)]
+            name = page.text(column.name, Tint.KEY)
+            page.beside(("", Tint.PLAIN), [*name, ("  ", Tint.PLAIN), *spans], 2)
+    if effect.diff.omitted:
+        page.note(f"and {counted(effect.diff.omitted, 'more record')}")
+    if effect.differs:
+        page.note("executed again, this call gives a different response from the stored one", Tint.ERROR)
+
 
 NOTHING: Span = ("", Tint.PLAIN)
 
@@ -147,3 +195,35 @@ def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
         often: Span = (f", {times} times" if times > 1 else "", Tint.MUTED)
         page.beside((label, Tint.MUTED), [(str(kind), Tint.ERROR), often])
         page.words(NOTHING, text)
+
+
+def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:
+    """Columns for as many arms as fit, that of the reader among them."""
+    if turn is not None:
+        turns = records[0].turns
+        page.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
+    place = next((number for number, record in enumerate(records) if record.where == here), 0)
+    visible, room = columns_in_sight(len(records), place, page.width)
+    columns = [_column(records[n], turn, room, full=page.full, is_read=n == place) for n in visible]
+    page.lines += side_by_side(columns, room)
+    if len(visible) < len(records):
+        page.gap()
+        page.note(f"{len(visible)} of {len(records)} arms fit here; move to another to see it")
+
+
+def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read: bool) -> list[Line]:
+    page = PageWriter(width, full=full)
+    name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
+    sign = record.sign
+    page.lines.append(fit([(f" {sign.sign} ", Tint(sign.tint)), name], width))
+    if turn is None:
+        write_conversation(page, record)
+        return page.lines
+    steps = record.steps(turn)
+    if not steps:
+        page.gap()
+        page.note("not played yet")
+    for step in steps:
+        page.gap()
+        write_step(page, step, None)
+    return page.lines

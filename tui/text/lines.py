@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
-from rig.displays.signs import ELLIPSIS, SIDE
+from rig.displays.signs import ELLIPSIS, FULL, PARTS, SIDE, TRACK
 
 
 class Tint(StrEnum):
@@ -177,3 +177,37 @@ def inert(text: str) -> str:
 def inert_line(text: str) -> str:
     r"""`inert` for places that hold a single line: a line break becomes a visible `\n` too."""
     return inert(text).replace("\n", "\\n")
+
+
+def shares(counts: Sequence[int], width: int) -> list[int]:
+    """`width` cells divided among the counts by their share; anything that is there at all gets a cell.
+
+    With fewer cells than kinds, the first kinds get them.
+    """
+    total = sum(counts)
+    if not total or width <= 0:
+        return [0] * len(counts)
+    exact = [count * width / total for count in counts]
+    cells = [max(int(share), 1 if count else 0) for share, count in zip(exact, counts, strict=True)]
+    while sum(cells) > width:
+        fullest = max(range(len(cells)), key=lambda place: (cells[place] - exact[place], -place))
+        cells[fullest] -= 1
+    while sum(cells) < width:
+        emptiest = max(range(len(cells)), key=lambda place: (exact[place] - cells[place], -place))
+        cells[emptiest] += 1
+    return cells
+
+
+def bar(kinds: Sequence[tuple[Span, int]], width: int) -> Line:
+    """The kinds side by side, each as wide as its share of all."""
+    cells = shares([count for _, count in kinds], width)
+    return tuple((sign * size, tint) for ((sign, tint), _), size in zip(kinds, cells, strict=True) if size)
+
+
+def progress(done: int, total: int, width: int) -> Line:
+    """How much of something is done, to an eighth of a cell. You can tell without colour, too."""
+    parts = str(PARTS)
+    size = len(parts) + 1
+    full, eighths = divmod(min(width * size * done // total, width * size) if total else 0, size)
+    part = parts[eighths - 1] if eighths else ""
+    return ((str(FULL) * full + part, Tint.BAR), (str(TRACK) * (width - full - len(part)), Tint.TRACK))

@@ -7,8 +7,6 @@ from rig.calls import Json
 from rig.displays.signs import Sign
 from rig.displays.steps import Called
 from rig.displays.texts import LIMIT, Clip, clip, clip_json
-from tui.text.flow import wrap
-from tui.text.json_tint import tint_json
 from tui.text.lines import (
     BLANK,
     READABLE,
@@ -23,6 +21,7 @@ from tui.text.lines import (
     pad,
     width_of,
 )
+from tui.text.streams import tint_json, wrap
 
 FULL = 200_000
 """Characters of one text that are shown when all of it is asked for."""

@@ -1,6 +1,7 @@
 """The one way text gets on the screen: tinted lines, painted without markup, only where they changed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -8,11 +9,31 @@ from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.text.lines import Line, Tint, width_of
-from tui.widgets.messages import Rearranged
+
+
+@dataclass
+class Rearranged(Message):
+    """A widget has a new size and needs its content laid out again."""
+
+
+@dataclass
+class RowPicked(Message):
+    """The reader wants to be at this row of a list."""
+
+    number: int
+
+
+@dataclass
+class RowOpened(Message):
+    """The reader wants to see what is in this row of a list."""
+
+    number: int
+
 
 _KEPT = 256
 """Strips that a widget keeps: more than the lines of a high terminal."""

@@ -1,17 +1,88 @@
-"""The running numbers of an arm, exactly as the events carry them, and how well the rates are known."""
+"""The numbers of a run: a line at the top, a line for each arm, and the running numbers of one of them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from textual import events
+
 from rig.displays.progress import NOT_EVALUATED, Remaining
-from rig.displays.signs import DASH
+from rig.displays.signs import CURSOR, DASH
 from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
-from tui.live.state import ArmState
-from tui.text.lines import Line, Span, Tint, fit, pad
-from tui.widgets.lines import Lines
+from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState, cell
+from tui.text.lines import Line, Span, Tint, bar, fit, inert_line, pad, progress, spread, width_of
+from tui.widgets.lines import Lines, RowPicked
+
+_NAME = 30
+
+
+class Arms(Lines):
+    """One line for each arm; nothing for a run of a single one."""
+
+    def show_arms(self, state: RunState, reading: int) -> None:
+        """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
+        numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
+        if len(state.arms) < 2 or not self.is_new(reading, state.changes, numbers):
+            return
+        cells: list[list[ConversationState]] = [[] for _ in state.arms]
+        for where, conversation in state.conversations.items():
+            if where.arm < len(cells):
+                cells[where.arm].append(conversation)
+        width = self.size.width
+        names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, width // 3)
+        lines = []
+        for number, arm in enumerate(state.arms):
+            name: Span = (inert_line(arm.info.name), Tint.STRONG if number == reading else Tint.PLAIN)
+            head: list[Span] = [
+                (str(CURSOR) if number == reading else " ", Tint.RUNNING),
+                (f"{number + 1} ", Tint.MUTED),
+                *pad(fit([name], names), names + 1),
+            ]
+            room = width - width_of(head)
+            lines.append((*head, *_state(arm, cells[number], state.declaration, width, room)))
+        self.show(lines)
+        self.bring_into_sight(reading, reading)
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.y + self.scroll_offset.y
+        if number < len(self.lines):
+            self.post_message(RowPicked(number))
+
+
+def _state(
+    arm: ArmState, conversations: Sequence[ConversationState], declaration: Declaration, width: int, room: int
+) -> Line:
+    """How an arm's conversations went and how far it is; then why it failed, or its numbers."""
+    order = [sign.sign for sign in IN_ORDER]
+    counts = Counter(cell(conversation) for conversation in conversations)
+    kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
+    over, of = sum(conversation.status.over for conversation in conversations), len(conversations)
+    size = min(max(width // 5, 10), of)
+    tail: list[Span] = [(f" {over:>{len(str(of))}}/{of}", Tint.STRONG)]
+    if arm.failure is not None or not arm.evaluated:
+        tail.append((f"  {NOT_EVALUATED if arm.failure is None else inert_line(arm.failure)}", Tint.ERROR))
+    else:
+        if arm.evidence:
+            tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
+        tail += _numbers(arm, declaration, room - width_of(tail) - size)
+    return (*bar(kinds, size), *fit(tail, room - size - 1))
+
+
+def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
+    """Rates and speed, as far as there is room."""
+    if arm.rated is None:
+        return []
+    spans: list[Span] = []
+    rates = [(metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")]
+    for label, value in (*rates, ("tok/s", rate(arm.speed.decode_rate if arm.speed else None))):
+        part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
+        if width_of([*spans, *part]) < room:
+            spans += part
+    return spans
+
 
 _GAP = 3
 _INTERVAL = len(" 100-100")
@@ -117,3 +188,34 @@ def _value(text: str, tint: Tint = Tint.STRONG, bounds: tuple[str, ...] = ()) ->
     """A number, and the ends of its interval behind it."""
     behind = ((f" {str(DASH).join(bounds)}", Tint.MUTED),) if bounds else ()
     return ((text, tint), *behind)
+
+
+BAR = 20
+
+
+class RunHeader(Lines):
+    """One line; the bar counts turns, the number beside it conversations."""
+
+    def show_run(self, state: RunState, condition: str) -> None:
+        """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
+        if not self.is_new(condition, state.run, state.changes, state.turns_done, len(state.arms)):
+            return
+        left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
+        if state.arms:
+            several = f"{len(state.arms)} arms"
+            name = inert_line(state.arms[0].info.name) if len(state.arms) == 1 else several
+            left.append((name, Tint.STRONG))
+        left += [(f"   run {inert_line(state.run)}", Tint.MUTED)] if state.run else []
+        left += [(f"   {condition}", Tint.RUNNING)] if condition else []
+        self.show([spread(left, _progress(state, self.size.width), self.size.width)])
+
+
+def _progress(state: RunState, width: int) -> Line:
+    conversations = state.conversations.values()
+    if not conversations:
+        return ()
+    over, total = sum(conversation.status.over for conversation in conversations), len(conversations)
+    is_known = all(conversation.turns for conversation in conversations)
+    parts = (state.turns_done, state.turns_total) if is_known else (over, total)
+    bar = progress(*parts, BAR if width >= 100 else BAR // 2)
+    return (*bar, (f" {over:>{len(str(total))}}/{total} ", Tint.STRONG))

@@ -1,16 +1,28 @@
-"""The transcript of one conversation: append-only, and only wrapped again when the width changes."""
+"""One conversation as it is played: the transcript of an arm, or one turn in several arms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
+from textual.message import Message
 
 from rig.calls import StepPlace
-from rig.displays.signs import CURSOR
-from rig.displays.steps import Called
-from tui.live.blocks import BlockLayout
-from tui.live.column import Column
-from tui.live.state import ConversationState
-from tui.text.lines import Line, Tint
-from tui.widgets.messages import Scrolled
+from rig.displays.signs import CURSOR, MODEL
+from rig.displays.steps import Called, TurnHeading
+from rig.displays.texts import rate
+from rig.errors import counted
+from tui.live.layout import BlockLayout, Column, block
+from tui.live.state import ConversationState, cell, sign_of
+from tui.live.transcript import Draft, Entry
+from tui.text.lines import BLANK, Line, Span, Tint, columns_in_sight, fit, inert_line, side_by_side, spread
+from tui.widgets.lines import Lines
 from tui.widgets.page import Page
+
+
+@dataclass
+class Scrolled(Message):
+    """The reader scrolled the transcript with the mouse, or picked something in it."""
 
 
 class TranscriptView(Page):
@@ -161,3 +173,83 @@ class TranscriptView(Page):
 
     def on_scroll_to(self) -> None:
         self.post_message(Scrolled())
+
+
+class Side(NamedTuple):
+    """A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
+
+    name: str
+    conversation: ConversationState | None
+    instead: str
+
+
+class SideBySide(Lines):
+    """A column for each arm, as many as fit, with that of the reader among them."""
+
+    def show_turn(self, sides: Sequence[Side], arm: int, number: int) -> None:
+        """Bring the columns up to date with turn `number` (from 1), reading the arm at `arm`."""
+        if self.size.width:
+            visible, room = columns_in_sight(len(sides), arm, self.size.width)
+            columns = [_side(sides[place], place, number, room, place == arm) for place in visible]
+            self.show(side_by_side(columns, room))
+
+
+def turns_of(conversation: ConversationState | None) -> int:
+    """How many turns there are to see."""
+    return sum(isinstance(entry, TurnHeading) for entry in _entries(conversation))
+
+
+def _entries(conversation: ConversationState | None) -> list[Entry]:
+    return conversation.transcript.entries if conversation and conversation.transcript else []
+
+
+def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[Line]:
+    sign: Span = cell(side.conversation) if side.conversation else (" ", Tint.PLAIN)
+    name: Span = (inert_line(side.name), Tint.STRONG if is_read else Tint.PLAIN)
+    head = [fit([(f" {arm + 1} ", Tint.MUTED), name, (" ", Tint.PLAIN), sign], width), BLANK]
+    form = BlockLayout(width, side.conversation.turns if side.conversation else 0)
+    lines: list[Line] = []
+    inside = False
+    for entry in _entries(side.conversation):
+        if isinstance(entry, TurnHeading):
+            inside = entry.number == number
+        elif inside and isinstance(entry, Draft):
+            # How far a prediction is that is being made; its text is in the transcript.
+            writing = (f"writing, {counted(entry.tokens, 'token')}", Tint.MUTED)
+            lines.append(fit([(f" {MODEL.sign} ", Tint.RUNNING), writing], width))
+        elif inside:
+            lines += block(entry, form)
+    return head + (lines or [fit([(f" {side.instead}", Tint.MUTED)], width)])
+
+
+class Title(Lines):
+    """One line."""
+
+    def show_conversation(
+        self,
+        conversation: ConversationState | None,
+        following: bool,
+        *,
+        note: str = "",
+        hits: str = "",
+        pace: float | None = None,
+    ) -> None:
+        """Bring the line up to date. `note` stands beside the name, `hits` is what a search says.
+
+        `pace` are the tokens a second of what is being written.
+        """
+        left: list[Span] = [(" ", Tint.PLAIN)]
+        if conversation is not None:
+            sign = sign_of(conversation)
+            left += [
+                (inert_line(conversation.where.conversation), Tint.STRONG),
+                (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
+                ("  ", Tint.PLAIN),
+                (sign.label, Tint(sign.tint)),
+                (f"  {inert_line(note)}" if note else "", Tint.MUTED),
+            ]
+        right: list[Span] = [(f"{hits}  ", Tint.FOUND_HERE)] if hits else []
+        if pace is not None:
+            right += [(f"{rate(pace):>4}", Tint.STRONG), (" tok/s   ", Tint.MUTED)]
+        right.append(("following ", Tint.RUNNING) if following else ("reading ", Tint.MUTED))
+        self.show([spread(left, right, self.size.width)])

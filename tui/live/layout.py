@@ -1,8 +1,10 @@
-"""How each entry of a transcript looks: a label in the margin and wrapped lines beside it."""
+"""How a transcript is laid out: a label in the margin of each entry, and all of them as lines."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from rig.calls import StepPlace
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import (
@@ -21,12 +23,21 @@ from rig.displays.steps import (
 )
 from rig.displays.texts import Clip
 from rig.errors import counted
-from tui.live.transcript import Draft, Entry, NoticeLine, Repeated
-from tui.text.bars import progress
-from tui.text.flow import Flow, wrap
-from tui.text.json_tint import JsonTint
-from tui.text.lines import BLANK, READABLE, WORDS_FROM, Line, Span, Tint, inert, inert_line, labelled
+from tui.live.transcript import Draft, Entry, LiveTranscript, NoticeLine, Repeated
+from tui.text.lines import (
+    BLANK,
+    READABLE,
+    WORDS_FROM,
+    Line,
+    Span,
+    Tint,
+    inert,
+    inert_line,
+    labelled,
+    progress,
+)
 from tui.text.page_writer import json_spans, line_spans, rest_of, word_spans
+from tui.text.streams import Flow, JsonTint, wrap
 
 RESPONSE_LINES = 3
 CALL_LINES = 12
@@ -185,3 +196,94 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 def plain(lines: Iterable[Line]) -> str:
     """The lines as bare text, for tests and for copying."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+class Column:
+    """The lines of a transcript in one form. `full` are the calls that are shown in full."""
+
+    def __init__(
+        self, transcript: LiveTranscript, form: BlockLayout, full: frozenset[StepPlace] = frozenset()
+    ) -> None:
+        self.transcript = transcript
+        self.form = form
+        self.full = full
+        self.lines: list[Line] = []
+        self.entries: list[Entry] = []
+        """The entries that are laid out."""
+        self._starts: list[int] = []
+        self._draft: DraftBlock | None = None
+        self._revision = -1
+        self._edits = transcript.edits
+
+    def update(self) -> int | None:
+        """Lay out what is new. The first line that is not as it was, None if all are."""
+        entries = self.transcript.entries
+        same = self._unchanged()
+        draft = entries[-1] if entries and isinstance(entries[-1], Draft) else None
+        if same == len(entries) == len(self.entries) and (not draft or draft.revision == self._revision):
+            return None
+        if draft and same == len(entries):
+            same -= 1
+        start = self._start_of(same)
+        del self.entries[same:], self._starts[same:], self.lines[start:]
+        for entry in entries[same:]:
+            self.entries.append(entry)
+            self._starts.append(len(self.lines))
+            self.lines.extend(self._layout(entry))
+        return start
+
+    def entry_at(self, line: int) -> tuple[Entry | None, int]:
+        """The entry that a line belongs to, and how many of its lines are above that one."""
+        number = max(bisect_right(self._starts, line) - 1, 0)
+        return (self.entries[number], line - self._starts[number]) if self.entries else (None, 0)
+
+    def line_of(self, entry: Entry | None, line: int) -> int | None:
+        """The same line of this very entry, or the last it has; None if the entry is no longer there."""
+        for number, candidate in enumerate(self.entries):
+            if candidate is entry:
+                start, end = self._starts[number], self._start_of(number + 1)
+                return min(start + line, max(end - 1, start))
+        return None
+
+    def _start_of(self, entry: int) -> int:
+        return self._starts[entry] if entry < len(self._starts) else len(self.lines)
+
+    def turns(self) -> list[int]:
+        """The lines of the headings of turns."""
+        return [
+            start + (entry.number > 1)
+            for entry, start in zip(self.entries, self._starts, strict=True)
+            if isinstance(entry, TurnHeading)
+        ]
+
+    def calls(self) -> list[tuple[Called, range]]:
+        """The complete calls, each with its lines: the call itself, what came back, and the verdict."""
+        groups: list[tuple[Called, range]] = []
+        for number, entry in enumerate(self.entries):
+            if isinstance(entry, Called):
+                last = number + 1
+                for part in self.entries[last : last + 2]:
+                    last += isinstance(part, Returned | CallVerdict) and (part.turn, part.step) == entry.place
+                groups.append((entry, range(self._starts[number], self._start_of(last))))
+        return groups
+
+    def _unchanged(self) -> int:
+        """How many entries from the beginning are as they were."""
+        entries, edits = self.transcript.entries, self.transcript.edits
+        if edits != self._edits:
+            self._edits = edits
+            return 0
+        same = len(self.entries)
+        while same and (same > len(entries) or self.entries[same - 1] is not entries[same - 1]):
+            same -= 1
+        return same
+
+    def _layout(self, entry: Entry) -> list[Line]:
+        if not isinstance(entry, Draft):
+            self._draft = None
+            chosen = isinstance(entry, Called | Returned) and (entry.turn, entry.step) in self.full
+            return block(entry, self.form._replace(full=chosen or self.form.full))
+        if self._draft is None or self._draft.draft is not entry:
+            self._draft = DraftBlock(entry, self.form)
+        self._revision = entry.revision
+        return self._draft.lines()
