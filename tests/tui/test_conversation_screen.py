@@ -182,7 +182,8 @@ async def test_help_leaving_and_a_narrow_terminal(store: Path) -> None:
         assert not shown.query_one(Outline).display
         await seen.press("question_mark")
         assert isinstance(seen.app.screen, HelpScreen)
-        assert "tokens: how likely each was, or that it was forced" in str(seen.app.screen.text)
+        does = [row.does for _, rows in seen.app.screen.parts for row in rows]
+        assert "tokens: how likely each was, or that it was forced" in does
         await seen.press("escape")
         await seen.pilot.resize_terminal(120, 40)
         await seen.until(lambda: shown.query_one(Outline).lines)

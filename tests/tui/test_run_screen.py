@@ -178,7 +178,7 @@ async def test_help_lists_every_key_that_does_something(watch: Watch, mid_run: l
     async with watched.app.run_test(size=(100, 40)) as pilot:
         await pilot.press("question_mark")
         assert isinstance(watched.app.screen, HelpScreen)
-        shown = watched.app.screen.text.plain
+        shown = "\n".join(row.does for _, rows in watched.app.screen.parts for row in rows)
         for binding in [*RunScreen.BINDINGS, *RigApp.BINDINGS]:
             assert isinstance(binding, Binding)
             assert binding.tooltip in shown

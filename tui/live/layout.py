@@ -11,7 +11,6 @@ from rig.displays.steps import (
     Back,
     Called,
     CallVerdict,
-    Differing,
     Ended,
     Failed,
     Replied,
@@ -36,7 +35,7 @@ from tui.text.lines import (
     labelled,
     progress,
 )
-from tui.text.page_writer import json_spans, line_spans, rest_of, word_spans
+from tui.text.page_writer import json_spans, line_spans, rest_of, verdict_lines, word_spans
 from tui.text.streams import Flow, JsonTint, wrap
 
 RESPONSE_LINES = 3
@@ -131,10 +130,10 @@ def block(entry: Entry, form: BlockLayout) -> list[Line]:
         return _turn_heading(entry, form)
     if isinstance(entry, Repeated) and form.full:
         return [line for part in entry.entries for line in block(part, form)]
-    paragraphs = _verdict(entry, form) if isinstance(entry, CallVerdict) else _paragraphs(entry, form)
-    lines = [line for spans in paragraphs for line in wrap(spans, form.text)]
-    if isinstance(entry, CallVerdict) and not entry.match:
-        lines += [line for difference in entry.differences for line in _difference(difference, form.text)]
+    if isinstance(entry, CallVerdict):
+        lines = verdict_lines(entry, form.text)
+    else:
+        lines = [line for spans in _paragraphs(entry, form) for line in wrap(spans, form.text)]
     gap = [BLANK] if isinstance(entry, Back | Ended) else []
     return [*gap, *_beside(getattr(entry, "sign", None), lines or [BLANK], form)]
 
@@ -174,23 +173,6 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(again(entry.times), Tint.MUTED)]]
         case _:
             return []
-
-
-def _verdict(entry: CallVerdict, form: BlockLayout) -> list[list[Span]]:
-    words = [[(entry.said, Tint.MUTED if entry.match else Tint.FAILURE)]] if entry.said else []
-    return words if entry.match or entry.differences else [*words, line_spans(entry.reason)]
-
-
-def _difference(difference: Differing, width: int) -> list[Line]:
-    if difference.instead:
-        return wrap([(difference.instead, Tint.PLAIN)], width)
-    why = difference.why
-    more_of_it: list[Span] = [(f"  {inert_line(why)}", Tint.MUTED)] if why else []
-    head = wrap([*line_spans(difference.what, Tint.KEY), *more_of_it], width)
-    labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
-    for label, value in zip(labels, (difference.expected, difference.got), strict=True):
-        head += labelled([(label, Tint.MUTED)], len(label), wrap(json_spans(value), width - len(label)))
-    return head
 
 
 def plain(lines: Iterable[Line]) -> str:

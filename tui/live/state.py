@@ -88,6 +88,16 @@ class ConversationState:
         """Whether it is over and was not a success."""
         return self.status in (Status.FAILED, Status.ERROR)
 
+    @property
+    def sign(self) -> Sign:
+        """How it stands; of what made it fail, what is worst."""
+        return signs.INCORRECT if self.failed and self.incorrect_actions else self.status.value
+
+    @property
+    def glyph(self) -> Span:
+        """Its sign, in the colours of an alarm once it took an incorrect action."""
+        return self.sign.sign, Tint.ALARM if self.incorrect_actions else Tint(self.sign.tint)
+
 
 @dataclass(slots=True)
 class ArmState:
@@ -355,15 +365,3 @@ IN_ORDER = (
 
 SIGNS = tuple((sign.glyph, signs.SAID.get(sign, sign.word)) for sign in IN_ORDER)
 """What the signs of conversations mean, for help and documentation."""
-
-
-def sign_of(conversation: ConversationState) -> Sign:
-    """How a conversation stands; of what made it fail, what is worst."""
-    incorrect = conversation.failed and conversation.incorrect_actions
-    return signs.INCORRECT if incorrect else conversation.status.value
-
-
-def cell(conversation: ConversationState) -> Span:
-    """The sign of a conversation, in the colours of an alarm once it took an incorrect action."""
-    sign = sign_of(conversation)
-    return sign.sign, Tint.ALARM if conversation.incorrect_actions else Tint(sign.tint)

@@ -64,20 +64,25 @@ class RigScreen(Screen[ScreenResultType]):
         header.show([spread([(" rig ", Tint.BRAND), *left], right, header.size.width)])
 
     def in_background(
-        self, job: Callable[[], T], then: Callable[[T | str], object], group: str = "default"
+        self,
+        job: Callable[[], T],
+        then: Callable[[T], object],
+        failed: Callable[[str], object] | None = None,
+        *,
+        group: str = "default",
     ) -> None:
-        """Do a job in a thread; `then` gets its result, or the words of the RigError it raised.
+        """Do a job in a thread; `then` gets its result, `failed` the words of the RigError it raised.
 
-        Of a group, the last job alone counts.
+        Without `failed`, they are shown. Of a group, the last job alone counts.
         """
 
         def work() -> None:
-            result: T | str
             try:
                 result = job()
             except RigError as error:
-                result = str(error)
-            self.app.call_from_thread(then, result)
+                self.app.call_from_thread(failed or self.say_fault, str(error))
+            else:
+                self.app.call_from_thread(then, result)
 
         self.run_worker(work, thread=True, group=group, exclusive=group != "default")
 
@@ -124,36 +129,52 @@ class PagedScreen(RigScreen[ScreenResultType]):
         """The widget with the page."""
         return self.query_one("#page", Page)
 
+    @property
+    def scrolled(self) -> Lines:
+        """The widget that the keys scroll."""
+        return self.page
+
+    def moved(self) -> None:
+        """Note that the reader moved in the page."""
+        self.show_state()
+
     def action_scroll(self, pages: int) -> None:
-        self.page.scroll_pages(pages)
+        self.scrolled.scroll_pages(pages)
+        self.moved()
 
     def action_scroll_to(self, end: int) -> None:
         if end:
-            self.page.jump_to_end()
+            self.scrolled.jump_to_end()
         else:
-            self.page.jump_to(0)
+            self.scrolled.jump_to(0)
+        self.moved()
 
     def action_search(self) -> None:
+        self.page.begin_search()
         self.query_one(SearchBar).open()
 
     def action_match(self, step: int) -> None:
         self.page.go_to_match(step)
+        self.moved()
+
+    def action_end_search(self) -> None:
+        self.query_one(SearchBar).value = ""
+        self.page.search_for("")
         self.show_state()
 
     def action_back(self) -> None:
         """End the search; without one, leave."""
         if self.page.search.term:
-            self.query_one(SearchBar).value = ""
-            self.page.search_for("")
-            self.show_state()
+            self.action_end_search()
         else:
             self.leave()
 
     def on_search_changed(self, message: SearchChanged) -> None:
-        self.page.begin_search()
         self.page.search_for(message.term)
-        self.page.go_to_match(0)
         self.show_state()
+        if message.term:
+            self.page.go_to_match(0)
+            self.moved()
 
 
 class Alternative(NamedTuple):

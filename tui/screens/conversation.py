@@ -19,11 +19,11 @@ from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
 from tui.widgets.keys import KeyBar
-from tui.widgets.lines import Lines, RowPicked
+from tui.widgets.lines import Lines, RowPicked, Rows
 from tui.widgets.page import Page, SearchBar
 
 
-class Outline(Lines):
+class Outline(Rows):
     """A line for each row; the one at the cursor comes in sight when the cursor moves."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -39,11 +39,6 @@ class Outline(Lines):
         if is_other or cursor != self._cursor:
             self._cursor = cursor
             self.bring_into_sight(max(cursor - 1, 0), min(cursor + 1, len(rows) - 1))
-
-    def on_click(self, event: events.Click) -> None:
-        number = event.y + self.scroll_offset.y
-        if number < len(self.lines):
-            self.post_message(RowPicked(number))
 
 
 def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
@@ -104,7 +99,9 @@ class ConversationScreen(PagedScreen[None]):
 
     def _read(self, where: Where) -> None:
         self.where = where
-        self.in_background(lambda: read_record(self.store, self.run_id, where), self._take, "read")
+        self.in_background(
+            lambda: read_record(self.store, self.run_id, where), self._take, self._take, group="read"
+        )
 
     def _take(self, record: Record | str) -> None:
         if isinstance(record, str):
@@ -133,10 +130,16 @@ class ConversationScreen(PagedScreen[None]):
                 reader.know(others=others)
                 self.show_state()
 
+        def effects() -> Effects:
+            return effects_of(record.run, record.transcript)
+
+        def others() -> list[Record]:
+            return list(read_columns(self.store, record))
+
         if reader.effects is None:
-            self.in_background(lambda: effects_of(record.run, record.transcript), take_effects, "effects")
+            self.in_background(effects, take_effects, take_effects, group="effects")
         if self.view is View.ARMS and not isinstance(reader.others, list):
-            self.in_background(lambda: list(read_columns(self.store, record)), take_others, "arms")
+            self.in_background(others, take_others, take_others, group="arms")
 
     # Showing
 

@@ -13,8 +13,8 @@ from rig.store import Transcript
 from tui.live.layout import BlockLayout, block, plain
 from tui.live.state import ConversationState, RunState
 from tui.live.transcript import Draft
-from tui.screens.base import RigScreen, WriteScreen
-from tui.stored.record import StepRecord, read, read_record
+from tui.screens.base import PagedScreen, RigScreen, WriteScreen
+from tui.stored.record import StepRecord, read_record, read_state
 from tui.text.lines import inert, inert_line
 from tui.widgets.transcript import TranscriptView
 
@@ -22,7 +22,7 @@ _WIDTH = 122
 """Cells of a conversation written as text."""
 
 
-def call_json(call: Called) -> str | None:
+def _call_json(call: Called) -> str | None:
     """The call as JSON, None if the view has only the beginning of it."""
     if call.name.omitted or call.arguments.omitted:
         return None
@@ -32,7 +32,7 @@ def call_json(call: Called) -> str | None:
         return None
 
 
-def stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
+def _stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
     """A call as JSON from the store, None while its turn is not stored."""
     played = transcript.turns.get(turn)
     call = played.steps[step].prediction.call if played and step < len(played.steps) else None
@@ -44,7 +44,7 @@ def stored_json(transcript: Transcript) -> str:
     return _indented(transcript_json(transcript))
 
 
-def as_text(conversation: ConversationState) -> str:
+def _as_text(conversation: ConversationState) -> str:
     """A conversation as the view shows it, with all that the view keeps of calls and responses."""
     form = BlockLayout(_WIDTH, conversation.turns, full=True)
     entries = conversation.transcript.entries if conversation.transcript else []
@@ -52,7 +52,7 @@ def as_text(conversation: ConversationState) -> str:
     return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"
 
 
-def file_name(run: str, where: Where, ending: str) -> str:
+def _file_name(run: str, where: Where, ending: str) -> str:
     """A name for a file of a conversation, harmless for any names of run and conversation."""
     arm = f"-arm{where.arm + 1}" if where.arm else ""
     repeat = f"-{where.repeat + 1}" if where.repeat else ""
@@ -102,14 +102,14 @@ def step_json(step: StepRecord) -> str:
 def write_file(screen: RigScreen[Any], run: str, where: Where, ending: str, text: str) -> None:
     """Write what is read on a screen to a new file, and say where it is, or why it is not."""
     try:
-        path = write_new(Path.cwd(), file_name(run, where, ending), text)
+        path = write_new(Path.cwd(), _file_name(run, where, ending), text)
     except OSError as error:
         screen.notify(inert_line(f"cannot write: {error}"), severity="error", markup=False)
     else:
         screen.notify(inert_line(f"wrote {path.name}"), markup=False)
 
 
-class CopyActions(RigScreen[None]):
+class CopyActions(PagedScreen[None]):
     """Copying and writing what is read on a screen that shows a transcript."""
 
     state: RunState
@@ -120,23 +120,20 @@ class CopyActions(RigScreen[None]):
         if where is None or call is None:
             return
 
-        def stored() -> tuple[str | None]:
+        def stored() -> str | None:
             transcript = read_record(Path(self.state.store), self.state.run, where).transcript
-            return (stored_call_json(transcript, call.turn, call.step),)
+            return _stored_call_json(transcript, call.turn, call.step)
 
-        def copy(result: tuple[str | None] | str) -> None:
-            if isinstance(result, str):
-                self.notify(inert_line(result), severity="error", markup=False)
-            elif result[0] is None:
-                text = "this call is too long to keep here; copy it when its turn is stored"
-                self.notify(text, severity="warning", markup=False)
+        def copy(text: str | None) -> None:
+            if text is None:
+                fault = "this call is too long to keep here; copy it when its turn is stored"
+                self.notify(fault, severity="warning", markup=False)
             else:
-                self.app.copy_to_clipboard(result[0])
-                text = f"copied {call.name.text}, {len(result[0]):,} characters"
-                self.notify(inert_line(text), markup=False)
+                self.app.copy_to_clipboard(text)
+                self.notify(inert_line(f"copied {call.name.text}, {len(text):,} characters"), markup=False)
 
-        if (text := call_json(call)) is not None:
-            copy((text,))
+        if (text := _call_json(call)) is not None:
+            copy(text)
         else:
             self.in_background(stored, copy)
 
@@ -149,19 +146,16 @@ class CopyActions(RigScreen[None]):
             return
         conversation = self.state.conversations.get(where)
 
-        def text_of() -> tuple[str]:
+        def text_of() -> str:
             if ending == "json":
-                return (stored_json(read_record(store, run, where).transcript),)
+                return stored_json(read_record(store, run, where).transcript)
             is_here = conversation is not None and conversation.transcript is not None
-            return (as_text(conversation if conversation and is_here else read(store, run, where)),)
+            return _as_text(conversation if conversation and is_here else read_state(store, run, where))
 
-        def write(result: tuple[str] | str) -> None:
-            if isinstance(result, str):
-                self.notify(inert_line(result), severity="error", markup=False)
-            else:
-                write_file(self, run, where, ending, result[0])
+        def write(text: str) -> None:
+            write_file(self, run, where, ending, text)
 
         if ending == "svg":
-            write((self.app.export_screenshot(),))
+            write(self.app.export_screenshot())
         else:
             self.in_background(text_of, write)

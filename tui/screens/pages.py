@@ -141,20 +141,9 @@ class HelpScreen(ModalScreen[None]):
     @property
     def parts(self) -> list[tuple[str, list[Key]]]:
         """What it lists, under titles."""
+        rows = [Key(str(sign), does) for sign, does in self._signs]
         parts = [(section.title, keys_of(section)) for section in self._sections]
-        return (
-            [*parts, ("Signs", [Key(str(sign), does) for sign, does in self._signs])]
-            if self._signs
-            else parts
-        )
-
-    @property
-    def text(self) -> Text:
-        """All of it, as text."""
-        lines = [self._subject]
-        for title, rows in self.parts:
-            lines += ["", title, *(f"  {row.keys:<14}{row.does}" for row in rows)]
-        return Text("\n".join(lines))
+        return [*parts, ("Signs", rows)] if rows else parts
 
 
 def _table(keys: Sequence[Key]) -> Table:

@@ -5,23 +5,179 @@ from pathlib import Path
 from rig.events import Where
 from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState, Status
-from tui.screens.base import Alternative, AskScreen, Leave, QuitScreen, RigScreen
+from tui.screens.base import Alternative, AskScreen, Leave, QuitScreen
 from tui.screens.copying import CopyActions
-from tui.stored.record import ConversationCache, read
+from tui.stored.record import read_state
 from tui.text.lines import inert, inert_line
 from tui.widgets.conversations import Board, ConversationPicked
-from tui.widgets.lines import RowPicked
-from tui.widgets.page import SearchBar, SearchChanged
+from tui.widgets.lines import Lines, RowPicked
 from tui.widgets.transcript import Scrolled, SideBySide, TranscriptView, turns_of
 
+VIEWS = ("-list", "-grid", "-bare")
+"""How the conversations are shown: a class of the screen for each way. The screen begins with the first."""
 
-class SteeringScreen(RigScreen[None]):
-    """Steers the run under watch, as far as it can be, and asks before it is left going."""
+_SIDES = "-sides"
+
+MOST_STORED = 8
+"""Conversations that are kept once they were read from the store."""
+
+_NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resuming the run plays it"}
+
+
+class ReadingScreen(CopyActions):
+    """Follows what happens until the reader goes elsewhere, and then stays where they are."""
 
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__()
         self.live_run = live_run
         self.reading: Where | None = None
+        self.state = live_run.state
+        self.board = Board(self.state)
+        self.following = True
+        self.turn: int | None = None
+        """The turn that is shown side by side; None for the latest."""
+        self._stored: dict[Where, ConversationState | str | None] = {}
+        """Conversations read from the store, the latest last; why one cannot be read; None while it is."""
+        self.add_class(VIEWS[0])
+
+    # What is read
+
+    def shown(self, where: Where | None) -> tuple[ConversationState | None, str]:
+        """A conversation from memory or from the store, and words for where there is nothing of it."""
+        conversation = self.state.conversations.get(where) if where else None
+        if where is None or conversation is None:
+            turn = "next turn" if self.state.turns_done else "first turn"
+            return None, f"waiting for the {turn if self.state.run else 'run to start'}"
+        if conversation.transcript is not None or not conversation.dropped:
+            return conversation, _NOT_BEGUN.get(conversation.status, "")
+        if where not in self._stored:
+            store, run = Path(self.state.store), self.state.run
+
+            def keep(stored: ConversationState | str) -> None:
+                self._stored[where] = stored
+                for oldest in list(self._stored)[:-MOST_STORED]:
+                    del self._stored[oldest]
+                self.show_state()
+
+            self.in_background(lambda: read_state(store, run, where), keep, keep)
+        stored = self._stored[where] = self._stored.pop(where, None)
+        if isinstance(stored, str):
+            return conversation, inert(stored)
+        return stored or conversation, "reading it from the store"
+
+    def read(self, where: Where | None) -> None:
+        """Stop following and read a conversation."""
+        if where is not None:
+            self.following = False
+            if self.reading is None or where.conversation != self.reading.conversation:
+                self.turn = None
+            self.reading = where
+            self.show_state()
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether one turn is shown in every arm, and not a whole transcript."""
+        return self.has_class(_SIDES)
+
+    @property
+    def transcript(self) -> TranscriptView:
+        """The transcript in the middle."""
+        return self.query_one(TranscriptView)
+
+    @property
+    def page(self) -> TranscriptView:
+        return self.transcript
+
+    @property
+    def scrolled(self) -> Lines:
+        return self.query_one(SideBySide) if self.side_by_side else self.transcript
+
+    # Conversations
+
+    def action_follow(self) -> None:
+        self.following = not self.following
+        self.turn = None
+        self.show_state()
+        if self.following:
+            self.transcript.jump_to_end()
+
+    def action_move(self, steps: int) -> None:
+        self.read(self.board.moved(self.reading, steps))
+
+    def action_arm(self, step: int) -> None:
+        here = self.reading or self.board.moved(None, 1)
+        if here is not None:
+            arm = min(max(here.arm + step, 0), max(len(self.state.arms) - 1, 0))
+            self.read(Where(arm, here.conversation, here.repeat))
+
+    def action_failure(self, step: int) -> None:
+        self.read(self.board.next_failure(self.reading, step))
+
+    def action_filter(self) -> None:
+        self.board.next_filter()
+        self.show_state()
+
+    def action_order(self) -> None:
+        self.board.differing_first = not self.board.differing_first
+        self.show_state()
+
+    def action_view(self) -> None:
+        now = next(place for place, view in enumerate(VIEWS) if self.has_class(view))
+        self.remove_class(VIEWS[now]).add_class(VIEWS[(now + 1) % len(VIEWS)])
+        self.show_state()
+
+    def action_side_by_side(self) -> None:
+        self.toggle_class(_SIDES)
+        self.show_state()
+
+    # Transcript
+
+    def action_turn(self, step: int) -> None:
+        if self.side_by_side:
+            last = max((turns_of(self.shown(where)[0]) for where in self.sides()), default=1)
+            self.turn = min(max((self.turn or last) + step, 1), max(last, 1))
+            self.following = False
+            self.show_state()
+        else:
+            self.transcript.next_turn(step)
+            self.moved()
+
+    def sides(self) -> list[Where]:
+        """The conversation that is read, in every arm."""
+        here, arms = self.reading, range(len(self.state.arms))
+        return [Where(arm, here.conversation, here.repeat) for arm in arms] if here else []
+
+    def action_call(self, step: int) -> None:
+        self.transcript.next_call(step)
+        self.moved()
+
+    def action_full(self) -> None:
+        self.transcript.toggle_full()
+        self.show_state()
+
+    def action_expected(self) -> None:
+        self.toggle_class("-other-expected")
+        self.show_state()
+
+    def moved(self) -> None:
+        """Stay where the reader moved to in the transcript, unless that is where things happen."""
+        if self.following and not self.transcript.at_end:
+            self.following = False
+        self.show_state()
+
+    # What widgets tell
+
+    def on_conversation_picked(self, message: ConversationPicked) -> None:
+        self.read(message.where)
+
+    def on_row_picked(self, message: RowPicked) -> None:
+        if self.reading is not None:
+            self.read(Where(message.number, self.reading.conversation, self.reading.repeat))
+
+    def on_scrolled(self, message: Scrolled) -> None:
+        self.moved()
+
+    # Steering
 
     def can_steer(self, action: str) -> bool:
         """Whether one of the actions below makes sense now."""
@@ -79,185 +235,3 @@ class SteeringScreen(RigScreen[None]):
             self.app.exit(Leave.DETACH)
         else:
             self._stop(leave)
-
-
-VIEWS = ("-list", "-grid", "-bare")
-"""How the conversations are shown: a class of the screen for each way. The screen begins with the first."""
-
-_SIDES = "-sides"
-
-_NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resuming the run plays it"}
-
-
-class ReadingScreen(CopyActions, SteeringScreen):
-    """Follows what happens until the reader goes elsewhere, and then stays where they are."""
-
-    def __init__(self, live_run: LiveRun) -> None:
-        super().__init__(live_run)
-        self.state = live_run.state
-        self.board = Board(self.state)
-        self.following = True
-        self.turn: int | None = None
-        """The turn that is shown side by side; None for the latest."""
-        self._cache = ConversationCache()
-        self.add_class(VIEWS[0])
-
-    # What is read
-
-    def shown(self, where: Where | None) -> tuple[ConversationState | None, str]:
-        """A conversation from memory or from the store, and words for where there is nothing of it."""
-        conversation = self.state.conversations.get(where) if where else None
-        if where is None or conversation is None:
-            turn = "next turn" if self.state.turns_done else "first turn"
-            return None, f"waiting for the {turn if self.state.run else 'run to start'}"
-        if conversation.transcript is not None or not conversation.dropped:
-            return conversation, _NOT_BEGUN.get(conversation.status, "")
-        if self._cache.want(where):
-            store, run = Path(self.state.store), self.state.run
-
-            def keep(stored: ConversationState | str) -> None:
-                self._cache.put(where, stored)
-                self.show_state()
-
-            self.in_background(lambda: read(store, run, where), keep)
-        stored = self._cache.get(where)
-        if isinstance(stored, str):
-            return conversation, inert(stored)
-        return stored or conversation, "reading it from the store"
-
-    def read(self, where: Where | None) -> None:
-        """Stop following and read a conversation."""
-        if where is not None:
-            self.following = False
-            if self.reading is None or where.conversation != self.reading.conversation:
-                self.turn = None
-            self.reading = where
-            self.show_state()
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether one turn is shown in every arm, and not a whole transcript."""
-        return self.has_class(_SIDES)
-
-    @property
-    def transcript(self) -> TranscriptView:
-        """The transcript in the middle."""
-        return self.query_one(TranscriptView)
-
-    # Conversations
-
-    def action_follow(self) -> None:
-        self.following = not self.following
-        self.turn = None
-        self.show_state()
-        if self.following:
-            self.transcript.jump_to_end()
-
-    def action_move(self, steps: int) -> None:
-        self.read(self.board.moved(self.reading, steps))
-
-    def action_arm(self, step: int) -> None:
-        here = self.reading or self.board.moved(None, 1)
-        if here is not None:
-            arm = min(max(here.arm + step, 0), max(len(self.state.arms) - 1, 0))
-            self.read(Where(arm, here.conversation, here.repeat))
-
-    def action_failure(self, step: int) -> None:
-        self.read(self.board.next_failure(self.reading, step))
-
-    def action_filter(self) -> None:
-        self.board.next_filter()
-        self.show_state()
-
-    def action_order(self) -> None:
-        self.board.differing_first = not self.board.differing_first
-        self.show_state()
-
-    def action_view(self) -> None:
-        now = next(place for place, view in enumerate(VIEWS) if self.has_class(view))
-        self.remove_class(VIEWS[now]).add_class(VIEWS[(now + 1) % len(VIEWS)])
-        self.show_state()
-
-    def action_side_by_side(self) -> None:
-        self.toggle_class(_SIDES)
-        self.show_state()
-
-    # Transcript
-
-    def action_scroll(self, pages: int) -> None:
-        lines = self.query_one(SideBySide) if self.side_by_side else self.transcript
-        lines.scroll_pages(pages)
-        self._moved()
-
-    def action_scroll_to(self, end: int) -> None:
-        lines = self.query_one(SideBySide) if self.side_by_side else self.transcript
-        if end:
-            lines.jump_to_end()
-        else:
-            lines.jump_to(0)
-        self._moved()
-
-    def action_turn(self, step: int) -> None:
-        if self.side_by_side:
-            last = max((turns_of(self.shown(where)[0]) for where in self.sides()), default=1)
-            self.turn = min(max((self.turn or last) + step, 1), max(last, 1))
-            self.following = False
-            self.show_state()
-        else:
-            self.transcript.next_turn(step)
-            self._moved()
-
-    def sides(self) -> list[Where]:
-        """The conversation that is read, in every arm."""
-        here, arms = self.reading, range(len(self.state.arms))
-        return [Where(arm, here.conversation, here.repeat) for arm in arms] if here else []
-
-    def action_call(self, step: int) -> None:
-        self.transcript.next_call(step)
-        self._moved()
-
-    def action_full(self) -> None:
-        self.transcript.toggle_full()
-        self.show_state()
-
-    def action_search(self) -> None:
-        self.transcript.begin_search()
-        self.query_one(SearchBar).open()
-
-    def action_match(self, step: int) -> None:
-        self.transcript.go_to_match(step)
-        self._moved()
-
-    def action_end_search(self) -> None:
-        self.query_one(SearchBar).value = ""
-        self.transcript.search_for("")
-        self.show_state()
-
-    def action_expected(self) -> None:
-        self.toggle_class("-other-expected")
-        self.show_state()
-
-    def _moved(self) -> None:
-        """The reader moved in the transcript: stay where they are, unless that is where things happen."""
-        if self.following and not self.transcript.at_end:
-            self.following = False
-        self.show_state()
-
-    # What widgets tell
-
-    def on_conversation_picked(self, message: ConversationPicked) -> None:
-        self.read(message.where)
-
-    def on_row_picked(self, message: RowPicked) -> None:
-        if self.reading is not None:
-            self.read(Where(message.number, self.reading.conversation, self.reading.repeat))
-
-    def on_scrolled(self, message: Scrolled) -> None:
-        self._moved()
-
-    def on_search_changed(self, message: SearchChanged) -> None:
-        self.transcript.search_for(message.term)
-        self.show_state()
-        if message.term:
-            self.transcript.go_to_match(0)
-            self._moved()

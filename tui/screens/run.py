@@ -137,16 +137,17 @@ class RunScreen(ReadingScreen):
             with Runs.open(store) as runs:
                 return Card.of(runs, run, is_kept=self.is_kept)
 
-        def show(card: Card | str) -> None:
-            if isinstance(card, Card):
-                if self.is_current:
-                    self.app.push_screen(CardScreen(card), self._card_was_read)
-            elif self.live_run.ours and self.live_run.over:
+        def show(card: Card) -> None:
+            if self.is_current:
+                self.app.push_screen(CardScreen(card), self._card_was_read)
+
+        def fail(fault: str) -> None:
+            if self.live_run.ours and self.live_run.over:
                 self.app.exit()
             else:
                 self.notify("nothing is stored yet", timeout=3)
 
-        self.in_background(make, show, "card")
+        self.in_background(make, show, fail, group="card")
 
     def _card_was_read(self, answer: str | None) -> None:
         if answer == QUIT:
@@ -263,7 +264,7 @@ class RunScreen(ReadingScreen):
             if self.is_current:
                 self.app.push_screen(TextScreen(f"run {run} by tool, tag and suite", text))
 
-        self.in_background(lambda: heat_map(store, run), show, "groups")
+        self.in_background(lambda: heat_map(store, run), show, show, group="groups")
 
     # Answering
 

@@ -92,7 +92,10 @@ class RunsScreen(RigScreen[None]):
             with Runs.open(self.store) as runs:
                 return runs.all()
 
-        self.in_background(read, lambda result: self._take(result, time.monotonic() - began), "runs")
+        def take(result: list[StoredRun] | str) -> None:
+            self._take(result, time.monotonic() - began)
+
+        self.in_background(read, take, take, group="runs")
 
     def _take(self, result: list[StoredRun] | str, took_s: float) -> None:
         self.is_read = True
@@ -239,16 +242,19 @@ class RunsScreen(RigScreen[None]):
             self.say_fault(str(error))
             return
         self.notify(f"comparing {', '.join(map(inert_line, process.runs))} ..", timeout=2, markup=False)
-        self.in_background(lambda: (process.text(),), self._compared, "compare")
-        self.refresh_bindings()
 
-    def _compared(self, result: tuple[str] | str) -> None:
-        runs = self._process.runs if self._process else ()
-        self._process = None
-        if isinstance(result, str):
-            self.say_fault(result)
-        elif self.is_current:
-            self.app.push_screen(TextScreen(f"compare {' '.join(runs)}", result[0]))
+        def show(text: str) -> None:
+            self._process = None
+            if self.is_current:
+                self.app.push_screen(TextScreen(f"compare {' '.join(process.runs)}", text))
+            self.refresh_bindings()
+
+        def fail(fault: str) -> None:
+            self._process = None
+            self.say_fault(fault)
+            self.refresh_bindings()
+
+        self.in_background(process.text, show, fail, group="compare")
         self.refresh_bindings()
 
     def on_unmount(self) -> None:
@@ -269,15 +275,12 @@ class RunsScreen(RigScreen[None]):
         self.app.push_screen(AskScreen(question, answer), self._delete)
 
     def _delete(self, run: str | None) -> None:
-        def tell(result: str | None) -> None:
-            if result is None:
-                self.notify(inert(f"run {run} is deleted"), markup=False)
-            else:
-                self.say_fault(result)
+        def tell(_: None) -> None:
+            self.notify(inert(f"run {run} is deleted"), markup=False)
             self.look()
 
         if run is not None:
-            self.in_background(lambda: delete_run(self.store, run), tell, "delete")
+            self.in_background(lambda: delete_run(self.store, run), tell, group="delete")
 
 
 def _signs(store: Path) -> tuple[object, ...]:

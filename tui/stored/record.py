@@ -1,6 +1,5 @@
 """One stored conversation, read from the store: step by step, or as if its events had been seen."""
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,11 +110,7 @@ def read_columns(store: Path, record: Record) -> Iterator[Record]:
             yield Record(record.run, where, transcript)
 
 
-MOST = 8
-"""Conversations that are kept once they were read."""
-
-
-def read(store: Path, run: str, where: Where) -> ConversationState:
+def read_state(store: Path, run: str, where: Where) -> ConversationState:
     """A stored conversation as if its events had been seen. Raises RigError when it cannot be read."""
     with Runs.open(store) as runs:
         record = runs.get(run)
@@ -132,37 +127,6 @@ def read(store: Path, run: str, where: Where) -> ConversationState:
     conversation.turns = len(transcript.conversation.known_turns)
     conversation.turns_done = len(transcript.turns)
     return conversation
-
-
-class ConversationCache:
-    """The conversations read lately, and those that could not be read, with the reason."""
-
-    def __init__(self) -> None:
-        self._read: OrderedDict[Where, ConversationState] = OrderedDict()
-        self._failed: dict[Where, str] = {}
-        self._wanted: set[Where] = set()
-
-    def get(self, where: Where) -> ConversationState | str | None:
-        """The conversation if it has been read, or why it could not be."""
-        if where in self._read:
-            self._read.move_to_end(where)
-        return self._failed.get(where) or self._read.get(where)
-
-    def want(self, where: Where) -> bool:
-        """Note that it is wanted; whether somebody should begin to read it now."""
-        is_new = where not in self._wanted and where not in self._read and where not in self._failed
-        self._wanted.add(where)
-        return is_new
-
-    def put(self, where: Where, state: ConversationState | str) -> None:
-        """Keep what was read, or why nothing was."""
-        self._wanted.discard(where)
-        if isinstance(state, str):
-            self._failed[where] = state
-            return
-        self._read[where] = state
-        while len(self._read) > MOST:
-            self._read.popitem(last=False)
 
 
 def turn_events(where: Where, transcript: Transcript, turn: int) -> Iterator[Event]:

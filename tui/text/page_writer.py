@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from rig.calls import Json
 from rig.displays.signs import Sign
-from rig.displays.steps import Called
+from rig.displays.steps import Called, CallVerdict, Differing
 from rig.displays.texts import LIMIT, Clip, clip, clip_json
 from tui.text.lines import (
     BLANK,
@@ -67,12 +67,18 @@ class PageWriter:
         """The spans of a text that is to be on one line."""
         return line_spans(clip(text, self.limit), tint)
 
+    def room(self, indent: int = 0) -> int:
+        """Cells beside the column of labels, `indent` cells further in."""
+        return max(min(self.width - self.margin - indent - 1, READABLE), 8)
+
     def beside(self, label: Label, spans: Iterable[Span], indent: int = 0) -> None:
         """Spans wrapped beside a label; `indent` cells further in."""
-        margin = self.margin
-        label_spans = fit([_label(label, margin > _SIGN)], margin - 1)
-        lines = wrap(spans, max(min(self.width - margin - indent - 1, READABLE), 8))
-        self.lines += labelled(label_spans, margin + indent, lines)
+        self.lines_beside(label, wrap(spans, self.room(indent)), indent)
+
+    def lines_beside(self, label: Label, lines: Iterable[Line], indent: int = 0) -> None:
+        """Lines beside a label; `indent` cells further in."""
+        label_spans = fit([_label(label, self.margin > _SIGN)], self.margin - 1)
+        self.lines += labelled(label_spans, self.margin + indent, lines)
 
     def flush(self, spans: Iterable[Span]) -> None:
         """Spans wrapped from the left edge, as wide as there is room."""
@@ -127,6 +133,28 @@ def line_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
 def json_spans(value: Clip) -> list[Span]:
     """The spans of a value as JSON."""
     return [*tint_json(inert_line(value.text)), *rest_of(value)]
+
+
+def verdict_lines(verdict: CallVerdict, width: int) -> list[Line]:
+    """The verdict in words; of a call that matches nothing also why, argument by argument if known."""
+    tint = Tint.MUTED if verdict.match else Tint.FAILURE
+    lines = wrap([(verdict.said, tint)], width) if verdict.said else []
+    if not (verdict.match or verdict.differences):
+        lines += wrap(word_spans(verdict.reason), width)
+    for difference in verdict.differences if not verdict.match else ():
+        lines += _difference(difference, width)
+    return lines or [BLANK]
+
+
+def _difference(difference: Differing, width: int) -> list[Line]:
+    if difference.instead:
+        return wrap([(difference.instead, Tint.PLAIN)], width)
+    why: list[Span] = [(f"  {inert_line(difference.why)}", Tint.MUTED)] if difference.why else []
+    lines = wrap([*line_spans(difference.what, Tint.KEY), *why], width)
+    labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
+    for label, value in zip(labels, (difference.expected, difference.got), strict=True):
+        lines += labelled([(label, Tint.MUTED)], len(label), wrap(json_spans(value), width - len(label)))
+    return lines
 
 
 def rest_of(cut: Clip) -> list[Span]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple
 
 from textual import events
@@ -14,7 +15,7 @@ from rig.displays.signs import DOT
 from rig.displays.texts import out_of
 from rig.events import Where
 from rig.metrics import Declaration
-from tui.live.state import ConversationState, RunState, Status, cell, sign_of
+from tui.live.state import ConversationState, RunState, Status
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert_line, spread
 from tui.widgets.lines import Lines
 
@@ -211,13 +212,13 @@ class ConversationList(Lines):
         tint = Tint.STRONG if chosen else Tint.MUTED if is_waiting else Tint.PLAIN
         bar: Span = (str(signs.CURSOR) if chosen else " ", Tint.RUNNING)
         name: Span = (inert_line(f"{self._board.short(row)}{repeat}"), tint)
-        looks = [cell(conversation) for conversation in cells[self._arms.start : self._arms.stop]]
+        looks = [conversation.glyph for conversation in cells[self._arms.start : self._arms.stop]]
         right: list[Span] = []
         if len(looks) < 2:
             left = [bar, *(span for look in looks for span in (look, (" ", Tint.PLAIN))), name]
             running = [one for one in cells if one.status is Status.RUNNING and one.turns]
             progress = "".join(out_of(one.turns_done, one.turns) for one in running) if len(cells) < 2 else ""
-            is_alarm = any(one.incorrect_actions and sign_of(one) is not signs.INCORRECT for one in cells)
+            is_alarm = any(one.incorrect_actions and one.sign is not signs.INCORRECT for one in cells)
             right.append((signs.INCORRECT.sign, Tint.ALARM) if is_alarm else (progress, Tint.RUNNING))
         else:
             differs = len(cells) > 1 and row in self._board.differing
@@ -228,7 +229,7 @@ class ConversationList(Lines):
         return spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)
 
     def on_click(self, event: events.Click) -> None:
-        number = event.y + self.scroll_offset.y
+        number = self.line_at(event)
         if number >= len(self._rows):
             return
         row = self._rows[number]
@@ -270,22 +271,17 @@ class ConversationGrid(Lines):
         self.bring_into_sight(at, at)
 
     def on_click(self, event: events.Click) -> None:
-        cells = self._cells.get(event.y + self.scroll_offset.y, ())
+        cells = self._cells.get(self.line_at(event), ())
         if 0 < event.x <= len(cells):
             self.post_message(ConversationPicked(cells[event.x - 1]))
 
 
 def _joined(part: Sequence[Where], state: RunState, cursor: Where | None) -> list[Span]:
     """The glyphs, neighbours of one look joined into one span."""
-    spans: list[Span] = []
-    for where in part:
-        sign, tint = cell(state.conversation(where))
-        tint = Tint.CHOSEN if where == cursor else tint
-        if spans and spans[-1][1] is tint:
-            spans[-1] = (spans[-1][0] + sign, tint)
-        else:
-            spans.append((sign, tint))
-    return spans
+    glyphs = ((where, *state.conversation(where).glyph) for where in part)
+    looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
+    runs = groupby(looks, key=lambda look: look[1])
+    return [("".join(sign for sign, _ in run), tint) for tint, run in runs]
 
 
 class BoardTitle(Lines):

@@ -175,3 +175,15 @@ class Lines(ScrollView, can_focus=False):
 
     def on_resize(self, event: events.Resize) -> None:
         self.post_message(Rearranged())
+
+    def line_at(self, event: events.Click) -> int:
+        """The number of the line that was clicked, which may be behind the last."""
+        return event.y + self.scroll_offset.y
+
+
+class Rows(Lines):
+    """Lines that the reader picks by a click."""
+
+    def on_click(self, event: events.Click) -> None:
+        if self.line_at(event) < len(self.lines):
+            self.post_message(RowPicked(self.line_at(event)))

@@ -4,22 +4,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from textual import events
-
 from rig.displays.progress import NOT_EVALUATED, Remaining
 from rig.displays.signs import CURSOR, DASH
 from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
-from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState, cell
+from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
 from tui.text.lines import Line, Span, Tint, bar, fit, inert_line, pad, progress, spread, width_of
-from tui.widgets.lines import Lines, RowPicked
+from tui.widgets.lines import Lines, Rows
 
 _NAME = 30
 
 
-class Arms(Lines):
+class Arms(Rows):
     """One line for each arm; nothing for a run of a single one."""
 
     def show_arms(self, state: RunState, reading: int) -> None:
@@ -46,18 +44,13 @@ class Arms(Lines):
         self.show(lines)
         self.bring_into_sight(reading, reading)
 
-    def on_click(self, event: events.Click) -> None:
-        number = event.y + self.scroll_offset.y
-        if number < len(self.lines):
-            self.post_message(RowPicked(number))
-
 
 def _state(
     arm: ArmState, conversations: Sequence[ConversationState], declaration: Declaration, width: int, room: int
 ) -> Line:
     """How an arm's conversations went and how far it is; then why it failed, or its numbers."""
     order = [sign.sign for sign in IN_ORDER]
-    counts = Counter(cell(conversation) for conversation in conversations)
+    counts = Counter(conversation.glyph for conversation in conversations)
     kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
     over, of = sum(conversation.status.over for conversation in conversations), len(conversations)
     size = min(max(width // 5, 10), of)

@@ -118,7 +118,7 @@ class RunList(Lines):
             self.bring_into_sight(run_list.place, min(run_list.place + 2, len(self.lines) - 1))
 
     def on_click(self, event: events.Click) -> None:
-        number = event.y + self.scroll_offset.y - 1
+        number = self.line_at(event) - 1
         if 0 <= number < len(self.lines) - 1:
             self.post_message(RowOpened(number) if event.chain > 1 else RowPicked(number))
 

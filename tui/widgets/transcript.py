@@ -13,7 +13,7 @@ from rig.displays.steps import Called, TurnHeading
 from rig.displays.texts import rate
 from rig.errors import counted
 from tui.live.layout import BlockLayout, Column, block
-from tui.live.state import ConversationState, cell, sign_of
+from tui.live.state import ConversationState
 from tui.live.transcript import Draft, Entry
 from tui.text.lines import BLANK, Line, Span, Tint, columns_in_sight, fit, inert_line, side_by_side, spread
 from tui.widgets.lines import Lines
@@ -142,7 +142,7 @@ class TranscriptView(Page):
         self._full = self._full - these if these <= self._full else self._full | these
 
     def on_click(self, event: events.Click) -> None:
-        line = event.y + self.scroll_offset.y
+        line = self.line_at(event)
         for call, lines in self._calls():
             if line in lines:
                 if call.place == self._chosen:
@@ -204,7 +204,7 @@ def _entries(conversation: ConversationState | None) -> list[Entry]:
 
 
 def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[Line]:
-    sign: Span = cell(side.conversation) if side.conversation else (" ", Tint.PLAIN)
+    sign: Span = side.conversation.glyph if side.conversation else (" ", Tint.PLAIN)
     name: Span = (inert_line(side.name), Tint.STRONG if is_read else Tint.PLAIN)
     head = [fit([(f" {arm + 1} ", Tint.MUTED), name, (" ", Tint.PLAIN), sign], width), BLANK]
     form = BlockLayout(width, side.conversation.turns if side.conversation else 0)
@@ -240,7 +240,7 @@ class Title(Lines):
         """
         left: list[Span] = [(" ", Tint.PLAIN)]
         if conversation is not None:
-            sign = sign_of(conversation)
+            sign = conversation.sign
             left += [
                 (inert_line(conversation.where.conversation), Tint.STRONG),
                 (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
