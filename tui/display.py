@@ -4,6 +4,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -74,8 +75,7 @@ class _ThreadJob(Generic[T]):
         self.feed = EventQueue()
         self._job = job
         self._milestones: list[Event] = []
-        self._results: list[T] = []
-        self._error: BaseException | None = None
+        self._outcome: Future[T] = Future()
         # A daemon: when the main thread is made to die, nothing waits for the run, which loses one turn.
         self._thread = threading.Thread(target=self._work, name="run", daemon=True)
         self.start = self._thread.start
@@ -83,9 +83,7 @@ class _ThreadJob(Generic[T]):
     def result(self) -> T:
         """Wait for the job; what it returned. Raises what it raised."""
         self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._results[0]
+        return self._outcome.result()
 
     def follow(self, emit: Emit, notice: str) -> T:
         """Tell `emit` all milestones so far, then `notice`, then those to come, until the job is over."""
@@ -116,9 +114,9 @@ class _ThreadJob(Generic[T]):
 
     def _work(self) -> None:
         try:
-            self._results.append(self._job(self._emit))
+            self._outcome.set_result(self._job(self._emit))
         except BaseException as error:
-            self._error = error
+            self._outcome.set_exception(error)
         finally:
             self.feed.close()
 

@@ -26,9 +26,7 @@ from tui.widgets.page import Page, SearchBar
 class Outline(Rows):
     """A line for each row; the one at the cursor comes in sight when the cursor moves."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._cursor = -1
+    _cursor = -1
 
     def show_rows(self, rows: Sequence[OutlineRow], cursor: int) -> None:
         """Bring the outline up to date."""
@@ -275,9 +273,7 @@ class ConversationScreen(PagedScreen[None]):
 class Tabs(Lines):
     """The view that is shown stands out by brackets as well as by colour."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._ends: list[int] = []
+    _ends: Sequence[int] = ()
 
     def show_views(self, names: Sequence[str], chosen: int) -> None:
         """Bring the line up to date. Names are cut to their first letters where there is little room."""
@@ -285,14 +281,15 @@ class Tabs(Lines):
             return
         for longest in (20, 5, 3, 0):
             line: list[Span] = []
-            self._ends = []
+            ends = []
             for number, name in enumerate(names):
                 word = f"{number + 1} {name[:longest]}".rstrip()
                 is_chosen = number == chosen
                 line.append((f"[{word}]", Tint.STRONG) if is_chosen else (f" {word} ", Tint.MUTED))
-                self._ends.append(width_of(line))
+                ends.append(width_of(line))
             if width_of(line) <= self.size.width:
                 break
+        self._ends = ends
         self.show([tuple(line)])
 
     async def on_click(self, event: events.Click) -> None:

@@ -112,16 +112,15 @@ def read_columns(store: Path, record: Record) -> Iterator[Record]:
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:
     """A stored conversation as if its events had been seen. Raises RigError when it cannot be read."""
-    with Runs.open(store) as runs:
-        record = runs.get(run)
-        transcript = runs.transcript(record, where.conversation, where.arm, where.repeat)
+    record = read_record(store, run, where)
+    transcript = record.transcript
     events: list[Event] = [ConversationStarted(where)]
     for turn in transcript.turns:
         events += turn_events(where, transcript, turn)
     if transcript.counts is not None:
         errors = errors_of(transcript.turns.values())
         events.append(ConversationFinished(where, transcript.counts, {}, Speed(), dict(errors)))
-    scratch = RunState(declaration=record.declaration)
+    scratch = RunState(declaration=record.run.declaration)
     scratch.apply_all(events)
     conversation = scratch.conversation(where)
     conversation.turns = len(transcript.conversation.known_turns)

@@ -86,8 +86,8 @@ _LAST = "?"
 class KeyBar(Lines):
     """One line of the screen's bindings, in their order; what does not fit is left to help and palette."""
 
-    def __init__(self, *, id: str | None = "keys") -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(id="keys")
         self._places: list[tuple[int, int, str]] = []
 
     def on_mount(self) -> None:

@@ -15,10 +15,9 @@ from tui.widgets.lines import Lines
 
 @dataclass
 class SearchChanged(Message):
-    """The reader writes what to search for; `done` once it is complete, with an empty term to end it."""
+    """The reader writes what to search for; an empty term ends the search."""
 
     term: str
-    done: bool = False
 
 
 class TextSearch:
@@ -170,4 +169,4 @@ class SearchBar(Bar):
             event.stop()
             event.prevent_default()
             self.close()
-            self.post_message(SearchChanged(self.value if event.key == "enter" else "", done=True))
+            self.post_message(SearchChanged(self.value if event.key == "enter" else ""))

@@ -95,9 +95,7 @@ SIGNS = tuple((sign.glyph, sign.word) for sign in (*STATES.values(), signs.MARKE
 class RunList(Lines):
     """A header and a row for each run in sight of the filter. A second click on a row opens it."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._place = 0
+    _place = 0
 
     def show_runs(self, run_list: StoredRunList) -> None:
         """Bring the list up to date."""

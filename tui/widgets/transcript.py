@@ -31,13 +31,11 @@ class TranscriptView(Page):
     A call can be chosen, and words can be searched; both are marked when lines are painted.
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._column: Column | None = None
-        self._full: frozenset[StepPlace] = frozenset()
-        self._chosen: StepPlace | None = None
-        self._chosen_lines = range(0)
-        self._stays_at_end = True
+    _column: Column | None = None
+    _full: frozenset[StepPlace] = frozenset()
+    _chosen: StepPlace | None = None
+    _chosen_lines = range(0)
+    _stays_at_end = True
 
     def show_conversation(self, conversation: ConversationState | None, instead: str) -> None:
         """Bring the view up to date with a conversation, this or another, or with words `instead` of one."""
