@@ -100,14 +100,7 @@ _PLACES = Section(
         _key("right,l", "column(1)", "next arm", "the same step in the next arm", "right l"),
         _key("left,h", "column(-1)", "previous arm", "the same step in the previous arm", show=False),
         _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", "}"),
-        _key(
-            "left_curly_bracket",
-            "neighbour(-1)",
-            "conversation before",
-            "the previous conversation",
-            "{",
-            show=False,
-        ),
+        _key("left_curly_bracket", "neighbour(-1)", "previous", "the previous conversation", "{", show=False),
     ),
 )
 

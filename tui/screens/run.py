@@ -40,6 +40,12 @@ BOARD = 24, 0.38
 NAME_MARGIN = 9
 """Cells of a row of that list beside the name: mark, sign, how far it is."""
 
+_POSSIBLE = (
+    *("pause", "resume", "skip", "step", "failure", "arm", "search", "end_search"),
+    *("answer", "phrase", "steps", "card"),
+)
+"""Actions that become possible or impossible as a run goes on; the bar at the bottom follows."""
+
 
 class RunScreen(ReadingScreen):
     """Shows a run under watch."""
@@ -56,7 +62,7 @@ class RunScreen(ReadingScreen):
         super().__init__(live_run)
         self._pace = Pace(os.environ)
         self._spending = Spending()
-        self._possible: tuple[object, ...] = ()
+        self._possible: list[bool | None] = []
         self._ended = False
         self._card_to_come: Timer | None = None
         self._board_width = 0
@@ -322,17 +328,7 @@ class RunScreen(ReadingScreen):
         return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
 
     def _show_possible(self) -> None:
-        possible = (
-            self.live_run.can_be_steered,
-            self.live_run.paused,
-            self.can_be_skipped,
-            self.state.failures > 0,
-            len(self.state.arms) > 1,
-            bool(self.transcript.search.term),
-            self.side_by_side,
-            self.reading is None,
-            self.live_run.question,
-        )
+        possible = [self.check_action(action, ()) for action in _POSSIBLE]
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()
