@@ -210,9 +210,22 @@ class EngineOptions:
         least=0,
         recorded="never",
     )
+    sampling: str | None = option(
+        None,
+        "How a token is chosen: always the likeliest (greedy), as the file or its generation_config.json"
+        " recommends (author), as llama.cpp's programs do (llama.cpp), or by llama.cpp's samplers with these"
+        " settings.",
+        GENERATION,
+        metavar="greedy|author|llama.cpp|FILE|NAME=VALUE,…",
+        several=True,
+        opens=True,
+        unset="greedy, or by --temperature",
+        verbs="judge",
+        recorded="never",
+    )
     temperature: float = option(
         0.0,
-        "0 always takes the likeliest token.",
+        "0 always takes the likeliest token. Without --sampling no sampler cuts off the unlikely ones.",
         GENERATION,
         least=0,
         several=True,
@@ -221,7 +234,7 @@ class EngineOptions:
     )
     seed: int = option(
         0,
-        "Seed for sampling, when the temperature is not 0.",
+        "Seed for sampling; each step of each conversation has one of its own, made of it.",
         GENERATION,
         least=0,
         most=2**32 - 1,

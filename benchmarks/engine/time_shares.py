@@ -20,9 +20,9 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     import llama_cpp
 
     from rig import plugins
-    from rig.engine.core.sampling import Sampler
     from rig.engine.core.template import ChatTemplate
     from rig.engine.core.tokenizer import Tokenizer
+    from rig.engine.decoding.sampler import Sampler
     from rig.engine.grammar.language import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar

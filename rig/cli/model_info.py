@@ -108,6 +108,7 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
         else f"{gguf.memory}: {layers}; cannot drop part of its state",
         "vocabulary": gguf.vocabulary_size,
         "tokenizer": " / ".join(part for part in (gguf.tokenizer, gguf.pre_tokenizer) if part),
+        "sampling": ", ".join(f"{name} {value}" for name, value in gguf.sampling.items()),
         "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
     }
     print_facts(facts)

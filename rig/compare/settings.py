@@ -87,6 +87,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("exact", ("model.exact",), ("model.fast_forward", "model.n_seq", "model.prefill_piece")),
     ("sequences", ("model.n_seq",), ("model.prefill_piece",)),
     ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
+    ("sampling", ("model.sampling",), ("model.temperature", "model.top_p", "model.min_p", "model.seed")),
     ("temperature", ("model.temperature",), ("model.top_p", "model.min_p", "model.seed")),
     ("llama.cpp", _of_model("llama_cpp llama_cpp_python llama_cpp_system"), _PLANNED),
     ("grammar", _of_model("grammar grammar_engine grammar_front grammar_separators"), ()),
@@ -95,7 +96,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 """Factors: the settings that make one, and those that may differ with it as its consequence."""
 
-_OF_ONE_ENGINE = ("format", "KV cache", "exact", "temperature", "grammar")
+_OF_ONE_ENGINE = ("format", "KV cache", "exact", "sampling", "temperature", "grammar")
 """Factors that are named beside the model where the other arm has another engine, such as an oracle."""
 
 _ASKED = {

@@ -7,13 +7,13 @@ from typing import Any
 
 from rig.calls import Json
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
-from rig.engine.core.sampling import Sampler
-from rig.engine.core.settings import EngineSettings
+from rig.engine.core.settings import EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import Feeding, Prefill, PrefixStore, PrefixTree, Rows
 from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
 from rig.engine.decoding.drafting import Ahead, Drafter
+from rig.engine.decoding.sampler import Sampler
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.formats.form import FormatChoice
 from rig.engine.grammar import make_grammar
@@ -61,6 +61,7 @@ class LlamaCppModel(Model):
         template: ChatTemplate,
         settings: EngineSettings,
         chosen: FormatChoice,
+        sampling: Sampling,
         drafter: Drafter,
         notify: Notify,
     ) -> None:
@@ -70,6 +71,7 @@ class LlamaCppModel(Model):
         self.weights, self.context, self._plan, self._open_bare = loaded
         self.tokenizer = tokenizer
         self.settings = settings
+        self._sampling = sampling
         self.prompts = PromptBuilder(template, tokenizer)
         self.grammar = make_grammar(self.weights, tokenizer, settings, notify)
         self._adapter: tuple[Any, float] | None = None
@@ -352,10 +354,12 @@ class LlamaCppModel(Model):
         can_draft = self.context.can_branch
         source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
         ahead.begin(prompt, cached=cached, lasting=lasting, source=source)
+        sampler = Sampler(self._sampling, self.settings.seed, request.key, self.weights.vocab)
+        sampler.accept(prompt)
         try:
             yield from self._decoder.run(
                 constraint,
-                Sampler(self.settings, request.key),
+                sampler,
                 lane.generation,
                 logits,
                 budget=Budget(limit, room, form.language.thoughts, thinking),
@@ -364,6 +368,7 @@ class LlamaCppModel(Model):
                 ahead=ahead,
             )
         finally:
+            sampler.close()
             lane.drafted_tokens, lane.accepted_tokens = ahead.drafted, ahead.accepted
         if not lane.generation.complete:
             if room <= limit + lane.generation.reasoning_tokens:

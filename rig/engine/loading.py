@@ -7,7 +7,7 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
-from rig.engine.core.settings import DRAFTS, EngineSettings
+from rig.engine.core.settings import DRAFTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
@@ -15,6 +15,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
+from rig.engine.files.sampling import author_of, sampling_of
 from rig.engine.formats.form import FormatChoice, choose, is_own
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.errors import RigError
@@ -39,6 +40,9 @@ def load(
         )
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
+    sampling = Sampling(temp=settings.temperature)
+    if settings.sampling is not None:
+        sampling = sampling_of(settings.sampling, info)
     if settings.draft != "none":
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
@@ -69,7 +73,10 @@ def load(
         chosen = choose(settings, template)
         for remark in chosen.remarks:
             notify(f"{name}: {remark}")
-        fingerprint = _fingerprint(info, settings, loaded, source, template, chosen)
+        can_think = settings.thinking != "off" and "thinking" in chosen.fingerprint
+        if can_think and not sampling.draws and (warning := _warning_of_loops(info)):
+            notify(f"{name}: {warning}")
+        fingerprint = _fingerprint(info, settings, sampling, loaded, source, template, chosen)
         worth = WORTH_GPU if settings.n_gpu_layers else WORTH_CPU
         drafting = settings.draft not in DRAFTS
         draft = open_draft_model(resolve(settings.draft), tokenizer, name, settings) if drafting else None
@@ -83,12 +90,25 @@ def load(
             template=template,
             settings=settings,
             chosen=chosen,
+            sampling=sampling,
             drafter=Drafter(settings.draft, tokenizer, worth=worth, model=draft),
             notify=notify,
         )
     except BaseException:
         loaded.close()
         raise
+
+
+def _warning_of_loops(info: GgufInfo) -> str | None:
+    """What to know of a model that thinks and is sampled greedily; None if its author does so."""
+    warning = "it thinks, and models that think can repeat themselves without end under greedy sampling"
+    try:
+        author = author_of(info)
+    except RigError as error:
+        return f"{warning}; what its author recommends cannot be read: {error}"
+    if author is None:
+        return f"{warning}; its file does not say what its author recommends, its model card may (--sampling)"
+    return f"{warning}; its author recommends {author} (--sampling author)" if author.draws else None
 
 
 def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
@@ -117,9 +137,18 @@ def _drafts(settings: EngineSettings) -> JsonObject:
     }
 
 
+def _sampling(settings: EngineSettings, sampling: Sampling) -> JsonObject:
+    """How tokens are chosen: besides the temperature only what there is, and the seed where it is used."""
+    values: JsonObject = {"temperature": sampling.temp}
+    if sampling.draws:
+        values |= {"top_p": sampling.top_p, "min_p": sampling.min_p, "seed": settings.seed}
+    return values if sampling == Sampling(temp=sampling.temp) else {**values, "sampling": sampling.changed}
+
+
 def _fingerprint(
     info: GgufInfo,
     settings: EngineSettings,
+    sampling: Sampling,
     loaded: LoadedModel,
     template_source: str,
     template: ChatTemplate,
@@ -141,12 +170,8 @@ def _fingerprint(
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
         **grammar.fingerprint(settings, chosen.salvage_rules),
         "fast_forward": settings.fast_forward,
-        **(
-            {"top_p": settings.top_p, "min_p": settings.min_p, "seed": settings.seed}
-            if settings.temperature > 0
-            else {}
-        ),
         **engine_fingerprint(settings),
+        **_sampling(settings, sampling),
         "devices": [use.title for use in loaded.plan.gpus],
         **_drafts(settings),
         "cpu_weight_layouts": loaded.model.cpu_weight_layouts,

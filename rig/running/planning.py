@@ -128,7 +128,7 @@ class Options:
         alike: dict[str, EngineSettings] = {}
         for label, settings in engines.items():
             # With equal seeds samples would be equal, so the second has another.
-            seed = (settings.seed + 1) % 2**32 if settings.temperature > 0 else settings.seed
+            seed = (settings.seed + 1) % 2**32 if settings.draws else settings.seed
             alike[label] = settings
             alike[f"{label} {AGAIN}".strip()] = replace(settings, seed=seed)
             alike[f"{label} {EXACT}".strip()] = replace(settings, exact=True, parallel=None, draft="none")

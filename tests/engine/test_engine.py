@@ -214,8 +214,9 @@ def test_the_fingerprint_names_what_can_change_an_answer(
         {"max_tokens": 7},
         {"temperature": 0.5},
         {"temperature": 0.5, "seed": 3},
-        {"temperature": 0.5, "top_p": 0.5},
-        {"temperature": 0.5, "min_p": 0.5},
+        {"sampling": "temp=0.5,top_p=0.5"},
+        {"sampling": "temp=0.5,dry_multiplier=0.8"},
+        {"sampling": "temp=0,presence_penalty=1"},
         {"fast_forward": False},
         {"chat_template": template},
     ):

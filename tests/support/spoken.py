@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rig.engine import engine
-from rig.engine.core.sampling import ChosenToken
+from rig.engine.decoding.sampler import ChosenToken
 from rig.engine.engine import LlamaCppModel
 from rig.models import StepKey
 
@@ -16,8 +16,14 @@ def speak(patch: pytest.MonkeyPatch, model: LlamaCppModel, text_of: Callable[[St
     tokenizer = model.tokenizer
 
     class Sampler:
-        def __init__(self, _settings: object, key: StepKey) -> None:
+        def __init__(self, _sampling: object, _seed: int, key: StepKey, _vocab: object) -> None:
             self._tokens = iter([*tokenizer.template(text_of(key)), tokenizer.eos])
+
+        def accept(self, _tokens: object) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
 
         def choose(self, _logits: object, allowed: Any) -> ChosenToken:
             token = next(self._tokens)

@@ -35,11 +35,13 @@ def write(
     seed: int = 0,
     window: int | None = None,
     marks: tuple[str, ...] = (),
+    sampling: tuple[tuple[str, float], ...] = (),
 ) -> Path:
     """Write a model and return its path. `architecture`: llama, gemma3 or mamba.
 
     `tokenizer`: bpe; merged, which has tokens over JSON's punctuation and parts of characters too; marks,
-    which has special tokens for tool calls; or spm. `marks` are more special tokens.
+    which has special tokens for tool calls; or spm. `marks` are more special tokens,
+    `sampling` what the author recommends.
     """
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_name(f"tiny {architecture}")
@@ -53,6 +55,9 @@ def write(
     else:
         words, own = _BPE[tokenizer]
         n_vocab = _bpe(writer, words, (*own, *marks))
+    for name, value in sampling:
+        write_number = writer.add_int32 if isinstance(value, int) else writer.add_float32
+        write_number(f"general.sampling.{name}", value)
     if template is not None:
         writer.add_chat_template(template)
     random = np.random.default_rng(seed)

@@ -2,7 +2,11 @@
 
 import os
 from dataclasses import dataclass
+from typing import Annotated
 
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+
+from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.options import EngineOptions
@@ -13,10 +17,116 @@ DEFAULT_BATCH = 512
 DRAFTS = ("none", "sibling", "lookup")
 """Where drafts can come from besides a model."""
 
-LEAST_TEMPERATURE = 0.001
-"""Below it differences of log-probabilities overflow single precision before anything is drawn."""
 THREADS_A_CORE = 4
 """Threads of llama.cpp wait for each other hundreds of times a token; many more than cores take minutes."""
+
+
+SAMPLERS = ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"]
+"""llama.cpp's samplers in the order of its default chain (common/common.h)."""
+
+LEAST_TEMPERATURE = 0.001
+"""Below it differences of log-probabilities overflow single precision before anything is drawn."""
+
+
+def _in_order(text: str) -> str:
+    names = text.split(";")
+    unknown = next((name for name in names if name not in SAMPLERS or names.count(name) > 1), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is unknown or there twice; the samplers are {';'.join(SAMPLERS)}")
+    return text
+
+
+def _warm_enough(temp: float) -> float:
+    if 0 < temp < LEAST_TEMPERATURE:
+        raise ValueError(f"{temp:g} is too close to 0; give 0, or at least {LEAST_TEMPERATURE}")
+    return temp
+
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Penalty = Annotated[float, Field(ge=-100, le=100)]
+_Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Sampling(BaseModel):
+    """How tokens are chosen, in llama.cpp's terms. Every value's default leaves its sampler out.
+
+    Values go by llama.cpp's names, and by those of GGUF files and transformers. `temp` 0 takes the likeliest
+    token that the other samplers leave. The other defaults are llama.cpp's own, for values that
+    matter only together with another.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    temp: Annotated[float, Field(ge=0, le=100), AfterValidator(_warm_enough)] = Field(
+        default=1.0, validation_alias=AliasChoices("temp", "temperature")
+    )
+    top_k: _Tokens = 0
+    top_p: _Share = 1.0
+    min_p: _Share = 0.0
+    typical_p: _Share = Field(default=1.0, validation_alias=AliasChoices("typical_p", "typ_p", "typical"))
+    top_n_sigma: float = Field(default=-1.0, ge=-1, le=1000)
+    xtc_probability: _Share = 0.0
+    xtc_threshold: _Share = 0.1
+    repeat_penalty: float = Field(
+        default=1.0,
+        gt=0,
+        le=100,
+        validation_alias=AliasChoices("repeat_penalty", "penalty_repeat", "repetition_penalty"),
+    )
+    presence_penalty: _Penalty = 0.0
+    frequency_penalty: _Penalty = 0.0
+    repeat_last_n: _Tokens = Field(
+        default=64, validation_alias=AliasChoices("repeat_last_n", "penalty_last_n")
+    )
+    dry_multiplier: float = Field(default=0.0, ge=0, le=100)
+    dry_base: float = Field(default=1.75, ge=1, le=100)
+    dry_allowed_length: _Tokens = 2
+    dry_last_n: _Tokens = Field(default=64, validation_alias=AliasChoices("dry_last_n", "dry_penalty_last_n"))
+    samplers: Annotated[str, AfterValidator(_in_order)] = Field(
+        default=";".join(SAMPLERS), validation_alias=AliasChoices("samplers", "sequence")
+    )
+
+    @property
+    def changed(self) -> JsonObject:
+        """The values that are not their defaults, and the temperature: enough to be the same again."""
+        return {"temp": self.temp, **self.model_dump(exclude_defaults=True)}
+
+    @property
+    def draws(self) -> bool:
+        """Whether chance decides."""
+        return self.temp > 0 and self.top_k != 1
+
+    @property
+    def active(self) -> list[str]:
+        """The samplers that have something to do, in order."""
+        penalties = self.repeat_penalty, self.presence_penalty, self.frequency_penalty
+        acts = {
+            "penalties": penalties != (1.0, 0.0, 0.0) and self.repeat_last_n > 0,
+            "dry": self.dry_multiplier > 0 and self.dry_last_n > 0,
+            "top_n_sigma": self.top_n_sigma > 0,
+            "top_k": self.top_k > 0,
+            "typ_p": self.typical_p < 1,
+            "top_p": self.top_p < 1,
+            "min_p": self.min_p > 0,
+            "xtc": self.xtc_probability > 0 and self.xtc_threshold <= 0.5,
+            "temperature": self.temp != 1,
+        }
+        return [name for name in self.samplers.split(";") if acts[name]]
+
+    @property
+    def looks_back(self) -> int:
+        """How many tokens before the next one can matter."""
+        lengths = {"penalties": self.repeat_last_n, "dry": self.dry_last_n}
+        return max((lengths.get(name, 0) for name in self.active), default=0)
+
+    def __str__(self) -> str:
+        values = self.changed.items()
+        return ", ".join(
+            f"{name} {value:g}" if name != "samplers" else f"{name} {value}" for name, value in values
+        )
+
+
+GREEDY = Sampling(temp=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +143,20 @@ class EngineSettings(EngineOptions):
     that; `tool_choice` and `thinking` are for models' own forms.
     """
 
-    top_p: float = 1.0
-    min_p: float = 0.0
     fast_forward: bool = True
+
+    @property
+    def draws(self) -> bool:
+        """Whether chance may decide; what the author recommends only the file says."""
+        return self.temperature > 0 or self.sampling not in (None, "greedy")
 
     def check(self) -> None:
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+        if self.sampling is not None and self.temperature > 0:
+            raise RigError(
+                f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"
+                f" --sampling takes temp={self.temperature:g}, too"
+            )
         if 0 < self.temperature < LEAST_TEMPERATURE:
             raise RigError(
                 f"--temperature {self.temperature:g} is too close to 0; give 0, or at least"
@@ -46,8 +164,8 @@ class EngineSettings(EngineOptions):
             )
         if self.draft != "none" and self.exact:
             raise RigError("--exact never drafts; leave out --draft, or --exact")
-        if self.draft != "none" and self.temperature > 0:
-            raise RigError("--draft is for greedy answers; leave it out, or give --temperature 0")
+        if self.draft != "none" and self.draws:
+            raise RigError("--draft is for greedy answers; leave it out, or sample greedily")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
             raise RigError(

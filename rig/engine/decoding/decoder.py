@@ -6,10 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rig.engine.core.sampling import Sampler
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.cache import Feed, Feeding, Logits, Prefill, Rows
 from rig.engine.decoding.drafting import Ahead
+from rig.engine.decoding.sampler import Sampler
 from rig.engine.formats.base import AnswerFormat, Reading
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Constraint, ConstraintError, Language, Thoughts
@@ -95,6 +95,7 @@ class Decoder:
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
         def add(tokens: list[int], logprob: float, *, forced: bool) -> None:
+            sampler.accept(tokens)
             texts = [bytes_to_text.decode(self._tokenizer.shown(token, marks)) for token in tokens]
             text = "".join(texts)
             generation.first_token_at = generation.first_token_at or time.perf_counter()

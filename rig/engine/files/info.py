@@ -91,6 +91,7 @@ CELLS = 256
 _OTHER_CACHES = ("attention.kv_lora_rank", "attention.key_length_swa", "nextn_predict_layers")
 """Keys of models whose layers do not all keep keys and values of one size; only llama.cpp can count them."""
 _TEMPLATE = "tokenizer.chat_template"
+_SAMPLING = "general.sampling."
 _SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
 _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
 
@@ -108,6 +109,7 @@ class GgufInfo:
 
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
     dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
+    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names.
     `origin` is the file it was made from, where rig made it.
     `memory` tells attention models from recurrent ones (Mamba, RWKV) and hybrids, which cannot drop a part
     of their state.
@@ -139,6 +141,7 @@ class GgufInfo:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     chat_template: str | None = None
     other_templates: Mapping[str, str] = field(default_factory=dict)
+    sampling: Mapping[str, int | float | str] = field(default_factory=dict)
     origin: Origin | None = None
 
     @property
@@ -180,6 +183,7 @@ class GgufInfo:
             "tensor_types": {name: types._asdict() for name, types in self.tensor_types.items()},
             "origin": self.origin and self.origin.as_json(),
             "bits_per_weight": self.bits_per_weight,
+            "sampling": dict(self.sampling),
             "special_tokens": dict(self.special_tokens),
             "other_templates": dict(self.other_templates),
         }
@@ -241,6 +245,12 @@ def inspect(path: Path) -> GgufInfo:
             key.removeprefix(f"{_TEMPLATE}."): value
             for key, value in header.metadata.items()
             if key.startswith(f"{_TEMPLATE}.") and isinstance(value, str)
+        },
+        sampling={
+            # In single precision 0.6 is another number; its shortest form is what the author wrote.
+            key.removeprefix(_SAMPLING): float(f"{value:.7g}") if isinstance(value, float) else value
+            for key, value in header.metadata.items()
+            if key.startswith(_SAMPLING) and isinstance(value, int | float | str)
         },
         origin=Origin.read(header),
     )

@@ -1,0 +1,95 @@
+"""Where settings of sampling come from: the command line, a file, or the model's author."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rig.calls import Json, JsonObject
+from rig.documents import Foreign, json_of, parsed
+from rig.engine.core.settings import GREEDY, Sampling
+from rig.engine.files.info import GgufInfo
+from rig.errors import RigError
+from rig.files import read_text
+from rig.paths import expanded
+
+LLAMA_CPP: JsonObject = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
+"""What llama.cpp's programs do for a request and a file that say nothing (common/common.h)."""
+
+GENERATION_CONFIG = "generation_config.json"
+_LARGEST = 1 << 20
+
+
+class _GenerationConfig(Foreign):
+    """The part of transformers' generation_config.json that is about sampling."""
+
+    do_sample: bool | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+
+
+def sampling_of(text: str, info: GgufInfo) -> Sampling:
+    """What `--sampling` means for a model. Raises RigError where it means nothing."""
+    where = f"--sampling {text}"
+    if text == "greedy":
+        return GREEDY
+    if text == "author":
+        sampling = author_of(info)
+        if sampling is None:
+            raise RigError(
+                f"{where}: {info.path.name} does not say what its author recommends, and there is no"
+                f" {GENERATION_CONFIG} beside it; give what the model card says, as temp=0.6,top_k=20"
+            )
+        return sampling
+    if text == "llama.cpp":
+        return _of_info(info, LLAMA_CPP)
+    if "=" in text and not expanded(text).exists():
+        return parsed(Sampling, _values(text, where), where, "settings of sampling")
+    path = expanded(text)
+    if not path.is_file():
+        raise RigError(
+            f"{where}: no such file; give greedy, author, llama.cpp, a JSON file,"
+            " or settings as temp=0.6,top_k=20"
+        )
+    return _from_file(path)
+
+
+def author_of(info: GgufInfo) -> Sampling | None:
+    """What the model's author recommends: in the GGUF file, or beside it; None where neither says anything.
+
+    Raises RigError for settings that are none.
+    """
+    if info.sampling:
+        return _of_info(info, {})
+    beside = info.path.resolve().parent / GENERATION_CONFIG
+    return _from_file(beside) if beside.is_file() else None
+
+
+def _of_info(info: GgufInfo, otherwise: Mapping[str, Json]) -> Sampling:
+    own = dict(info.sampling)
+    if not own.get("mirostat"):  # written as 0 beside the others
+        own = {name: value for name, value in own.items() if not name.startswith("mirostat")}
+    return parsed(Sampling, {**otherwise, **own}, str(info.path), "settings of sampling")
+
+
+def _from_file(path: Path) -> Sampling:
+    """The settings of a JSON file: transformers' generation_config.json, or an object of rig's own names."""
+    value = json_of(read_text(path, _LARGEST), str(path))
+    if (isinstance(value, Mapping) and "transformers_version" in value) or path.name == GENERATION_CONFIG:
+        config = parsed(_GenerationConfig, value, str(path), "a generation config")
+        if config.do_sample is False:
+            return GREEDY
+        value = config.model_dump(exclude_none=True, exclude={"do_sample"})
+    return parsed(Sampling, value, str(path), "settings of sampling")
+
+
+def _values(text: str, where: str) -> dict[str, Json]:
+    values: dict[str, Json] = {}
+    for pair in text.split(","):
+        name, separator, value = pair.partition("=")
+        if not separator or name.strip() in values:
+            raise RigError(f"{where}: {pair!r} is no setting, or there twice; give them as temp=0.6,top_k=20")
+        values[name.strip()] = value.strip()
+    return values
