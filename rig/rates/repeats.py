@@ -1,0 +1,55 @@
+"""What repeats tell: how often all of k attempts at a conversation succeed, and how often any does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rig.calls import ByName
+from rig.rates.rates import Estimate, Vector, interval
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability(ByName):
+    """Of k attempts at a conversation: pass^k, that all of them succeed, and pass@k, that any does."""
+
+    k: int
+    all_pass: Estimate
+    any_passes: Estimate
+
+
+def all_pass(attempts: int, successes: NDArray[np.int64], k: int) -> Vector:
+    """pass^k of each conversation: in which share of the choices of k of its attempts all succeeded.
+
+    An unbiased estimate of p^k (Yao and others, arXiv 2406.12045). NaN where there are fewer than k attempts.
+    """
+    if k > attempts:
+        return np.full(len(successes), np.nan)
+    steps = np.arange(k)
+    return np.asarray(np.prod((successes[:, None] - steps) / (attempts - steps), axis=1), dtype=np.float64)
+
+
+def any_passes(attempts: int, successes: NDArray[np.int64], k: int) -> Vector:
+    """pass@k of each conversation: in which share of the choices of k attempts any succeeded.
+
+    An unbiased estimate of 1 - (1 - p)^k (Chen and others, arXiv 2107.03374).
+    """
+    return 1.0 - all_pass(attempts, attempts - successes, k)
+
+
+def reliability(attempts: int, successes: NDArray[np.int64], alpha: float = 0.05) -> Iterator[Reliability]:
+    """For k from 1 to the number of attempts: means over conversations, with intervals at level 1 - `alpha`.
+
+    Conversations are what was sampled, so the interval is that of `rates.interval`; one conversation is worth
+    no more than the groups of k that its attempts make. A bootstrap over conversations shrinks to a point
+    where nearly all succeed: docs/lab/statistics.md has both.
+    """
+    one = np.ones(len(successes))
+    for k in range(1, attempts + 1):
+        groups = float(len(successes) * (attempts // k))
+        yield Reliability(
+            k,
+            interval(all_pass(attempts, successes, k), one, alpha, groups),
+            interval(any_passes(attempts, successes, k), one, alpha, groups),
+        )
