@@ -70,7 +70,7 @@ Place: TypeAlias = tuple[StepKey, int]
 """A choice: its conversation, turn and step, and its number in the step."""
 
 
-class Rows:
+class LogitRows:
     """Rows of logits in a temporary file, which is gone when this is closed; only their places are in memory.
 
     They are kept as they were computed, so a model compared with itself differs by exactly nothing.
@@ -81,7 +81,7 @@ class Rows:
         self._places: dict[Place, tuple[int, int]] = {}
         self.bytes = 0
 
-    def __enter__(self) -> "Rows":
+    def __enter__(self) -> "LogitRows":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,7 +153,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     }
     arms: list[ArmScreen] = []
     base: _Base | None = None
-    with Rows() as rows:
+    with LogitRows() as rows:
         for model, name in zip(request.models, _names(request.models), strict=True):
             try:
                 vocabulary, arm = _arm(model, name, request, steps, base, rows, notify, progress)
@@ -187,7 +187,7 @@ def _arm(
     request: Screening,
     steps: dict[str, list[TrueStep]],
     base: _Base | None,
-    rows: Rows,
+    rows: LogitRows,
     notify: Notify,
     progress: Progress,
 ) -> tuple[str, ArmScreen]:
@@ -222,7 +222,7 @@ def _arm(
 class _Against:
     """Compares a model's choices in one step with those of the base as they come."""
 
-    def __init__(self, key: StepKey, rows: Rows, before: Assessment | None) -> None:
+    def __init__(self, key: StepKey, rows: LogitRows, before: Assessment | None) -> None:
         self._key = key
         self._rows = rows
         self._before = before if before is not None and before.fault is None else None

@@ -51,6 +51,7 @@ _ENDS = """
 _ATTEMPTS = (
     "SELECT error, count(*) AS n FROM attempts WHERE arm = ? AND error IS NOT NULL GROUP BY 1 ORDER BY 1"
 )
+_CONVERSATIONS = "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position"
 _TASK = "id, name, suite, source, known_turns, ground_truths"
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
 
@@ -127,9 +128,7 @@ class Runs(ScoreReader):
 
     def each_cell(self, run: StoredRun) -> Iterator[Cell]:
         """The same one by one, with no more than an arm in memory, as long as the store is open."""
-        conversations = self._rows(
-            "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position", run.id
-        )
+        conversations = self._rows(_CONVERSATIONS, run.id)
         for arm in run.arms:
             arm_id = self._arm_id(run, arm.position)
             done = {tuple(key): n for *key, n in self._database.execute(_TURNS_DONE, [arm_id])}
@@ -261,9 +260,7 @@ class Runs(ScoreReader):
 
     def _run(self, row: Row, sums: bool = True) -> StoredRun:
         run = row["id"]
-        conversations = self._rows(
-            "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", run
-        )
+        conversations = self._rows(_CONVERSATIONS, run)
         arms = self._rows("SELECT * FROM arms WHERE run = ? ORDER BY position", run)
         done = self._rows("SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", run)
         turns = [conversation["turns"] for conversation in conversations]

@@ -26,7 +26,7 @@ from rig.methods.tooltalk.prompt import ToolTalkSettings
 from rig.models import Request, StepKey
 from rig.screening import screening as screening_module
 from rig.screening.results import ArmScreen, Screen, ScreenedStep
-from rig.screening.screening import Rows, Screening, divergence, screen
+from rig.screening.screening import LogitRows, Screening, divergence, screen
 
 PROTOCOL = ToolTalkSettings(tools="exact")
 
@@ -178,7 +178,7 @@ def test_a_divergence_is_that_of_scipy(p: Any, q: Any) -> None:
 @settings(deadline=None)
 @given(st.lists(arrays.arrays(np.float32, st.integers(1, 9), elements=st.floats(width=32)), max_size=9))
 def test_rows_come_back_bit_by_bit(values: list[Any]) -> None:
-    with Rows() as rows:
+    with LogitRows() as rows:
         for number, row in enumerate(values):
             rows.keep((StepKey("c", 1, 0), number), row)
         for number, row in reversed(list(enumerate(values))):
@@ -201,7 +201,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
     monkeypatch.setattr(screening_module.tempfile, "TemporaryFile", lambda **_: Full())
-    with Rows() as rows, pytest.raises(RigError, match="TMPDIR"):
+    with LogitRows() as rows, pytest.raises(RigError, match="TMPDIR"):
         rows.keep((StepKey("c", 1, 0), 0), np.zeros(3, dtype=np.float32))
 
 
