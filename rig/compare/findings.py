@@ -20,6 +20,7 @@ from rig.paths import runs_file
 from rig.rates import Estimate, Tallied
 from rig.rates.agreement import Interval
 from rig.rates.paired import RateDifference
+from rig.rates.repeats import Reliability, reliability
 from rig.store import GraderInfo, ScoredCell, TurnSpeed
 
 Outcome = Literal["won", "lost"]
@@ -173,9 +174,25 @@ class ArmResult(ByName):
     factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
 
+    @property
+    def reliability(self) -> tuple[Reliability, ...]:
+        """pass^k and pass@k over its conversations; nothing where some were played only once."""
+        if self.repeats[0] < 2:
+            return ()
+        attempts = np.array([conversation.repeats for conversation in self.conversations])
+        successes = np.array([conversation.successes for conversation in self.conversations])
+        return tuple(reliability(attempts, successes))
+
+    @property
+    def flaky(self) -> list[str]:
+        """The conversations in which it succeeded in some repeats and failed in others."""
+        return [result.conversation for result in self.conversations if 0 < result.successes < result.repeats]
+
     def as_json(self, declaration: Declaration) -> JsonObject:  # type: ignore[override]
         """Everything by name; `repeats` are the fewest and the most of any conversation."""
         values = ByName.as_json(replace(self, conversations=()))
+        if self.reliability:
+            values |= {"reliability": [part.as_json() for part in self.reliability], "flaky": self.flaky}
         names = {"label": "arm", "arm": "name", "counts": "metrics"}
         return {names.get(name, name): value for name, value in values.items()} | {
             "metrics": declaration.as_json(self.counts),

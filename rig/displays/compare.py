@@ -20,6 +20,9 @@ from rig.rates.paired import RateDifference
 _MOST_NAMED = 3
 """Arms that differ from the baseline in the same thing, and are named one by one."""
 
+_MOST_FLAKY = 5
+"""Conversations with mixed results that are named."""
+
 
 def heading(comparison: Comparison) -> list[str]:
     """What is compared, line by line."""
@@ -43,6 +46,15 @@ def notes(comparison: Comparison) -> list[str]:
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
+    for arm in comparison.arms:
+        if arm.reliability and arm.fingerprint.get("model.temperature") == 0:
+            lines.append(
+                f"{arm.label} was sampled greedily: its repeats are alike, and pass^k says nothing new"
+            )
+        elif arm.flaky:
+            names = ", ".join(arm.flaky[:_MOST_FLAKY])
+            more = f" and {len(arm.flaky) - _MOST_FLAKY} more" if len(arm.flaky) > _MOST_FLAKY else ""
+            lines.append(f"{arm.label} succeeds in some repeats and fails in others of {names}{more}")
     if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     if comparison.declaration.caution:
@@ -65,6 +77,15 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
         for metric in comparison.metrics
     ]
+    if all(arm.reliability for arm in arms):
+        # Of as many repeats as all of them have: every success, and any.
+        k = min(len(arm.reliability) for arm in arms)
+        several = [arm.reliability[k - 1] for arm in arms]
+        rows += [
+            Row(f"all of {k} repeats (pass^{k})", tuple(estimate(part.all_pass) for part in several)),
+            Row(f"any of {k} repeats (pass@{k})", tuple(estimate(part.any_passes) for part in several)),
+            Row("conversations that are flaky", tuple(str(len(arm.flaky)) for arm in arms)),
+        ]
     if any(arm.counts.get(UNCLEAR) for arm in arms):
         rows.append(count_row("texts unclear", arms, UNCLEAR))
         rows += [

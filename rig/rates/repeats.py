@@ -9,6 +9,12 @@ from numpy.typing import NDArray
 from rig.calls import ByName
 from rig.rates.rates import Estimate, Vector, interval
 
+MOST_REPEATS = 16
+"""Of more attempts at a time nothing is said: a suite rarely holds enough to tell."""
+
+Counted = NDArray[np.int64]
+"""A number for each conversation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reliability(ByName):
@@ -19,18 +25,18 @@ class Reliability(ByName):
     any_passes: Estimate
 
 
-def all_pass(attempts: int, successes: NDArray[np.int64], k: int) -> Vector:
+def all_pass(attempts: Counted, successes: Counted, k: int) -> Vector:
     """pass^k of each conversation: in which share of the choices of k of its attempts all succeeded.
 
     An unbiased estimate of p^k (Yao and others, arXiv 2406.12045). NaN where there are fewer than k attempts.
     """
-    if k > attempts:
-        return np.full(len(successes), np.nan)
     steps = np.arange(k)
-    return np.asarray(np.prod((successes[:, None] - steps) / (attempts - steps), axis=1), dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.prod((successes[:, None] - steps) / (attempts[:, None] - steps), axis=1)
+    return np.where(attempts >= k, shares, np.nan)
 
 
-def any_passes(attempts: int, successes: NDArray[np.int64], k: int) -> Vector:
+def any_passes(attempts: Counted, successes: Counted, k: int) -> Vector:
     """pass@k of each conversation: in which share of the choices of k attempts any succeeded.
 
     An unbiased estimate of 1 - (1 - p)^k (Chen and others, arXiv 2107.03374).
@@ -38,16 +44,16 @@ def any_passes(attempts: int, successes: NDArray[np.int64], k: int) -> Vector:
     return 1.0 - all_pass(attempts, attempts - successes, k)
 
 
-def reliability(attempts: int, successes: NDArray[np.int64], alpha: float = 0.05) -> Iterator[Reliability]:
-    """For k from 1 to the number of attempts: means over conversations, with intervals at level 1 - `alpha`.
+def reliability(attempts: Counted, successes: Counted, alpha: float = 0.05) -> Iterator[Reliability]:
+    """For k from 1 to the fewest attempts of a conversation: means over conversations at level 1 - `alpha`.
 
     Conversations are what was sampled, so the interval is that of `rates.interval`; one conversation is worth
     no more than the groups of k that its attempts make. A bootstrap over conversations shrinks to a point
     where nearly all succeed: docs/lab/statistics.md has both.
     """
     one = np.ones(len(successes))
-    for k in range(1, attempts + 1):
-        groups = float(len(successes) * (attempts // k))
+    for k in range(1, int(attempts.min(initial=MOST_REPEATS)) + 1 if len(attempts) else 1):
+        groups = float((attempts // k).sum())
         yield Reliability(
             k,
             interval(all_pass(attempts, successes, k), one, alpha, groups),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.verdict import VerdictKind
+from rig.displays.compare import compare_text
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
@@ -175,6 +177,13 @@ def test_repeats_count_as_one_conversation(store: Path) -> None:
     assert pair.agreement is None
     assert found.arms[1].repeats == (3, 3)
     assert found.arms[1].rates["success_rate"].value == pytest.approx(1 - 4 / (3 * N))
+    assert sorted(found.arms[1].flaky) == ["talk00", "talk01", "talk02"]
+    every = found.arms[1].reliability[-1]
+    assert (every.k, every.all_pass.value, every.any_passes.value) == (3, pytest.approx(1 - 3 / N), 1.0)
+    text = compare_text(found)
+    assert re.search(r"all of 3 repeats \(pass\^3\) .* 100\.0% ", text)
+    assert "succeeds in some repeats and fails in others of talk" in text
+    assert found.arms[1].as_json(found.declaration)["flaky"] == found.arms[1].flaky
     assert pair.differences["success_rate"].test == "bootstrap"
     flips = {
         flip.conversation: (flip.baseline_right, flip.arm_right, flip.arm_repeats) for flip in pair.flips
