@@ -35,14 +35,11 @@ from rig.displays.compare import groups_text, tables_markdown
 from rig.displays.steps import ended
 from rig.displays.summary import summary, whereabouts
 from rig.displays.texts import headline, measured, out_of
-from rig.displays.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.files import json_text
 from rig.methods.paper import Table
 from rig.paths import DEMO
 from rig.replay.player import SLOWEST, Player
-from rig.rescore.reexecute import effects_of
-from rig.rescore.setups import places_of_path
 from rig.store import Cell, Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 
@@ -255,6 +252,11 @@ _WIDEST = 200
 def _show_conversation(
     stored: Runs, run: StoredRun, conversation: str, arms: tuple[str, ...], *, as_json: bool, diff: bool
 ) -> None:
+    # Listing runs starts faster without the graders that these load.
+    from rig.displays.transcript import transcript_json, transcript_text
+    from rig.rescore.reexecute import effects_of
+    from rig.rescore.setups import places_of_path
+
     unknown = [name for name in arms if name not in {arm.name for arm in run.arms}]
     if unknown:
         names = ", ".join(arm.name for arm in run.arms)
