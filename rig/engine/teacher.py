@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
+from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.engine.core.llama import Chunk, DecodeError
-from rig.engine.core.sampling import Assessment, Choice, Kind
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import TemplateError
 from rig.engine.core.tokenizer import Tokenizer
@@ -283,7 +283,7 @@ class Teacher:
         return choices, computed
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
-        """In double precision; `rig.engine.core.sampling` gives the same to about 1e-7."""
+        """In double precision; `rig.engine.core.assessment` gives the same to about 1e-7."""
         assert token.allowed is not None
         exact = values.astype(np.float64)
         if np.isnan(exact).any():

@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.engine.core.sampling import Assessment, Choice, Kind
+from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.models import StepKey
 from rig.rates import Estimate, mean_interval
 from rig.store.records import made_from

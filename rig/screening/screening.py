@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy
 
 from rig.calls import Call
-from rig.engine.core.sampling import Assessment
+from rig.engine.core.assessment import Assessment
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError

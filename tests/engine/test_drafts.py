@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call, Outcome
-from rig.engine.core.sampling import margin
+from rig.engine.core.assessment import margin
 from rig.engine.core.settings import EngineSettings
 from rig.engine.decoding.drafting import MOST, NOISE, Copying
 from rig.engine.engine import LlamaCppModel

@@ -12,8 +12,8 @@ from rig_form import rig_format, text_of
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
 from rig.engine.core import sampling
+from rig.engine.core.assessment import Choice
 from rig.engine.core.llama import Chunk
-from rig.engine.core.sampling import Choice
 from rig.engine.engine import LlamaCppModel
 from rig.engine.teacher import (
     Assessment,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.core.sampling import Assessment, Choice
+from rig.engine.core.assessment import Assessment, Choice
 from rig.errors import RigError
 from rig.models import StepKey
 from rig.screening.results import KINDS, ArmScreen, Screen, ScreenedStep, TurnKey, by_turn

@@ -15,7 +15,7 @@ from scipy.special import rel_entr, softmax
 
 from rig.calls import Call
 from rig.engine import EngineSettings
-from rig.engine.core.sampling import Assessment, Choice
+from rig.engine.core.assessment import Assessment, Choice
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.teacher import Teacher
 from rig.errors import RigError

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rig.engine.core.assessment import margin
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
-from rig.engine.core.sampling import margin
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.cache import Feed, Logits, Rows, common

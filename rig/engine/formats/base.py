@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.core.sampling import Kind
+from rig.engine.core.assessment import Kind
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate
 from rig.engine.formats import salvage
 from rig.engine.formats.salvage import AnswerError, check_unicode

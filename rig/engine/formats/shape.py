@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import Call, Json, JsonObject
-from rig.engine.core.sampling import Kind
+from rig.engine.core.assessment import Kind
 from rig.engine.core.template import ToolCall
 from rig.engine.grammar.language import JSON, PYTHON, Spelling, Tags
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.sampling import Kind
+from rig.engine.core.assessment import Kind
 from rig.options import ToolChoice
 
 BETWEEN_ITEMS = ", "
