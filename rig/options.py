@@ -34,7 +34,6 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """That of the tool's schema, or any."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """As the chat template has it where nothing is said, or as its switch says."""
-KvType: TypeAlias = Literal["f16", "q8_0"]
 
 GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, GRADING = (
     "Conversations",
@@ -292,11 +291,13 @@ class EngineOptions:
         verbs="judge fit",
         recorded="never",
     )
-    kv_type: KvType = option(
+    kv_type: str = option(
         "f16",
-        "Type of the KV cache. q8_0 needs half the memory and changes answers.",
+        "Type of the KV cache: f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl, one for keys and values or"
+        " one for each. q8_0 needs half the memory; all but f16 change answers.",
         MACHINE,
         name="kv",
+        metavar="TYPE[/TYPE]",
         several=True,
         verbs="judge screen fit",
         recorded="always",

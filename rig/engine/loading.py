@@ -38,6 +38,8 @@ def load(
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
         )
+    keys, values = settings.kv_types
+    settings = replace(settings, kv_type=keys if keys == values else f"{keys}/{values}")
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
     sampling = Sampling(temp=settings.temperature)

@@ -362,3 +362,29 @@ def test_a_count_of_layers_that_would_end_the_process_is_refused(
     path = write_gguf(numbers={"block_count": layers, "context_length": 512})
     with pytest.raises(RigError, match="layers"):
         load(path, EngineSettings(), "claims", print)
+
+
+@pytest.mark.parametrize("kv_type", ["bf16", "q8_0/f16", "f16/q8_0", "q5_1/q4_1", "iq4_nl", "q8_0/q4_0"])
+def test_keys_and_values_are_kept_as_types_of_their_own(
+    open_model: Open, tiny_path: Write, ask: Ask, kv_type: str
+) -> None:
+    model = open_model(tiny_path(), kv_type=kv_type, max_tokens=20)
+    prediction = model.predict(ask("hello"), ignore)
+    assert len(prediction.token_ids) > 0
+    assert model.fingerprint["kv_type"] == kv_type
+    assert model.fingerprint["flash_attention"] is (kv_type != "bf16")
+
+
+@pytest.mark.parametrize("kv_type", ["q3_k", "", "f16/", "f16/q8_0/q8_0", "f16/no"])
+def test_a_type_that_no_kv_cache_has_is_refused(kv_type: str) -> None:
+    if kv_type == "f16/":
+        assert EngineSettings(kv_type=kv_type).kv_types == ("f16", "f16")
+        return
+    with pytest.raises(RigError, match="is no type of a KV cache"):
+        EngineSettings(kv_type=kv_type).check()
+
+
+def test_only_quantized_values_need_flash_attention() -> None:
+    EngineSettings(kv_type="q8_0/f16", flash_attention=False).check()
+    with pytest.raises(RigError, match="--kv f16/q8_0 needs flash attention"):
+        EngineSettings(kv_type="f16/q8_0", flash_attention=False).check()

@@ -11,8 +11,8 @@ import toy_formats
 from toy_formats import TEMPLATE, Marked
 
 from rig.calls import Call, Outcome
-from rig.engine.core import sampling
 from rig.engine.core.settings import EngineSettings
+from rig.engine.decoding import sampler
 from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Language
@@ -102,13 +102,13 @@ def generated(
     """What the engine predicts when its sampler happens to choose this text."""
     queue: Iterator[int] = iter(written(model, request, text))
 
-    def choose(_self: object, _logits: Any, allowed: Any) -> sampling.ChosenToken:
+    def choose(_self: object, _logits: Any, allowed: Any) -> sampler.ChosenToken:
         token = next(queue)
         assert allowed[token]
-        return sampling.ChosenToken(token, 0.0)
+        return sampler.ChosenToken(token, 0.0)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sampling.Sampler, "choose", choose)
+        patch.setattr(sampler.Sampler, "choose", choose)
         return model.predict(request, ignore)
 
 

@@ -16,9 +16,9 @@ import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
+from rig.engine.core.settings import KV_TYPES
 from rig.errors import ErrorKind, RigError
 
-_KV_TYPES = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}
 _log: deque[str] = deque(maxlen=200)
 _listener: Callable[[str], None] | None = None
 _SHORT_OF_MEMORY = re.compile(r"alloc|out ?of\w* ?memory|insufficient memory", re.IGNORECASE)
@@ -195,7 +195,8 @@ class LlamaContext:
         parameters.flash_attn_type = (
             C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
-        parameters.type_k = parameters.type_v = _KV_TYPES[kv_type]
+        keys, _, values = kv_type.partition("/")
+        parameters.type_k, parameters.type_v = KV_TYPES[keys], KV_TYPES[values or keys]
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
         parameters.swa_full = True

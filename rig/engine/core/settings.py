@@ -14,6 +14,18 @@ from rig.options import EngineOptions
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512
 
+KV_TYPES = {
+    "f16": 1,
+    "bf16": 30,
+    "q8_0": 8,
+    "q5_1": 7,
+    "q5_0": 6,
+    "q4_1": 3,
+    "q4_0": 2,
+    "iq4_nl": 20,
+}
+"""The types of a KV cache, by ggml's numbers for them (ggml.h)."""
+
 DRAFTS = ("none", "sibling", "lookup")
 """Where drafts can come from besides a model."""
 
@@ -146,12 +158,33 @@ class EngineSettings(EngineOptions):
     fast_forward: bool = True
 
     @property
+    def kv_types(self) -> tuple[str, str]:
+        """Of keys and of values. Raises RigError for types that there are not."""
+        keys, _, values = self.kv_type.partition("/")
+        types = keys, values or keys
+        for name in types:
+            if name not in KV_TYPES:
+                raise RigError(
+                    f"--kv {self.kv_type}: {name!r} is no type of a KV cache; choose from"
+                    f" {', '.join(KV_TYPES)}, one for all or KEYS/VALUES"
+                )
+        return types
+
+    @property
+    def quantizes(self) -> tuple[bool, bool]:
+        """Whether keys and whether values are stored in blocks of fewer bits."""
+        keys, values = (name not in ("f16", "bf16") for name in self.kv_types)
+        return keys, values
+
+    @property
     def draws(self) -> bool:
         """Whether chance may decide; what the author recommends only the file says."""
         return self.temperature > 0 or self.sampling not in (None, "greedy")
 
     def check(self) -> None:
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+        if self.quantizes[1] and self.flash_attention is False:
+            raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

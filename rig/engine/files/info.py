@@ -83,7 +83,7 @@ class Origin:
         }
 
 
-KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
+KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 """The types llama.cpp can keep a KV cache in."""
 
 CELLS = 256

@@ -38,6 +38,9 @@ _CACHED_LAYER = re.compile(r"layer +\d+: dev = (\S+)")
 _CACHE = re.compile(r"(llama_(?:kv_cache|memory)\w*|\w*dsv4\w*): (?!.*buffer).*?\bsize = +([\d.]+) MiB")
 _OF_LAYER = re.compile(r"blk\.(\d{1,4})\.")
 
+_COMPILED = {(name, name) for name in ("f16", "bf16", "q8_0", "q4_0")}
+"""Types of keys and values that llama.cpp's CUDA attention has kernels for, unless compiled with others."""
+
 
 @dataclass(slots=True)
 class Needs:
@@ -176,7 +179,7 @@ class Fit:
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
                 " for"
             )
-        if settings.kv_type != "f16" and settings.flash_attention is False:
+        if settings.quantizes[1] and settings.flash_attention is False:
             raise RigError(f"--kv {settings.kv_type} needs flash attention; leave out --flash-attention off")
         if settings.n_gpu_layers and not gpus:
             raise RigError(
@@ -248,6 +251,14 @@ class Fit:
         return replace(plan, most_sequences=most, remarks=tuple(self._remarks(plan)))
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
+        types = self._settings.kv_types
+        if plan.gpus and "iq4_nl" in types:
+            yield "llama.cpp has no CUDA code for a KV cache of iq4_nl: attention runs on the CPU"
+        elif plan.gpus and types not in _COMPILED:
+            yield (
+                f"a KV cache of {'/'.join(types)} is converted at every step on CUDA, which is slow, unless"
+                " llama.cpp was compiled for it (GGML_CUDA_FA_QUANTS)"
+            )
         """What a person should know of it, beside the numbers."""
         if self._devices and self._settings.n_gpu_layers is None and plan.n_gpu_layers < plan.offloadable:
             lacking = self._plan(ALL_LAYERS, plan.n_batch, plan.n_ctx).missing
@@ -264,7 +275,7 @@ class Fit:
             yield "the weights exceed the free memory, so they will be read from the disk again and again"
 
     def _plan(self, n_gpu_layers: int, n_batch: int, n_ctx: int, n_seq: int | None = None) -> FitPlan:
-        quantized = self._settings.kv_type != "f16"
+        quantized = any(self._settings.quantizes)
         asked = self._settings.flash_attention
         shape = Shape(
             n_gpu_layers=n_gpu_layers,
