@@ -52,9 +52,9 @@ def notes(comparison: Comparison) -> list[str]:
                 f"{arm.label} was sampled greedily: its repeats are alike, and pass^k says nothing new"
             )
         elif arm.flaky:
-            names = ", ".join(arm.flaky[:_MOST_FLAKY])
+            flaky = ", ".join(arm.flaky[:_MOST_FLAKY])
             more = f" and {len(arm.flaky) - _MOST_FLAKY} more" if len(arm.flaky) > _MOST_FLAKY else ""
-            lines.append(f"{arm.label} succeeds in some repeats and fails in others of {names}{more}")
+            lines.append(f"{arm.label} succeeds in some repeats and fails in others of {flaky}{more}")
     if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     if comparison.declaration.caution:

@@ -11,9 +11,9 @@ from rig_form import rig_format, text_of
 
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
-from rig.engine.core import sampling
 from rig.engine.core.assessment import Choice
 from rig.engine.core.llama import Chunk
+from rig.engine.decoding import sampler
 from rig.engine.engine import LlamaCppModel
 from rig.engine.teacher import (
     Assessment,
@@ -76,15 +76,15 @@ def generated(
     ]
     queue = iter(wanted)
 
-    def choose(_self: object, logits: Any, allowed: Any) -> sampling.ChosenToken:
+    def choose(_self: object, logits: Any, allowed: Any) -> sampler.ChosenToken:
         token = next(queue) if allowed.sum() > 1 or not fast else int(np.flatnonzero(allowed)[0])
         assert allowed[token]
         values = logits[allowed].astype(np.float64)
         top = values.max()
-        return sampling.ChosenToken(token, float(logits[token] - top - np.log(np.exp(values - top).sum())))
+        return sampler.ChosenToken(token, float(logits[token] - top - np.log(np.exp(values - top).sum())))
 
     with monkeypatch.context() as patch:
-        patch.setattr(sampling.Sampler, "choose", choose)
+        patch.setattr(sampler.Sampler, "choose", choose)
         prediction = model.predict(request, lambda _piece: None)
     assert prediction.raw == text
     return prediction
