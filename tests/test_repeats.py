@@ -42,6 +42,7 @@ def test_three_of_five() -> None:
     assert estimates[3].all_pass.value == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conversations", [28, 300])
 @pytest.mark.parametrize("shape", [(8, 1), (0.5, 0.5), (30, 1)], ids=str)
 def test_intervals_hold_the_truth_as_often_as_they_say(

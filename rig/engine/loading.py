@@ -144,7 +144,7 @@ def _sampling(settings: EngineSettings, sampling: Sampling) -> JsonObject:
     values: JsonObject = {"temperature": sampling.temp}
     if sampling.draws:
         values |= {"top_p": sampling.top_p, "min_p": sampling.min_p, "seed": settings.seed}
-    return values if sampling == Sampling(temp=sampling.temp) else {**values, "sampling": sampling.changed}
+    return values if sampling == Sampling(temp=sampling.temp) else {**values, "sampling": str(sampling)}
 
 
 def _fingerprint(

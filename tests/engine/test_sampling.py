@@ -111,6 +111,7 @@ def chi_square(drawn: npt.NDArray[np.float64], expected: Floats, n: int) -> floa
     return (statistic - freedom) / (2 * freedom) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWINS)
 def test_each_sampler_draws_from_its_twins_distribution(name: str) -> None:
     values, twin = TWINS[name]
@@ -119,6 +120,7 @@ def test_each_sampler_draws_from_its_twins_distribution(name: str) -> None:
     assert chi_square(shares(n, logits, **{"temp": 1.0, **values}), softmax(twin(logits)), n) < 4
 
 
+@pytest.mark.slow
 def test_all_together_draw_from_the_twins_in_order() -> None:
     logits = np.random.default_rng(4).normal(scale=2, size=40).astype(np.float32)
     # XTC at its full probability, with a threshold that leaves something to drop.
@@ -156,6 +158,7 @@ def test_vectors_of_what_is_left(values: dict[str, float], kept: list[int]) -> N
     assert np.flatnonzero(drawn).tolist() == kept
 
 
+@pytest.mark.slow
 def test_penalties_count_what_came_before_and_stop_at_their_length() -> None:
     values = {"repeat_penalty": 2.0, "frequency_penalty": 0.5, "presence_penalty": 0.25}
     long = np.array([-0.25, 1.0, 0.0, -2.75, -2.0], np.float32)
@@ -195,6 +198,7 @@ def llama_cpps_chain(values: Sampling) -> Any:
     return chain
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -303,7 +307,7 @@ def test_settings_go_by_the_names_of_files_too() -> None:
     same = {"temp": 0.6, "repeat_penalty": 1.05, "typical_p": 0.9, "repeat_last_n": 32}
     assert Sampling.model_validate(file) == Sampling.model_validate(same)
     assert Sampling.model_validate(file).changed == same
-    assert str(Sampling(temp=0.6, top_k=20)) == "temp 0.6, top_k 20"
+    assert str(Sampling(temp=0.6, top_k=20)) == "temp=0.6,top_k=20"
 
 
 @pytest.mark.parametrize(

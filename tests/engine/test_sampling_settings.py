@@ -156,7 +156,7 @@ def test_the_settings_are_in_the_fingerprint_resolved(
 ) -> None:
     fingerprint = open_model(tiny_path(sampling=QWEN), sampling="author", seed=4).fingerprint
     assert fingerprint["temperature"] == pytest.approx(0.6)
-    assert fingerprint["sampling"]["top_k"] == 20
+    assert fingerprint["sampling"] == "temp=0.6,top_k=20,top_p=0.95"
     assert fingerprint["seed"] == 4
     bare = open_model(tiny_path(), temperature=0.6).fingerprint
     assert "sampling" not in bare
@@ -171,7 +171,7 @@ def test_a_model_that_thinks_is_warned_of_when_it_is_run_greedily(tiny_path: Wri
         load(path, EngineSettings(n_threads=1, parallel=1, **settings), "tiny", lines.append).close()
         return "\n".join(line for line in lines if "greedy" in line)
 
-    assert "its author recommends temp 0.6" in notices(QWEN)
+    assert "its author recommends temp=0.6" in notices(QWEN)
     assert "model card" in notices(())
     assert notices(QWEN, sampling="author") == ""
     assert notices((("temp", 0.0),)) == ""

@@ -132,10 +132,8 @@ class Sampling(BaseModel):
         return max((lengths.get(name, 0) for name in self.active), default=0)
 
     def __str__(self) -> str:
-        values = self.changed.items()
-        return ", ".join(
-            f"{name} {value:g}" if name != "samplers" else f"{name} {value}" for name, value in values
-        )
+        """As `--sampling` takes it."""
+        return ",".join(f"{name}={value}" for name, value in self.changed.items())
 
 
 GREEDY = Sampling(temp=0.0)
