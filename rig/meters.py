@@ -63,7 +63,7 @@ class CostMeter:
         used = _total([counter.used() for counter in self._counters])
         held = _total([counter.memory() for counter in self._counters])
         self._device_peak = _largest(self._device_peak, held)
-        return Costs(0.0, _peak_memory(), self._device_peak, used)
+        return Costs(0.0, peak_memory(), self._device_peak, used)
 
 
 class _Package:
@@ -133,7 +133,8 @@ def _gpus() -> list[_Gpu]:
         return []
 
 
-def _peak_memory() -> int:
+def peak_memory() -> int:
+    """The most bytes that this process has held in memory."""
     with suppress(OSError, AttributeError):
         status = (_PROCESS / "status").read_text()
         match = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)

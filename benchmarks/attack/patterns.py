@@ -25,6 +25,7 @@ from rig.engine.grammar.language import ConstraintError, Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.errors import RigError
+from rig.meters import peak_memory
 from rig.models import ToolDoc
 from rig.options import GrammarArm
 
@@ -144,8 +145,9 @@ def probe() -> None:
         outcome = "refused"
     if time.process_time() - started > SECONDS:
         raise Broken(f"{time.process_time() - started:.0f} s of computing")
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(json.dumps([outcome, most * 1024]))
+    # Its own from its status: the kernel's other figure is also that of the process that started it.
+    most = max(peak_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    print(json.dumps([outcome, most]))
     model.close()
 
 
