@@ -86,7 +86,7 @@ def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[Schema
             yield SchemaFault("choice", name, f"as declared ({name}{where}: {text})", value, value)
         return
     form = times.FORMS.get(schema.get("x-format", ""))
-    has_bounds = "minimum" in schema or "maximum" in schema
+    has_bounds = not isinstance(value, bool) and ("minimum" in schema or "maximum" in schema)
     lowest, highest = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     if not _is_a(_TYPES[schema["type"]], value):
         yield SchemaFault("type", name, _words(schema), value, value)

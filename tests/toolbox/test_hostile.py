@@ -87,6 +87,11 @@ def test_it_agrees_with_jsonschema_whatever_is_declared(schema: dict[str, Any], 
     assert (not list(schema_faults(tool(del_form).parameters, {"x": value}))) is fits
 
 
+@pytest.mark.parametrize("value", [False, True])
+def test_bounds_are_for_numbers(value: bool) -> None:
+    assert not list(schema_faults(tool({"type": "boolean", "minimum": 2}).parameters, {"x": value}))
+
+
 def walk(value: Any) -> list[Any]:
     """A value and all that is in it."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
