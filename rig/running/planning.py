@@ -379,8 +379,6 @@ def _plan(
 
 def _check_engine(options: Options) -> None:
     """Raise RigError for settings that no model could run with, before the first of several models runs."""
-    if "q8_0" in options.kv and options.flash_attention == "off":
-        raise RigError("--kv q8_0 needs flash attention; leave out --flash-attention off")
     if options.exact and options.parallel not in (None, 1):
         raise RigError("--exact decodes one sequence at a time; leave out --parallel")
     if options.n_ctx is not None and options.n_ctx <= options.max_tokens:

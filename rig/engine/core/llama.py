@@ -16,7 +16,7 @@ import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
-from rig.engine.core.settings import KV_TYPES
+from rig.engine.core.settings import KV_TYPES, kv_types
 from rig.errors import ErrorKind, RigError
 
 _log: deque[str] = deque(maxlen=200)
@@ -195,8 +195,7 @@ class LlamaContext:
         parameters.flash_attn_type = (
             C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
-        keys, _, values = kv_type.partition("/")
-        parameters.type_k, parameters.type_v = KV_TYPES[keys], KV_TYPES[values or keys]
+        parameters.type_k, parameters.type_v = (KV_TYPES[name] for name in kv_types(kv_type))
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
         parameters.swa_full = True

@@ -26,6 +26,20 @@ KV_TYPES = {
 }
 """The types of a KV cache, by ggml's numbers for them (ggml.h)."""
 
+
+def kv_types(text: str) -> tuple[str, str]:
+    """Of keys and of values, from `q8_0` or `q8_0/q4_0`. Raises RigError for types that there are not."""
+    keys, _, values = text.partition("/")
+    types = keys, values or keys
+    for name in types:
+        if name not in KV_TYPES:
+            raise RigError(
+                f"--kv {text}: {name!r} is no type of a KV cache; choose from {', '.join(KV_TYPES)},"
+                " one for all or KEYS/VALUES"
+            )
+    return types
+
+
 DRAFTS = ("none", "sibling", "lookup")
 """Where drafts can come from besides a model."""
 
@@ -158,15 +172,7 @@ class EngineSettings(EngineOptions):
     @property
     def kv_types(self) -> tuple[str, str]:
         """Of keys and of values. Raises RigError for types that there are not."""
-        keys, _, values = self.kv_type.partition("/")
-        types = keys, values or keys
-        for name in types:
-            if name not in KV_TYPES:
-                raise RigError(
-                    f"--kv {self.kv_type}: {name!r} is no type of a KV cache; choose from"
-                    f" {', '.join(KV_TYPES)}, one for all or KEYS/VALUES"
-                )
-        return types
+        return kv_types(self.kv_type)
 
     @property
     def quantizes(self) -> tuple[bool, bool]:
@@ -179,10 +185,14 @@ class EngineSettings(EngineOptions):
         """Whether chance may decide; what the author recommends only the file says."""
         return self.temperature > 0 or self.sampling not in (None, "greedy")
 
-    def check(self) -> None:
-        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+    def check_cache(self) -> None:
+        """Raise RigError for types of a KV cache that llama.cpp cannot have together with the rest."""
         if self.quantizes[1] and self.flash_attention is False:
             raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
+
+    def check(self) -> None:
+        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+        self.check_cache()
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from rig.calls import JsonObject
+from rig.engine.core.settings import KV_TYPES as RUN_KV_TYPES
 from rig.engine.files.header import Array, Header, PerLayer, read_header
 from rig.errors import RigError
 
@@ -83,7 +84,7 @@ class Origin:
         }
 
 
-KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+KV_TYPES = ("f32", *RUN_KV_TYPES)
 """The types llama.cpp can keep a KV cache in."""
 
 CELLS = 256

@@ -179,8 +179,7 @@ class Fit:
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
                 " for"
             )
-        if settings.quantizes[1] and settings.flash_attention is False:
-            raise RigError(f"--kv {settings.kv_type} needs flash attention; leave out --flash-attention off")
+        settings.check_cache()
         if settings.n_gpu_layers and not gpus:
             raise RigError(
                 "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"
