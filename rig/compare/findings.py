@@ -150,7 +150,8 @@ class ArmResult(ByName):
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    where rig made it. `conversations` are those that it shares with the baseline, in order.
+    where rig made it. `conversations` are those that it shares with the baseline, in order. `reliability` is
+    pass^k and pass@k over them; empty where some were played only once.
     """
 
     label: str
@@ -173,15 +174,7 @@ class ArmResult(ByName):
     made_from: str | None
     factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
-
-    @property
-    def reliability(self) -> tuple[Reliability, ...]:
-        """pass^k and pass@k over its conversations; nothing where some were played only once."""
-        if self.repeats[0] < 2:
-            return ()
-        attempts = np.array([conversation.repeats for conversation in self.conversations])
-        successes = np.array([conversation.successes for conversation in self.conversations])
-        return tuple(reliability(attempts, successes))
+    reliability: tuple[Reliability, ...]
 
     @property
     def flaky(self) -> list[str]:
@@ -192,7 +185,9 @@ class ArmResult(ByName):
         """Everything by name; `repeats` are the fewest and the most of any conversation."""
         values = ByName.as_json(replace(self, conversations=()))
         if self.reliability:
-            values |= {"reliability": [part.as_json() for part in self.reliability], "flaky": self.flaky}
+            values["flaky"] = self.flaky
+        else:
+            del values["reliability"]
         names = {"label": "arm", "arm": "name", "counts": "metrics"}
         return {names.get(name, name): value for name, value in values.items()} | {
             "metrics": declaration.as_json(self.counts),
@@ -301,6 +296,19 @@ def arm_result(
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
     cells = [cell for row in played.values() for cell in row]
+    results = tuple(
+        ConversationResult(
+            row[0].conversation,
+            row[0].suite,
+            len(row),
+            row[0].counts if len(row) == 1 else total(cell.counts for cell in row),
+            _summed(cell.errors for cell in row),
+            sum(declaration.succeeded(cell.counts) for cell in row),
+        )
+        for row in played.values()
+    )
+    attempts = np.array([result.repeats for result in results])
+    successes = np.array([result.successes for result in results])
     return ArmResult(
         label=chosen.label,
         run=chosen.run.id,
@@ -308,7 +316,7 @@ def arm_result(
         position=chosen.arm.position,
         rates={metric.name: tallied.estimate(metric, alpha) for metric in declaration.shown("tables")},
         counts=total(cell.counts for cell in cells),
-        repeats=(min(map(len, played.values())), max(map(len, played.values()))),
+        repeats=(int(attempts.min()), int(attempts.max())),
         finished=sum(map(len, scored.cells.values())),
         planned=len(chosen.run.conversations) * chosen.run.repeats,
         errors=_summed(cell.errors for cell in cells),
@@ -321,17 +329,8 @@ def arm_result(
         fingerprint=chosen.settings.fingerprint,
         made_from=chosen.arm.made_from,
         factors=factors,
-        conversations=tuple(
-            ConversationResult(
-                row[0].conversation,
-                row[0].suite,
-                len(row),
-                row[0].counts if len(row) == 1 else total(cell.counts for cell in row),
-                _summed(cell.errors for cell in row),
-                sum(declaration.succeeded(cell.counts) for cell in row),
-            )
-            for row in played.values()
-        ),
+        conversations=results,
+        reliability=tuple(reliability(attempts, successes, alpha)) if attempts.min() > 1 else (),
     )
 
 

@@ -52,7 +52,8 @@ def reliability(attempts: Counted, successes: Counted, alpha: float = 0.05) -> I
     where nearly all succeed: docs/lab/statistics.md has both.
     """
     one = np.ones(len(successes))
-    for k in range(1, int(attempts.min(initial=MOST_REPEATS)) + 1 if len(attempts) else 1):
+    fewest = int(attempts.min()) if len(attempts) else 0
+    for k in range(1, min(fewest, MOST_REPEATS) + 1):
         groups = float((attempts // k).sum())
         yield Reliability(
             k,

@@ -180,6 +180,8 @@ def test_repeats_count_as_one_conversation(store: Path) -> None:
     assert sorted(found.arms[1].flaky) == ["talk00", "talk01", "talk02"]
     every = found.arms[1].reliability[-1]
     assert (every.k, every.all_pass.value, every.any_passes.value) == (3, pytest.approx(1 - 3 / N), 1.0)
+    wide = compared(store, alpha=0.01).arms[1].reliability[-1].all_pass
+    assert wide.low < every.all_pass.low < every.all_pass.high < wide.high
     text = compare_text(found)
     assert re.search(r"all of 3 repeats \(pass\^3\) .* 100\.0% ", text)
     assert "succeeds in some repeats and fails in others of talk" in text
