@@ -254,10 +254,10 @@ def _majority(votes: Iterable[int]) -> Label:
 
 def judge_of(settings: JsonObject) -> JsonObject:
     """Who judges and how, out of what a run was started with: equal for equal judges."""
-    of_engine = ("models", "temperature", "max_tokens", "kv", "chat_template", "grammar", "format", "seed")
+    how = ("temperature", "sampling", "max_tokens", "kv", "chat_template", "grammar", "format", "seed")
     set_options = dict(text.split("=", 1) for text in settings.get("set", ()))
     of_method = {name: set_options.get(name) for name in ("evaluator", "reason")}
-    return {**{name: settings.get(name) for name in of_engine}, **of_method}
+    return {**{name: settings.get(name) for name in ("models", *how)}, **of_method}
 
 
 def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:

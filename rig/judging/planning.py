@@ -164,7 +164,9 @@ def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged:
     if request.against is not None:
         values["reference"] = request.against
     several = [f"answers_of={model}" for model in judged]
-    defaults = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
+    defaults: dict[str, Any] = {"max_tokens": evaluator.max_tokens}
+    if not request.options.get("sampling"):
+        defaults["temperature"] = (evaluator.temperature,)
     return Options(
         models=(request.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
         suite=" ".join(request.places),
@@ -177,7 +179,7 @@ def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged:
 
 def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options) -> None:
     """Raise RigError where votes would be the same question to a judge that always answers alike."""
-    if options.temperature[0] > 0 or evaluator.kind == "rule":
+    if evaluator.kind == "rule" or all(settings.draws for settings in options.engines().values()):
         return
     if not can_judge(evaluator, method):
         what = "whether an answer solves a query" if method == PASS else "which of two answers is better"

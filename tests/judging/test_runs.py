@@ -12,6 +12,7 @@ from tool_answers import given_up, solution
 
 from rig.errors import ErrorKind, RigError
 from rig.events import Event, Notice, TurnFinished
+from rig.judging.calibration import judge_of
 from rig.judging.method import NOBODY
 from rig.judging.planning import JudgingRequest, plan_judging
 from rig.judging.stored import read_votes, write_results
@@ -117,6 +118,10 @@ def test_no_prompt_is_put_twice(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RigError, match="--votes 7: at temperature 0 there are 6 different ways to ask"):
         planned(folder, tmp_path / "runs.sqlite", votes=7)
     planned(folder, tmp_path / "runs.sqlite", votes=7, options={"temperature": (0.5,)})
+    sampled = planned(folder, tmp_path / "runs.sqlite", votes=7, options={"sampling": ("top_k=20",)})
+    assert judge_of(sampled.recipe) != judge_of({**sampled.recipe, "sampling": None})
+    with pytest.raises(RigError, match="--votes 7: at temperature 0"):
+        planned(folder, tmp_path / "runs.sqlite", votes=7, options={"sampling": ("greedy",)})
 
 
 def interrupted(plan: Plan, judge: Stub, turns: int) -> None:
