@@ -46,7 +46,7 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
     if text == "llama.cpp":
         return _of_info(info, LLAMA_CPP)
     if "=" in text and not expanded(text).exists():
-        return parsed(Sampling, _values(text, where), where, "settings of sampling")
+        return _sampling(_values(text, where), where)
     path = expanded(text)
     if not path.is_file():
         raise RigError(
@@ -71,7 +71,7 @@ def _of_info(info: GgufInfo, otherwise: Mapping[str, Json]) -> Sampling:
     own = dict(info.sampling)
     if not own.get("mirostat"):  # written as 0 beside the others
         own = {name: value for name, value in own.items() if not name.startswith("mirostat")}
-    return parsed(Sampling, {**otherwise, **own}, str(info.path), "settings of sampling")
+    return _sampling({**otherwise, **own}, info.path)
 
 
 def _from_file(path: Path) -> Sampling:
@@ -82,7 +82,11 @@ def _from_file(path: Path) -> Sampling:
         if config.do_sample is False:
             return GREEDY
         value = config.model_dump(exclude_none=True, exclude={"do_sample"})
-    return parsed(Sampling, value, str(path), "settings of sampling")
+    return _sampling(value, path)
+
+
+def _sampling(values: Json, where: str | Path) -> Sampling:
+    return parsed(Sampling, values, str(where), "settings of sampling")
 
 
 def _values(text: str, where: str) -> dict[str, Json]:
