@@ -31,7 +31,7 @@ def test_the_package_is_what_the_project_says() -> None:
 
 @pytest.mark.parametrize("command", INSTALLS)
 def test_a_command_installs_rig_or_a_package_that_is_named_as_such(command: str) -> None:
-    words = re.sub(r"-c \S+|--?[\w-]+", "", command).replace('"', "").replace("'", "").split()
+    words = re.sub(r"-c \S+|(?<!\S)--?[\w-]+", "", command).replace('"', "").replace("'", "").split()
     for word in filter(None, words):
         name, _, extras = word.rstrip("],;").partition("[")
         assert name in (".", DISTRIBUTION, *THEIRS), f"{command!r} installs {name}"

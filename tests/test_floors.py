@@ -57,6 +57,7 @@ RANKS = {
     # floor 4: what people see
     "rig.displays": (4, 0),
     "rig.report": (4, 1),
+    "rig.gate": (4, 1),
     "tui": (4, 1),
     "rig.cli": (4, 2),
     "rig.__main__": (4, 3),

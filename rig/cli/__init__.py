@@ -23,6 +23,7 @@ VERBS = {
     "show": Verb("rig.cli.runs:show", "Show the results of a run, or one conversation call by call."),
     "history": Verb("rig.cli.compare:history_of_model", "Show every run of one model file, over time."),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
+    "gate": Verb("rig.cli.gate", "Pass or fail a pipeline by a policy of conditions."),
     "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
     "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite."),
     "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ."),

@@ -1,0 +1,154 @@
+"""`rig gate`: an exit code for a pipeline, by a policy of conditions."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from rig.cli.config import say_what_is_from_file
+from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
+from rig.cli.output import print_json, say
+from rig.cli.verbs import argument, option, verb
+from rig.compare.verdict import Decision
+from rig.displays.table import inert, markdown, one_line
+from rig.errors import RigError, counted
+from rig.gate import ConditionResult, GateResult, Policy, judge, word
+from rig.store import Runs
+
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+_WIDEST = len(word(Decision.CANNOT_TELL))
+
+
+@verb()
+def command(
+    *,
+    policy: Path = argument(),
+    addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=complete_runs),
+    baseline: str | None = option(
+        "The arm to compare the others with.  [default: that of the policy, or the first arm]", "ARM"
+    ),
+    github: bool = option(
+        "Also print annotations for GitHub Actions, and add a table to the summary of the step."
+    ),
+    graded_by: str = GRADED_BY,
+    runs: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> int:
+    """Decide by a policy whether arms may go on, for a script or a pipeline.
+
+    POLICY is a TOML file with conditions that are required, supporting or informative. RUN is an id or its
+    first characters, a name given with --name, or `latest`. It stands for all arms of the run; RUN/ARM is one
+    of them. All arms are judged but the baseline, or the only one there is.
+
+    The exit code is 0 if the arms pass, 1 if one is worse than a required or supporting condition allows, and
+    3 if rig cannot tell whether a required condition holds.
+
+    \b
+    A policy:
+      [[required]]
+      metric = "success_rate"
+      max_loss = 5                # points, against the baseline
+    \b
+      [[supporting]]
+      metric = "decode_rate"
+      min_ratio = 0.9             # times the baseline's
+    """  # noqa: D301 - for click
+    say_what_is_from_file(click.get_current_context())
+    conditions = Policy.read(policy)
+    if baseline is not None:
+        conditions = replace(conditions, baseline=baseline)
+    with Runs.open(runs, graded_by) as stored:
+        result = judge(stored, addresses, conditions)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        say("\n".join(_lines(result)))
+    if github:
+        for line in _annotations(result):
+            say(line, err=as_json)
+        _add_to_summary(_summary(result))
+    return result.decision
+
+
+def _lines(result: GateResult) -> Iterator[str]:
+    comparison = result.comparison
+    conversations = counted(len(comparison.baseline.conversations), "conversation")
+    yield f"baseline {one_line(comparison.baseline.label)}; {conversations}, graded by {comparison.grader}"
+    yield from map(one_line, comparison.notes)
+    for judged in result.results:
+        yield (
+            f"  {word(judged.decision):{_WIDEST}}  {judged.condition.tier:11}"
+            f"  {one_line(f'{judged.arm}: {judged.condition.text}: {judged.text}')}"
+        )
+    yield _verdict(result)
+
+
+def _verdict(result: GateResult) -> str:
+    """The decision, with what a reader might take it to say and it does not."""
+    counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
+    if counting:
+        names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
+        return f"gate: {word(result.decision)}: {names}"
+    unsure = sum(judged.decision is Decision.CANNOT_TELL for judged in result.results)
+    conditions = f"{counted(unsure, 'condition')} that {'is' if unsure == 1 else 'are'} not required"
+    doubt = f"; cannot tell of {conditions}" if unsure else ""
+    return f"gate: {word(result.decision)}{doubt}"
+
+
+def _annotations(result: GateResult) -> Iterator[str]:
+    """Workflow commands of GitHub Actions: red, yellow or, if all is well, blue."""
+    levels = {Decision.WORSE: "error", Decision.CANNOT_TELL: "warning"}
+    for judged in result.results:
+        if judged.decision is not Decision.PASSES:
+            level = levels[judged.decision] if judged.counts else "notice"
+            yield _annotation(level, judged)
+    if result.decision is Decision.PASSES:
+        yield f"::notice title=rig gate::{_escaped(_verdict(result))}"
+
+
+def _annotation(level: str, judged: ConditionResult) -> str:
+    title = f"rig gate: {word(judged.decision)}".replace(":", "%3A")
+    text = one_line(f"{judged.arm}: {judged.condition.text} ({judged.condition.tier}): {judged.text}")
+    return f"::{level} title={title}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    """What GitHub Actions reads back as this text."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+_MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "⚠️"}
+
+
+def _summary(result: GateResult) -> str:
+    """The decision and a table of the conditions, as Markdown in which no name links to anything."""
+    rows = [
+        (
+            f"{_MARKS[judged.decision]} {word(judged.decision)}",
+            judged.condition.tier,
+            *map(_quiet, (judged.arm, judged.condition.text, judged.text)),
+        )
+        for judged in result.results
+    ]
+    table = markdown(("", "", "arm", "condition", "what was found"), rows, texts=5)
+    return f"### {_MARKS[result.decision]} {_quiet(_verdict(result))}\n\n{table}\n"
+
+
+def _quiet(text: str) -> str:
+    """Text that is inert in Markdown, and mentions nobody on GitHub."""
+    return re.sub("@(?=[0-9A-Za-z])", "@<!-- -->", inert(text))
+
+
+def _add_to_summary(text: str) -> None:
+    """Add to the file of the step's summary, if there is one. Raises RigError if it cannot be written."""
+    place = os.environ.get(_SUMMARY)
+    if not place:
+        return
+    try:
+        with open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{text}\n")
+    except OSError as error:
+        raise RigError(f"{place} (${_SUMMARY}): cannot be written: {error.strerror}") from error

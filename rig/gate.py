@@ -1,0 +1,335 @@
+"""A gate: whether arms may go on, by a policy of conditions on verdicts, rates, speed, memory and size.
+
+A policy is a TOML file (docs/how-to/ci.md). A loss is judged by the verdicts of `rig compare`, a rate by its
+interval over conversations, and what was measured once by that number.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from rig.calls import JsonObject
+from rig.compare.arms import ComparisonOptions, choose, metric_named, pick_baseline
+from rig.compare.compare import compare_chosen
+from rig.compare.findings import ArmResult, Comparison
+from rig.compare.verdict import Decision
+from rig.displays.compare import with_interval
+from rig.displays.summary import contention_notes
+from rig.errors import MACHINE, RigError, counted, did_you_mean
+from rig.files import read_toml
+from rig.metrics import Metric, if_right
+from rig.rates import estimates
+from rig.store import Runs
+
+LARGEST = 1 << 20
+"""Bytes of a policy."""
+
+_LARGEST_LIMIT = 1e18
+_TOLERANCE = 1e-9
+
+
+class Tier(StrEnum):
+    """What a condition is for."""
+
+    REQUIRED = "required"
+    """Must be shown to hold: a gate that cannot tell does not pass."""
+    SUPPORTING = "supporting"
+    """Must not be shown to fail: where nobody can tell, the gate says so and passes."""
+    INFORMATIVE = "informative"
+    """Is reported, and decides nothing."""
+
+
+Bound: TypeAlias = Literal["max_loss", "min", "max", "min_ratio", "max_ratio"]
+BOUNDS: tuple[Bound, ...] = get_args(Bound)
+
+
+class _Measurement(NamedTuple):
+    """What is measured once for an arm, and whether other processes can have slowed it down."""
+
+    read: Callable[[ArmResult], float | None]
+    is_time: bool = True
+
+
+MEASUREMENTS: Mapping[str, _Measurement] = {
+    "prefill_rate": _Measurement(lambda arm: arm.speed.prefill_rate),
+    "decode_rate": _Measurement(lambda arm: arm.speed.decode_rate),
+    "first_token": _Measurement(lambda arm: arm.speed.first_token),
+    "turn_s": _Measurement(lambda arm: arm.turn_times.mean_s),
+    "wall_s": _Measurement(lambda arm: arm.speed.wall_s),
+    "load_s": _Measurement(lambda arm: arm.load_s),
+    "energy_j": _Measurement(lambda arm: arm.speed.energy_j),
+    "peak_memory": _Measurement(lambda arm: arm.speed.peak_memory, is_time=False),
+    "peak_device_memory": _Measurement(lambda arm: arm.speed.peak_device_memory, is_time=False),
+    "file_bytes": _Measurement(lambda arm: arm.fingerprint.get("model.file_bytes"), is_time=False),
+}
+"""Names that conditions can have besides the rates of a run: tokens per second, seconds, joules and bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A bound on a metric. `key` is its place in the policy, as in `required[2]`."""
+
+    tier: Tier
+    metric: str
+    bound: Bound
+    limit: float
+    key: str
+
+    @property
+    def text(self) -> str:
+        """As the policy has it."""
+        return f"{self.metric} {self.bound} {self.limit:,.12g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The conditions of a gate, and how arms are compared for them."""
+
+    path: Path
+    conditions: tuple[Condition, ...]
+    baseline: str | None = None
+    alpha: float = 0.05
+    across_settings: bool = False
+
+    @classmethod
+    def read(cls, path: Path) -> "Policy":
+        """Read a policy. Raises RigError, which names the key, for one that cannot be used."""
+        values = read_toml(path, LARGEST)
+        tables = {tier: values.pop(tier, []) for tier in Tier}
+        for key, value in values.items():
+            if key not in _KEYS:
+                meant = _meant(key, [*map(str, Tier), *_KEYS])
+                raise RigError(f"{path}: {key}: is not a key of a policy{meant}")
+            kind, needed = _KEYS[key]
+            if type(value) is not kind:
+                raise RigError(f"{path}: {key}: needs {needed}")
+        if not 0 < values.get("alpha", 0.05) < 1:
+            raise RigError(f"{path}: alpha: is not between 0 and 1; 0.05 is usual")
+        conditions = tuple(
+            condition for tier, rows in tables.items() for condition in _conditions(path, tier, rows)
+        )
+        if not any(condition.tier is not Tier.INFORMATIVE for condition in conditions):
+            raise RigError(f"{path}: required: has no condition, so nothing could fail; add [[required]]")
+        return cls(path, conditions, **values)
+
+
+_KEYS: Mapping[str, tuple[type, str]] = {
+    "baseline": (str, "the name of an arm in quotes"),
+    "alpha": (float, "a number such as 0.05"),
+    "across_settings": (bool, "true or false"),
+}
+"""Keys of a policy beside its conditions: the type of each, and what that is in words."""
+
+
+def _meant(name: str, names: Sequence[str]) -> str:
+    """The name that was meant, or all that there are."""
+    return did_you_mean(name, names) or f"; choose from: {', '.join(names)}"
+
+
+def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise RigError(f"{path}: {tier}: begins a condition when it is written [[{tier}]]")
+    for number, row in enumerate(rows, 1):
+        key = f"{tier}[{number}]"
+        for name in row.keys() - {"metric", *BOUNDS}:
+            meant = _meant(name, ["metric", *BOUNDS])
+            raise RigError(f"{path}: {key}.{name}: is not a key of a condition{meant}")
+        metric, bounds = row.get("metric"), [bound for bound in BOUNDS if bound in row]
+        if not isinstance(metric, str):
+            raise RigError(f"{path}: {key}.metric: needs the name of a metric, such as success_rate")
+        if len(bounds) != 1:
+            raise RigError(f"{path}: {key}: needs one of {', '.join(BOUNDS)}, and has {len(bounds)}")
+        limit = row[bounds[0]]
+        if type(limit) not in (int, float) or not 0 <= limit <= _LARGEST_LIMIT:
+            raise RigError(f"{path}: {key}.{bounds[0]}: needs a number that is not below 0, such as 5")
+        yield Condition(tier, metric, bounds[0], limit, key)
+
+
+class ConditionResult(NamedTuple):
+    """What becomes of a condition for an arm, and why, in words."""
+
+    condition: Condition
+    arm: str
+    decision: Decision
+    text: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether the gate does not pass because of it."""
+        by_tier = {
+            Tier.REQUIRED: self.decision is not Decision.PASSES,
+            Tier.SUPPORTING: self.decision is Decision.WORSE,
+            Tier.INFORMATIVE: False,
+        }
+        return by_tier[self.condition.tier]
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        condition = self.condition
+        about = {"tier": condition.tier, "metric": condition.metric, condition.bound: condition.limit}
+        return {**about, "arm": self.arm, "decision": word(self.decision), "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate says of arms, and of each by which condition. `notes` are those of the comparison."""
+
+    policy: Policy
+    comparison: Comparison
+    results: tuple[ConditionResult, ...]
+
+    @property
+    def decision(self) -> Decision:
+        """The worst that counts: worse, then cannot tell."""
+        decisions = {result.decision for result in self.results if result.counts}
+        worst = (kind for kind in (Decision.WORSE, Decision.CANNOT_TELL) if kind in decisions)
+        return next(worst, Decision.PASSES)
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {
+            "decision": word(self.decision),
+            "exit_code": int(self.decision),
+            "policy": str(self.policy.path),
+            "baseline": self.comparison.baseline.label,
+            "runs": list(dict.fromkeys(arm.run for arm in self.comparison.arms)),
+            "grader": self.comparison.grader.as_json(),
+            "alpha": self.comparison.alpha,
+            "conditions": [result.as_json() for result in self.results],
+            "notes": list(self.comparison.notes),
+        }
+
+
+def word(decision: Decision) -> str:
+    """A decision as people read it: `passes`, `worse` or `cannot tell`."""
+    return decision.name.lower().replace("_", " ")
+
+
+def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
+    """Judge arms, addressed as for `compare`, by a policy: all but the baseline, or the only one there is.
+
+    An arm that could not be evaluated is one of which nobody can tell. Raises RigError as `compare` does,
+    and for a condition on a metric that these runs do not have.
+    """
+    chosen = choose(runs, addresses)
+    question = ComparisonOptions(
+        policy.baseline, alpha=policy.alpha, across_settings=policy.across_settings, one_will_do=True
+    )
+    compared = compare_chosen(runs, chosen, question)
+    first = pick_baseline(chosen, policy.baseline)
+    if first.label in compared.left_out:
+        raise RigError(f"the baseline {first.label} is left out: {compared.left_out[first.label]}")
+    comparisons = {compared.metric.name: compared}
+    results: list[ConditionResult] = []
+    for condition in policy.conditions:
+        _check(condition, policy.path, compared, alone=len(chosen) == 1)
+        if condition.bound == "max_loss" and condition.metric not in comparisons:
+            other = replace(question, metric=condition.metric)
+            comparisons[condition.metric] = compare_chosen(runs, chosen, other)
+        comparison = comparisons.get(condition.metric, compared)
+        judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
+        results += (_result(condition, arm, comparison) for arm in judged)
+        results += (
+            ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}")
+            for label, why in compared.left_out.items()
+        )
+    return GateResult(policy, compared, tuple(results))
+
+
+def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: bool) -> None:
+    """Raise RigError for a condition that cannot be asked of these arms."""
+    rates = [metric.name for metric in comparison.metrics]
+    name, key = condition.metric, condition.key
+    if name not in rates and name not in MEASUREMENTS:
+        meant = _meant(name, [*rates, *MEASUREMENTS])
+        raise RigError(f"{path}: {key}.metric: these runs have no metric {name!r}{meant}")
+    if (condition.bound == "max_loss" and name not in rates) or (
+        condition.bound.endswith("_ratio") and name in rates
+    ):
+        others = "min, max or max_loss" if name in rates else "min, max, min_ratio or max_ratio"
+        raise RigError(f"{path}: {key}.{condition.bound}: {name} takes {others}")
+    if alone and condition.bound not in ("min", "max"):
+        raise RigError(
+            f"{path}: {key}.{condition.bound}: {comparison.baseline.label} is the only arm; name another run"
+            " or arm to compare it with"
+        )
+
+
+def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionResult:
+    rates = {metric.name: metric for metric in comparison.metrics}
+    if condition.metric not in rates:
+        decision, text = _measured(condition, arm, comparison.baseline)
+        return ConditionResult(condition, arm.label, decision, text)
+    if condition.bound == "max_loss":
+        pair = next(pair for pair in comparison.pairs if pair.arm == arm.label)
+        text = pair.verdict.text
+        decision = pair.verdict.decision(condition.limit / comparison.metric.scale)
+        sides = [arm, comparison.baseline]
+    else:
+        metric = metric_named(comparison.declaration, condition.metric)
+        decision, text = _rate(condition, arm, comparison, metric)
+        sides = [arm]
+    doubts = list(_doubts(comparison, sides))
+    if not comparison.declaration.decides or (decision is Decision.PASSES and doubts):
+        decision = Decision.CANNOT_TELL
+    return ConditionResult(condition, arm.label, decision, "; ".join((text, *doubts)))
+
+
+def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]:
+    """Why rates say less than they seem to: nothing passes by them, and what is worse stays so."""
+    if not comparison.declaration.decides:
+        yield comparison.declaration.caution
+    for arm in sides:
+        if arm.finished < arm.planned:
+            yield f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')}"
+    failures = sum(count for kind, count in comparison.baseline.errors.items() if kind in MACHINE)
+    if len(sides) > 1 and failures:
+        # They make the baseline look worse than it is, and so the loss smaller.
+        steps = counted(failures, "step")
+        yield f"{comparison.baseline.label}, the baseline, failed in {steps} because of the machine"
+
+
+def _rate(
+    condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric
+) -> tuple[Decision, str]:
+    """By a rate's interval, however unclear texts are decided."""
+    ends = [arm.rates[metric.name]]
+    if metric.bounds(arm.counts):
+        rows = (
+            (row.conversation, {name: count / row.repeats for name, count in if_right(row.counts).items()})
+            for row in arm.conversations
+        )
+        ends.append(estimates(rows, comparison.declaration, comparison.alpha)[metric.name])
+    text = " to ".join(with_interval(metric.amount, end, metric.unit) for end in ends)
+    bounds = [bound for end in ends for bound in (end.low, end.high)]
+    numbers = [metric.scale * bound for bound in bounds if bound is not None]
+    if len(numbers) < len(bounds):
+        return Decision.CANNOT_TELL, f"{text}: there is no interval"
+    return _bounded(condition, min(numbers), max(numbers)), text
+
+
+def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tuple[Decision, str]:
+    """By what was measured once; by nothing if other processes were at work meanwhile."""
+    measurement = MEASUREMENTS[condition.metric]
+    sides = [arm, baseline] if condition.bound.endswith("_ratio") else [arm]
+    values = [measurement.read(side) for side in sides]
+    if any(value is None or (value == 0 and len(sides) > 1) for value in values):
+        return Decision.CANNOT_TELL, f"{condition.metric} was not measured"
+    numbers = [float(value) for value in values if value is not None]
+    text = " against ".join(f"{number:,.0f}" if number >= 1000 else f"{number:,.3g}" for number in numbers)
+    value = numbers[0] / numbers[1] if len(numbers) > 1 else numbers[0]
+    text += f", {value:.2f} times as much" if len(numbers) > 1 else ""
+    busy = contention_notes((side.label, side.speed, side.fingerprint) for side in sides)
+    if measurement.is_time and busy:
+        return Decision.CANNOT_TELL, f"{text}; {busy[0]}"
+    return _bounded(condition, value, value), text
+
+
+def _bounded(condition: Condition, low: float, high: float) -> Decision:
+    """Whether all that the value can be is within the bound, beyond it, or some of both."""
+    least = condition.bound.startswith("min")
+    within = low >= condition.limit - _TOLERANCE if least else high <= condition.limit + _TOLERANCE
+    beyond = high < condition.limit - _TOLERANCE if least else low > condition.limit + _TOLERANCE
+    return Decision.PASSES if within else Decision.WORSE if beyond else Decision.CANNOT_TELL

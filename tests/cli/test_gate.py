@@ -1,0 +1,245 @@
+"""`rig gate`: what passes, what is worse, what nobody can tell, and policies that cannot be used."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graded_talks import model, play
+
+from rig.compare.arms import ComparisonOptions
+from rig.compare.compare import compare
+from rig.gate import MEASUREMENTS, Policy, judge
+from rig.store import Runs
+from rig.store.connect import writing
+
+Rig = Callable[..., Any]
+N = 20
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A baseline, an arm that loses ten conversations of twenty, one that loses two, and one alike."""
+    path = tmp_path_factory.mktemp("gated") / "runs.sqlite"
+    wrongs: list[set[int]] = [set(), set(range(10)), {3, 4}, set()]
+    sizes = (4_000, 1_000, 2_000, 3_000)
+    models = [
+        model(N, wrong, fingerprint={"file_bytes": size, "n_threads": 1})
+        for wrong, size in zip(wrongs, sizes, strict=True)
+    ]
+    play(path, *models, number=N, names=("f16", "q2", "q8", "same"))
+    return path
+
+
+@pytest.fixture
+def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "runs.sqlite"
+    shutil.copy(played, path)
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes a policy."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / "gate.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def required(metric: str, bound: str, limit: float, tier: str = "required") -> str:
+    return f'[[{tier}]]\nmetric = "{metric}"\n{bound} = {limit}\n'
+
+
+@pytest.mark.parametrize(
+    ("arm", "points", "code"),
+    [("q2", 5, 1), ("q2", 80, 0), ("q8", 5, 3), ("q8", 60, 0), ("same", 5, 3), ("same", 60, 0)],
+)
+def test_a_loss_is_judged_by_the_verdict_of_compare(
+    rig: Rig, store: Path, policy: Callable[[str], Path], arm: str, points: int, code: int
+) -> None:
+    path = policy(required("success_rate", "max_loss", points))
+    done = rig("gate", path, "latest/f16", f"latest/{arm}", "--json")
+    assert (done.code, done.json["exit_code"]) == (code, code)
+    compared = rig("compare", "latest/f16", f"latest/{arm}", "--json").json["pairs"][0]["verdict"]
+    assert done.json["conditions"][0]["text"] == compared["text"]
+    by_compare = ("--fail-if-worse", points, "--fail-if-unsure")
+    assert rig("compare", "latest/f16", f"latest/{arm}", *by_compare).code == code
+
+
+def test_the_worst_that_counts_decides(rig: Rig, store: Path, policy: Callable[[str], Path]) -> None:
+    loss = ("success_rate", "max_loss", 5)
+    assert rig("gate", policy(required(*loss)), "latest").code == 1
+    assert rig("gate", policy(required(*loss)), "latest/f16", "latest/q8").code == 3
+    supporting = required("success_rate", "max_loss", 90) + required(*loss, tier="supporting")
+    done = rig("gate", policy(supporting), "latest/f16", "latest/q8")
+    assert done.code == 0
+    assert done.out.endswith("gate: passes; cannot tell of 1 condition that is not required\n")
+    assert rig("gate", policy(supporting), "latest").code == 1
+    informative = required("success_rate", "max_loss", 90) + required(*loss, tier="informative")
+    assert rig("gate", policy(informative), "latest").code == 0
+
+
+def test_it_reads_as_conditions_then_a_decision(rig: Rig, store: Path, policy: Callable[[str], Path]) -> None:
+    text = required("success_rate", "max_loss", 5) + required("file_bytes", "max_ratio", 0.6, "supporting")
+    done = rig("gate", policy(text), "latest")
+    lines = done.out.splitlines()
+    assert lines[0].startswith(f"baseline f16; {N} conversations, graded by default")
+    assert "  worse        required     q2: success_rate max_loss 5: loss found: success is 50.0" in done.out
+    assert "  cannot tell  required     q8: success_rate max_loss 5: no loss found" in done.out
+    assert "  passes       supporting   q2: file_bytes max_ratio 0.6: 1,000 against 4,000, 0.25" in done.out
+    assert "  worse        supporting   same: file_bytes max_ratio 0.6: 3,000 against 4,000, 0.75" in done.out
+    assert lines[-1] == "gate: worse: q2, same"
+
+
+@pytest.mark.parametrize(
+    ("bound", "limit", "decision"),
+    [
+        *(("min", 20, "passes"), ("min", 50, "cannot tell"), ("min", 90, "worse")),
+        *(("max", 90, "passes"), ("max", 50, "cannot tell"), ("max", 20, "worse")),
+    ],
+)
+def test_a_rate_is_judged_by_its_interval(
+    rig: Rig, store: Path, policy: Callable[[str], Path], bound: str, limit: float, decision: str
+) -> None:
+    """Ten of twenty: from 27 to 73 percent."""
+    found = rig("gate", policy(required("success_rate", bound, limit)), "latest/q2", "--json")
+    assert found.json["conditions"][0]["decision"] == decision
+    assert found.json["conditions"][0]["text"].startswith("50.0% (")
+    assert found.code == {"passes": 0, "cannot tell": 3, "worse": 1}[decision]
+
+
+def test_speed_of_a_busy_machine_says_nothing(
+    tmp_path: Path, rig: Rig, policy: Callable[[str], Path]
+) -> None:
+    """The scripted models report 0.3 s a step in the engine, and use next to no CPU time in it."""
+    path = tmp_path / "runs.sqlite"
+    play(path, model(4, fingerprint={"n_threads": 8}), number=4, names=("busy",))
+    found = rig("gate", policy(required("decode_rate", "min", 1)), "latest", "--runs", path, "--json")
+    assert (found.code, found.json["conditions"][0]["decision"]) == (3, "cannot tell")
+    assert "other processes were at work" in found.json["conditions"][0]["text"]
+    assert rig("gate", policy(required("file_bytes", "max", 1)), "latest", "--runs", path).code == 3
+
+
+def test_a_run_that_is_not_finished_does_not_pass(
+    tmp_path: Path, rig: Rig, policy: Callable[[str], Path]
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, model(N), model(N, set(range(15))), number=N, names=("f16", "q2"))
+    with Runs.open(path) as runs:
+        unfinished = runs.get("latest").conversations[10:]
+    with writing(path) as database:
+        marks = ", ".join("?" * len(unfinished))
+        database.execute(
+            "DELETE FROM scores WHERE arm = 2 AND conversation IN"
+            f" (SELECT id FROM conversations WHERE name IN ({marks}))",
+            unfinished,
+        )
+    text = required("success_rate", "max_loss", 100)
+    done = rig("gate", policy(text), "latest", "--runs", path)
+    assert done.code == 3
+    assert "q2 has finished 10 of 20 conversations" in done.out
+    assert rig("gate", policy(required("success_rate", "max_loss", 1)), "latest", "--runs", path).code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "required: has no condition"),
+        ("[required]\nmetric = 'a'", "required: begins a condition when it is written [[required]]"),
+        ("required = 3", "required: begins a condition when"),
+        ("[[requird]]\nmetric = 'a'", "requird: is not a key of a policy (did you mean 'required'?)"),
+        ("[[required]]\nmax_loss = 5", "required[1].metric: needs the name of a metric"),
+        ("[[required]]\nmetric = 5\nmax = 5", "required[1].metric: needs the name of a metric"),
+        ("[[required]]\nmetric = 'recall'", "required[1]: needs one of max_loss, min, max"),
+        (required("recall", "max_loss", 5) + "min = 3", "required[1]: needs one of max_loss, min, max"),
+        (required("recall", "max_los", 5), "required[1].max_los: is not a key of a condition (did you mean"),
+        (required("recall", "max", 1) + required("recall", "max", -1), "required[2].max: needs a number"),
+        ("[[required]]\nmetric = 'recall'\nmax = true", "required[1].max: needs a number"),
+        ("[[required]]\nmetric = 'recall'\nmax = nan", "required[1].max: needs a number"),
+        ("[[required]]\nmetric = 'recall'\nmax = 1" + "0" * 400, "required[1].max: needs a number"),
+        (required("recal", "max", 5), "required[1].metric: these runs have no metric 'recal' (did you mean"),
+        (required("recall", "max_ratio", 5), "required[1].max_ratio: recall takes min, max or max_loss"),
+        (required("decode_rate", "max_loss", 5), "required[1].max_loss: decode_rate takes min, max"),
+        ("alpha = 2.0\n" + required("recall", "max", 5), "alpha: is not between 0 and 1"),
+        ("alpha = true\n" + required("recall", "max", 5), "alpha: needs a number such as 0.05"),
+        ("baseline = 'nobody'\n" + required("recall", "max", 5), "'nobody' is not one of the compared arms"),
+        (required("recall", "max", 5, "informative"), "required: has no condition, so nothing could"),
+        ("[[required", "not TOML"),
+        ("a = " + "[" * 400 + "]" * 400, "gate.toml:"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_one_line_with_its_key(
+    rig: Rig, store: Path, policy: Callable[[str], Path], text: str, fault: str
+) -> None:
+    done = rig("gate", policy(text), "latest")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert fault in done.err
+    assert len(done.err) < 4_200
+
+
+def test_faults_of_runs_are_those_of_compare(
+    rig: Rig, store: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = policy(required("success_rate", "max_loss", 5))
+    for arguments, fault in (
+        ((path, "nothing"), "no run 'nothing'"),
+        ((path, "latest/q8"), "required[1].max_loss: q8 is the only arm; name another run or arm"),
+        ((tmp_path / "none.toml", "latest"), "none.toml"),
+        ((path, "latest", "--baseline", "q3"), "--baseline 'q3' is not one of the compared arms"),
+    ):
+        done = rig("gate", *arguments)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert fault in done.err
+
+
+def test_the_command_line_can_name_another_baseline(
+    rig: Rig, store: Path, policy: Callable[[str], Path]
+) -> None:
+    path = policy("baseline = 'f16'\n" + required("success_rate", "max_loss", 5))
+    found = rig("gate", path, "latest/f16", "latest/q2", "--baseline", "q2", "--json")
+    assert (found.json["baseline"], found.json["conditions"][0]["arm"]) == ("q2", "f16")
+
+
+def test_github_gets_colours_and_a_table_and_no_commands_of_a_models(
+    tmp_path: Path, rig: Rig, policy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, summary = tmp_path / "runs.sqlite", tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    names = ("f16", "bad\n::error::100% @someone", "q8|<img src=x>")
+    play(path, model(N), model(N, set(range(10))), model(N, {1}), number=N, names=names)
+    text = required("success_rate", "max_loss", 5)
+    done = rig("gate", policy(text), "latest", "--runs", path, "--github")
+    assert done.code == 1
+    commands = [line for line in done.out.splitlines() if line.startswith("::")]
+    assert [line.split("::")[1] for line in commands] == [
+        "error title=rig gate%3A worse",
+        "warning title=rig gate%3A cannot tell",
+    ]
+    assert "100%25 @someone" in commands[0]
+    written = summary.read_text()
+    assert written.startswith("before\n### ❌ gate: worse: bad ::error::100%")
+    assert "@someone" not in written
+    assert not re.search(r"(?<!\\)<img", written)
+    rows = [line for line in written.splitlines() if line.startswith("| ")]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [6] * 4
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    assert rig("gate", policy(text), "latest", "--runs", path, "--github").code == 2
+
+
+def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Callable[[str], Path]) -> None:
+    text = "".join(required(name, "min", 0) for name in MEASUREMENTS)
+    with Runs.open(store) as runs:
+        judged = judge(runs, ["latest/f16"], Policy.read(policy(text)))
+        (arm,) = compare(runs, ["latest/f16"], ComparisonOptions(one_will_do=True)).arms
+    known = {name for name, measurement in MEASUREMENTS.items() if measurement.read(arm) is not None}
+    assert {"decode_rate", "turn_s", "wall_s", "file_bytes"} <= known
+    for result in judged.results:
+        assert ("was not measured" in result.text) == (result.condition.metric not in known)
