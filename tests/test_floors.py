@@ -53,6 +53,7 @@ RANKS = {
     "rig.replay": (3, 2),
     "rig.compare": (3, 2),
     "rig.screening": (3, 3),
+    "rig.tuning": (3, 4),
     "rig.bundle": (3, 0),
     # floor 4: what people see
     "rig.displays": (4, 0),
@@ -73,7 +74,7 @@ UNRELATED = {
     "rig.papers": {"rig.engine"},
     **{
         f"rig.{room}": {"rig.tooltalk"}
-        for room in ("store", "running", "rescore", "compare", "screening", "judging")
+        for room in ("store", "running", "rescore", "compare", "screening", "judging", "tuning")
     },
     "tui": {"rig.engine", "rig.toolbox", "rig.tooltalk", "rig.scoring", "rig.methods", "rig.cli"},
 }

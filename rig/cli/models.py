@@ -1,17 +1,14 @@
-"""`rig models`: list, inspect, fetch, verify, quantize and merge models."""
+"""`rig models`: list, inspect, fetch and verify models; `rig.cli.model_files` makes new ones."""
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, MODEL, complete_model_files, of_table
-from rig.cli.output import ProgressLine, print_json, print_table, say
-from rig.cli.verbs import Verbs, argument, option, verb
+from rig.cli.output import print_json, print_table, say
+from rig.cli.verbs import Verb, Verbs, argument, option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
@@ -19,11 +16,8 @@ from rig.engine.files.adapters import Adapter, inspect_adapter
 from rig.engine.files.caches import remembered_sha256, sha256_of
 from rig.engine.files.derived import local_registry
 from rig.engine.files.info import inspect
-from rig.engine.files.quantize import LADDER, TYPES
-from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import (
     Entry,
-    ResolvedModel,
     check,
     known_names,
     load_registry,
@@ -33,11 +27,14 @@ from rig.engine.files.registry import (
 )
 from rig.engine.files.registry import pull as pull_model
 from rig.errors import RigError, did_you_mean
-from rig.meters import available_cores
 from rig.options import OF_ENGINE
 from rig.paths import models_directory
 
-_HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
+_MAKING = {
+    "quantize": Verb("rig.cli.model_files:quantize"),
+    "merge": Verb("rig.cli.model_files:merge"),
+    "widen": Verb("rig.cli.model_files:widen"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +57,9 @@ class FitOptions:
         )
 
 
-@verb(Verbs)
+@verb(Verbs, later=_MAKING)
 def command() -> None:
-    """List, inspect, fetch, verify, quantize and merge models."""
+    """List, inspect, fetch, verify, quantize, merge and widen models."""
 
 
 @command.verb("list")
@@ -229,146 +226,3 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         key: getattr(gguf, key)
         for key in ("architecture", "parameters", "quantization", "context_length", "memory")
     }
-
-
-def _types(text: str) -> tuple[str, ...]:
-    kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-    for kind in kinds:
-        if kind not in TYPES:
-            near = did_you_mean(kind, TYPES)
-            raise click.BadParameter(f"there is no type {kind!r}{near}; choose from: {', '.join(TYPES)}")
-    return kinds
-
-
-@command.verb()
-def quantize(
-    *,
-    model: str = MODEL,
-    to: tuple[str, ...] = option(
-        f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
-        "TYPE,...",
-        multiple=False,
-        callback=lambda _context, _parameter, text: () if text is None else _types(text),
-    ),
-    threads: int | None = of_table("threads"),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Make smaller files of a model, with llama.cpp's own quantizer.
-
-    Each new file is MODEL-TYPE.gguf in the models folder, and you can use the name MODEL-TYPE at once
-    wherever a model is asked for. The file records what it was made from, and so does every run with it. You
-    can quantize a quantized model again, but what it has lost stays lost.
-    """
-    parent = resolve(model)
-    files = []
-    for kind in to or _asked(parent):
-        with endings_as_exceptions():
-            progress = _bar(f"{parent.name}-{kind}", "quantizing")
-            files.append(make(parent, kind, threads=threads or available_cores(), progress=progress))
-    if as_json:
-        print_json(
-            [
-                {
-                    **file.entry.model_dump(),
-                    "path": str(file.entry.path),
-                    "bits_per_weight": file.info.bits_per_weight,
-                    "origin": file.info.origin and file.info.origin.as_json(),
-                    "seconds": file.seconds,
-                }
-                for file in files
-            ]
-        )
-        return
-    rows = []
-    for file in files:
-        bits = file.info.bits_per_weight
-        tensors = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
-        took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
-        size = file_size(file.entry.size)
-        rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", tensors, took))
-    print_table(_HEADER, rows)
-    for new in files:
-        if new.entry.fell_back:
-            counts = ", ".join(f"{count} from {change}" for change, count in new.entry.fell_back.items())
-            say(
-                f"{new.entry.name}: tensors whose rows are too short for their type got another:"
-                f" {counts.lower()}"
-            )
-    origins = [file.info.origin for file in files if file.info.origin]
-    if origins and origins[0].requantized:
-        say(
-            f"{origins[0].note}: its weights were quantized before, so these files lose more than"
-            " the same types made from the original weights would"
-        )
-
-
-def _asked(parent: ResolvedModel) -> tuple[str, ...]:
-    """The types that a person wants; without one to ask, what could be made is said instead."""
-    ladder = ",".join(LADDER)
-    if not _is_asked():
-        files = ", ".join(f"{parent.name}-{kind}.gguf" for kind in LADDER)
-        raise RigError(f"say which types to make; --to {ladder} would make {files} in {models_directory()}")
-    for kind in LADDER:
-        say(f"  {kind:<7} {parent.name}-{kind}.gguf", err=True)
-    say(f"They go to {models_directory()}. Other types: {', '.join(TYPES)}.", err=True)
-    return _types(click.prompt("Which types", default=ladder, err=True))
-
-
-def _is_asked() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _bar(name: str, doing: str) -> Callable[[int, int], None]:
-    """Shows on a terminal how far it is; elsewhere that a file is begun."""
-    if not sys.stderr.isatty():
-        say(f"{name}: {doing}", err=True)
-        return lambda _done, _of: None
-    return ProgressLine(name, "tensor").show
-
-
-@command.verb()
-def merge(
-    *,
-    model: str = MODEL,
-    lora: str | None = option("The adapter.  [default: that of the registry's entry]", "FILE[:SCALE]"),
-    scale: float | None = option("How strongly the adapter counts.  [default: 1]", "X"),
-    to: Literal["f16", "bf16", "f32", "q8_0"] = option("The type of the weights.", start="f16"),
-    output: Path | None = option(
-        "The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]", flags="-o --output"
-    ),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Merge a model and a LoRA adapter into one file, which you can then quantize.
-
-    You can use the name MODEL+ADAPTER-TYPE at once wherever a model is asked for. The file records what it
-    was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
-    complete.
-    """
-    from rig.engine.files.quantize import merge as merge_files
-
-    parent = _with_adapter(resolve(model), lora, scale)
-    assert parent.adapter is not None
-    with endings_as_exceptions():
-        progress = _bar(f"{parent.name}-{to}", "merging")
-        merged = merge_files(parent, parent.adapter, to, target=output, progress=progress)
-    path = output or merged.entry.path
-    if as_json:
-        print_json({**merged.entry.model_dump(), "path": str(path), "seconds": merged.seconds})
-        return
-    state = "here already" if merged.seconds is None else f"made in {merged.seconds:.1f} s"
-    note = merged.info.origin.note if merged.info.origin else ""
-    say(f"{path}: {file_size(merged.entry.size)}, {note}; {state}")
-
-
-def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:
-    """The model with the adapter to be merged. Raises RigError if there is none, or another."""
-    asked = [] if lora is None else [Adapter.parse(lora)]
-    (adapted,) = parent.with_adapters(asked)
-    if adapted.adapter is None:
-        raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
-    if scale is None:
-        return adapted
-    adapter = replace(adapted.adapter, scale=scale).checked(f"{adapted.adapter.path}:{scale}")
-    if adapted.entry is not None and adapted.entry.base:
-        return replace(adapted, name=f"{adapted.name}:{scale:g}", adapter=adapter)
-    return parent.with_adapters([adapter])[0]

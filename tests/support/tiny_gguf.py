@@ -22,6 +22,8 @@ STRICT = (
 )
 
 WIDTH, HEADS, LAYERS, INNER = 64, 2, 2, 64
+KV_HEADS: int | None = None
+"""Of llama alone; as many as heads if None."""
 _NORMAL, _CONTROL, _BYTE = 1, 3, 6
 
 
@@ -103,8 +105,9 @@ def _ones(writer: gguf.GGUFWriter, name: str, *shape: int) -> None:
 def _attention(writer: gguf.GGUFWriter, random: np.random.Generator, layer: str) -> None:
     _ones(writer, f"{layer}.attn_norm.weight", WIDTH)
     _ones(writer, f"{layer}.ffn_norm.weight", WIDTH)
-    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-        _matrix(writer, random, f"{layer}.{name}.weight", WIDTH, WIDTH)
+    kept = WIDTH // HEADS * (KV_HEADS or HEADS)
+    for name, rows in (("attn_q", WIDTH), ("attn_k", kept), ("attn_v", kept), ("attn_output", WIDTH)):
+        _matrix(writer, random, f"{layer}.{name}.weight", rows, WIDTH)
     for name in ("ffn_gate", "ffn_up"):
         _matrix(writer, random, f"{layer}.{name}.weight", INNER, WIDTH)
     _matrix(writer, random, f"{layer}.ffn_down.weight", WIDTH, INNER)
@@ -112,7 +115,7 @@ def _attention(writer: gguf.GGUFWriter, random: np.random.Generator, layer: str)
 
 def _llama(writer: gguf.GGUFWriter, random: np.random.Generator, n_vocab: int, _window: int | None) -> None:
     writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS)
+    writer.add_head_count_kv(KV_HEADS or HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     _matrix(writer, random, "token_embd.weight", n_vocab, WIDTH)

@@ -8,7 +8,7 @@ import pytest
 import tiny_gguf
 
 from rig.engine.core.llama import LlamaModel
-from rig.engine.files.quantize import Floats
+from rig.tuning.merging import Floats
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,9 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -108,16 +109,18 @@ def derive(
     *,
     adapter: Adapter | None = None,
     output: Path | None = None,
+    **more: Any,
 ) -> DerivedModel:
     """The file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
 
-    `write_file` counts the tensors that could not have the type they were meant to have. The file appears
+    `write_file` counts the tensors that could not have the type they were meant to have; `more` are parts of
+    the file's origin. The file appears
     under its name only when it is complete and was read back; one that was made so before is kept. Raises
     RigError, also where another file has the name.
     """
     from rig.engine.core.llama import versions
 
-    origin = _origin_of(parent, inspect(parent.path), adapter)
+    origin = replace(_origin_of(parent, inspect(parent.path), adapter), **more)
     target = output or _place_for(f"{parent.name}-{kind}", parent.path)
     if output is None and (existing := _existing(target, origin)):
         return existing
@@ -172,6 +175,7 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
         requantized=not _WHOLE.issuperset(before.tensor_types) or older.requantized,
         adapters=(*older.adapters, *([adapter.name] if adapter else [])),
         adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256,
+        widened=older.widened,
     )
 
 

@@ -21,7 +21,9 @@ from rig.errors import RigError
 
 PREFIX = "rig.made_from."
 _NEEDED = ("name", "sha256", "root_sha256", "quantizations")
+_OPTIONAL = ("adapter_sha256", "widened")
 _LEADS_TO = " > "
+_YOUNGER = ("widened",)
 _LONGEST = 127
 """Bytes of a text that llama.cpp can be told to write."""
 
@@ -32,7 +34,8 @@ class Origin:
 
     `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
     says that they were quantized already, so that what was lost then is lost here too. `adapters` were merged
-    into the weights, the first first; the SHA-256 is the last one's.
+    into the weights, the first first; the SHA-256 is the last one's. `widened` says from how many columns
+    to how many.
     """
 
     name: str
@@ -42,32 +45,36 @@ class Origin:
     requantized: bool
     adapters: tuple[str, ...] = ()
     adapter_sha256: str = ""
+    widened: str = ""
 
     @classmethod
     def read(cls, header: Header) -> "Origin | None":
         """What a file says of itself; None if it says nothing, or only a part."""
-        texts = {key: header.get(PREFIX + key, str) for key in (*_NEEDED, "adapters", "adapter_sha256")}
+        texts = {key: header.get(PREFIX + key, str) for key in (*_NEEDED, "adapters", *_OPTIONAL)}
         requantized = header.get(PREFIX + "requantized", bool)
         if requantized is None or None in map(texts.get, _NEEDED):
             return None
-        name, sha256, root, before, adapters, adapter_sha256 = (text or "" for text in texts.values())
+        name, sha256, root, before, adapters, *more = (text or "" for text in texts.values())
         quantizations = tuple(before.split(_LEADS_TO))
         merged = tuple(filter(None, adapters.split(_LEADS_TO)))
-        return cls(name, sha256, root, quantizations, requantized, merged, adapter_sha256)
+        optional = dict(zip(_OPTIONAL, more, strict=True))
+        return cls(name, sha256, root, quantizations, requantized, merged, **optional)
 
     @property
     def note(self) -> str:
         """In words: `requantized from smollm2-135m (Q4_1)`."""
         verb = "requantized" if self.requantized else "quantized"
         merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
-        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)}){merged}"
+        widened = f", widened from {self.widened}" if self.widened else ""
+        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)}){merged}{widened}"
 
     def metadata(self) -> dict[str, str | bool]:
         """The keys and values to be written; long texts lose their beginning."""
         texts = [self.name, self.sha256, self.root_sha256, _LEADS_TO.join(self.quantizations)]
         named = dict(zip(_NEEDED, texts, strict=True))
         if self.adapters:
-            named |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
+            named["adapters"] = _LEADS_TO.join(self.adapters)
+        named |= {key: text for key in _OPTIONAL if (text := getattr(self, key))}
         ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}
         return {
             **{PREFIX + key: end.decode("utf-8", "ignore") for key, end in ends.items()},
@@ -75,9 +82,9 @@ class Origin:
         }
 
     def as_json(self) -> JsonObject:
-        """Every field by name, and the note."""
+        """Every field by name, and the note. What is younger than the first runs is left out if empty."""
         return {
-            **asdict(self),
+            **{key: value for key, value in asdict(self).items() if value or key not in _YOUNGER},
             "quantizations": list(self.quantizations),
             "adapters": list(self.adapters),
             "note": self.note,

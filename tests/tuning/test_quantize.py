@@ -15,9 +15,9 @@ from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import LocalEntry, local_registry, record
 from rig.engine.files.header import read_header
 from rig.engine.files.info import Origin, inspect
-from rig.engine.files.quantize import TYPES, DerivedModel, quantize
 from rig.engine.files.registry import Entry, Source, resolve
 from rig.errors import RigError
+from rig.tuning.quantize import TYPES, DerivedModel, quantize
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS
 

@@ -10,9 +10,10 @@ from rig.engine.files.adapters import Adapter
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import DerivedModel, local_registry
 from rig.engine.files.info import inspect
-from rig.engine.files.quantize import merge, quantize, read_pairs
 from rig.engine.files.registry import resolve
 from rig.errors import RigError
+from rig.tuning.merging import merge, read_pairs
+from rig.tuning.quantize import quantize
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_what_is_quantized_then_still_says_it(models: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "scale"), [("f16", 1e9), ("q8_0", -1e9), ("f32", 1e40), ("bf16", 1e40)])
 def test_numbers_that_a_type_cannot_have_are_one_line(models: Path, kind: str, scale: float) -> None:
-    with pytest.raises(RigError, match=rf"a.lora: \S+ would hold numbers that {kind} cannot"):
+    with pytest.raises(RigError, match=rf"\S+ would hold numbers that {kind} cannot"):
         _merge(models, kind, scale)
     assert [each.name for each in models.iterdir()] == ["tiny.gguf"]
 

@@ -1,0 +1,1 @@
+"""Model files made of others: adapters merged, rows widened, weights quantized."""
