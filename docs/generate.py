@@ -1,14 +1,17 @@
 """What the documentation takes from the code, put into its pages when `make docs` builds them.
 
 A page says where by a comment: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->` for
-the columns of the run store, and `<!-- keys of MODULE:SCREEN -->` for the keys and signs of a screen. mkdocs
-calls `on_page_markdown` for each page. Of files outside docs/ the site has the changelog; links to others
-become text.
+the columns of the run store, `<!-- api -->` for what `import rig` offers, and
+`<!-- keys of MODULE:SCREEN -->` for the keys and signs of a screen. mkdocs calls `on_page_markdown` for each
+page. Of files outside docs/ the site has the changelog; links to others become text.
 """
 
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,11 +19,14 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+import rig
 from rig.cli import cli
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
 
-MARKER = re.compile(r"^<!-- (?:(?P<what>commands|columns)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE)
+MARKER = re.compile(
+    r"^<!-- (?:(?P<what>commands|columns|api)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE
+)
 LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<up>(?:\.\./)+)(?P<target>[^)]*)\)")
 WIDTH = 92
 CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
@@ -50,7 +56,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def _generated(marker: re.Match[str]) -> str:
     if marker["screen"]:
         return keys_text(marker["screen"])
-    return commands_text() if marker["what"] == "commands" else columns_text()
+    return {"commands": commands_text, "columns": columns_text, "api": api_text}[marker["what"]]()
 
 
 def commands(
@@ -104,3 +110,45 @@ def keys_text(screen: str) -> str:
         )
         parts.append(f"**Signs**\n\n| sign | in ASCII | |\n| --- | --- | --- |\n{rows}")
     return "\n\n".join(parts)
+
+
+def api_text() -> str:
+    """Every name that `import rig` offers: functions first, then types with their fields and methods."""
+    offered = {name: getattr(rig, name) for name in rig.__all__ if name != "__version__"}
+    functions = {name: value for name, value in offered.items() if inspect.isfunction(value)}
+    parts = []
+    for name, value in {**functions, **offered}.items():
+        title = f"rig.{name}{_signature(value)}" if name in functions else f"rig.{name}"
+        parts.append(f"## `{title}`\n\n{inspect.getdoc(value)}\n")
+        if name not in functions and (rows := list(_members(value))):
+            parts.append("| | |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _members(kind: type) -> Iterator[str]:
+    """A row for each field, value, property and method that users have."""
+    if issubclass(kind, Enum):
+        yield from (f"| `{member.name}` | `{member.value}` |" for member in kind)
+    elif is_dataclass(kind):
+        yield from (
+            f"| `{part.name}` | `{_type(part.type)}` |" for part in fields(kind) if part.name[0] != "_"
+        )
+    for name, member in vars(kind).items():
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
+            continue
+        title = name if isinstance(member, property) else f"{name}{_signature(function)}"
+        yield f"| `{title}` | {' '.join(function.__doc__.split())} |"
+
+
+def _signature(function: Any) -> str:
+    text = re.sub(r"\((?:self|cls)(?:, )?", "(", str(inspect.signature(function)), count=1)
+    return _type(text)
+
+
+def _type(annotation: Any) -> str:
+    """A type without the modules that its parts are from, so that a cell of a table can hold it."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    text = str(annotation) if "[" in str(annotation) else text
+    text = re.sub(r"['\"]([A-Z][^'\"]*)['\"]", r"\1", text)
+    return re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", text).replace("|", "or")

@@ -62,6 +62,7 @@ RANKS = {
     "tui": (4, 1),
     "rig.cli": (4, 2),
     "rig.__main__": (4, 3),
+    "rig.api": (4, 3),
 }
 """(floor, rank on it) of every room. A room imports rooms of a lower floor, or of a lower rank on its own."""
 
@@ -84,6 +85,7 @@ PACKAGES = ("rig", "tui")
 FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
 
 BY_NAME = {
+    "rig": {"rig.api"},
     "rig.plugins": {
         "rig.displays",
         "rig.engine",
@@ -101,6 +103,7 @@ BY_NAME = {
 }
 """What a room names in a string and imports later although it is above it, each for a reason.
 
+`import rig` offers the API, and loads it when somebody asks for it.
 `rig.plugins` lists who registers, `rig bench` is a verb of a checkout alone.
 """
 

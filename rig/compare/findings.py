@@ -264,6 +264,37 @@ class Comparison:
         """The arm that the others are compared with."""
         return self.arms[0]
 
+    @property
+    def verdicts(self) -> dict[str, ArmVerdict]:
+        """The verdict on each arm but the baseline, by its label."""
+        return {pair.arm: pair.verdict for pair in self.pairs}
+
+    def to_dicts(self) -> list[JsonObject]:
+        """A flat row for each arm and metric, as dataframes take them: the rate, and the difference from the
+        baseline with its interval. All but counts are fractions; the verdict is on `metric` alone.
+        """
+        rows = []
+        for pair in self.pairs:
+            arm = next(arm for arm in self.arms if arm.label == pair.arm)
+            for name, difference in pair.differences.items():
+                is_judged = name == self.metric.name
+                rows.append(
+                    {
+                        "arm": pair.arm,
+                        "baseline": pair.baseline,
+                        "metric": name,
+                        "rate": arm.rates[name].value,
+                        "baseline_rate": self.baseline.rates[name].value,
+                        **difference.as_json(),
+                        "conversations": pair.conversations,
+                        "won": pair.won,
+                        "lost": pair.lost,
+                        "verdict": str(pair.verdict.kind) if is_judged else None,
+                        "text": pair.verdict.text if is_judged else None,
+                    }
+                )
+        return rows
+
     def as_json(self) -> JsonObject:
         """Everything by name. `left_out` says of arms that are not compared why."""
         return {

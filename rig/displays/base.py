@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any, NoReturn, Protocol, TextIO, TypeAlias, TypeVar
 
@@ -26,7 +27,10 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any] | signal.Handlers
 
 @contextmanager
 def handled(handler: Handler, *signals: int) -> Iterator[None]:
-    """While this lasts, these signals have another handler."""
+    """While this lasts, these signals have another handler. Only the main thread gets signals, and can."""
+    if current_thread() is not main_thread():
+        yield
+        return
     before = {number: signal.signal(number, handler) for number in signals}
     try:
         yield

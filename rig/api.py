@@ -1,0 +1,463 @@
+"""rig in Python: read a run store, compare arms, and run models, in a notebook or a script.
+
+`import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is a
+typed value, which stays as it was read. Lists are `Records`; pandas and polars make a dataframe of what their
+`to_dicts()` gives, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line
+that the command line prints. Stores are only read, so that a run in progress never waits for a notebook.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+import click
+from markupsafe import escape
+
+from rig import paths
+from rig.calls import JsonObject
+from rig.cli.options import click_option, require_one_suite
+from rig.cli.run import carry_out
+from rig.compare import compare as comparing
+from rig.compare.arms import ComparisonOptions
+from rig.compare.findings import Comparison
+from rig.compare.verdict import ArmVerdict, VerdictKind
+from rig.displays.notebook import is_notebook
+from rig.displays.texts import printable
+from rig.displays.transcript import transcript_text
+from rig.errors import RigError, did_you_mean
+from rig.options import TABLE
+from rig.running.planning import Options, plan
+from rig.store import Runs, StoredArm, StoredRun, Transcript
+
+__all__ = [
+    "ArmVerdict",
+    "Comparison",
+    "ConversationScore",
+    "PlayedArm",
+    "PlayedConversation",
+    "PlayedStep",
+    "Records",
+    "RigError",
+    "Run",
+    "Store",
+    "VerdictKind",
+    "open",
+    "run",
+]
+
+T = TypeVar("T")
+_MOST_SHOWN = 60
+"""Rows of records that a notebook shows."""
+
+
+class Records(Sequence[T], Generic[T]):
+    """Records of one kind, in order: a sequence that a notebook shows as a table."""
+
+    def __init__(self, records: Iterable[T], to_dict: Callable[[T], JsonObject]) -> None:
+        self._records = tuple(records)
+        self._to_dict = to_dict
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Records[T]": ...
+
+    def __getitem__(self, index: int | slice) -> "T | Records[T]":
+        if isinstance(index, slice):
+            return Records(self._records[index], self._to_dict)
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Records) and self._records == other._records
+
+    def __hash__(self) -> int:
+        return hash(self._records)
+
+    def __repr__(self) -> str:
+        return f"Records({list(self._records)!r})"
+
+    def where(self, **values: Any) -> "Records[T]":
+        """Those that have these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
+        equal = (r for r in self._records if all(getattr(r, name) == values[name] for name in values))
+        return Records(equal, self._to_dict)
+
+    def to_dicts(self) -> list[JsonObject]:
+        """A flat dict for each record, all with the same keys: `pandas.DataFrame(records.to_dicts())`."""
+        rows = [self._to_dict(record) for record in self._records]
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return [{key: row.get(key) for key in keys} for row in rows]
+
+    def _repr_html_(self) -> str:
+        rows = self.to_dicts()
+        header = "".join(f"<th>{_cell(key)}</th>" for key in (rows[0] if rows else {}))
+        body = (
+            f"<tr>{''.join(f'<td>{_cell(v)}</td>' for v in row.values())}</tr>" for row in rows[:_MOST_SHOWN]
+        )
+        more = f"<p>{len(rows) - _MOST_SHOWN} more</p>" if len(rows) > _MOST_SHOWN else ""
+        return f"<table><tr>{header}</tr>{''.join(body)}</table>{more}"
+
+
+def _cell(value: Any) -> str:
+    """What stands in a cell, which models may have written."""
+    text = f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
+    return str(escape(printable(text if len(text) <= 200 else f"{text[:200]}…")))
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationScore:
+    """What an arm made of a conversation, by the grader whose scores are shown.
+
+    `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
+    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
+    `errors` counts failed steps by kind. `repeat` is from 0.
+    """
+
+    run: str
+    arm: str
+    suite: str
+    conversation: str
+    repeat: int
+    success: bool
+    unclear: int
+    rates: Mapping[str, float | None]
+    counts: Mapping[str, float]
+    errors: Mapping[str, int]
+
+    def to_dict(self) -> JsonObject:
+        """All of it but for the counts by kind, flat."""
+        own = {
+            name: getattr(self, name) for name in ("run", "arm", "suite", "conversation", "repeat", "success")
+        }
+        return {**own, "unclear": self.unclear, **self.rates, "errors": sum(self.errors.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStep:
+    """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
+
+    `turn` is from 1, `step` and `repeat` from 0, times are in seconds. `match` and `bad_action` are None for
+    what is no call.
+    """
+
+    run: str
+    arm: str
+    suite: str
+    conversation: str
+    repeat: int
+    turn: int
+    step: int
+    role: str
+    kind: str
+    tool: str | None
+    arguments: Any
+    reply: str | None
+    response: Any
+    exception: str | None
+    error: str | None
+    error_detail: str
+    finish_reason: str
+    raw: str
+    reasoning: str
+    match: bool | None
+    bad_action: bool | None
+    reason: str | None
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    prefill_s: float
+    decode_s: float
+
+
+def _step(row: Mapping[str, Any]) -> PlayedStep:
+    """The step that a row of the view stands for."""
+    values = {part.name: row[part.name] for part in fields(PlayedStep)}
+    for name, read in (
+        ("arguments", json.loads),
+        ("response", json.loads),
+        ("match", bool),
+        ("bad_action", bool),
+    ):
+        values[name] = None if values[name] is None else read(values[name])
+    return PlayedStep(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedConversation:
+    """A conversation as an arm played it, `turns_done` of its `turns` so far.
+
+    `success` is None until it is scored. As text, it is what `rig show RUN CONVERSATION` prints.
+    """
+
+    run: str
+    arm: str
+    suite: str
+    conversation: str
+    repeat: int
+    state: str
+    turns: int
+    turns_done: int
+    success: bool | None
+    _run: "Run" = field(repr=False, compare=False)
+    _position: int = field(repr=False, compare=False)
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation with the turns that were played of it, and what was expected."""
+        with self._run._reading() as runs:
+            stored = runs.get(self.run, sums=False)
+            return runs.transcript(stored, self.conversation, self._position, self.repeat)
+
+    @property
+    def steps(self) -> Records[PlayedStep]:
+        """Its steps, in order."""
+        names = ("arm", "conversation", "repeat")
+        return self._run.steps.where(**{name: getattr(self, name) for name in names})
+
+    def to_dict(self) -> JsonObject:
+        """All of it, flat."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name[0] != "_"}
+
+    def __str__(self) -> str:
+        return printable(transcript_text(self.transcript))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedArm:
+    """An arm of a run: a model with its settings, and what it came to.
+
+    `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `speed` has
+    tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an answer, `failure`
+    says why the arm could not go on.
+    """
+
+    run: str
+    arm: str
+    model: str | None
+    rates: Mapping[str, float | None]
+    conversations: int
+    failure: str | None
+    speed: Mapping[str, Any]
+    fingerprint: Mapping[str, Any]
+    _run: "Run" = field(repr=False, compare=False)
+
+    @property
+    def scores(self) -> Records[ConversationScore]:
+        """Its scores, a record for each conversation and repeat."""
+        return self._run.scores.where(arm=self.arm)
+
+    @property
+    def steps(self) -> Records[PlayedStep]:
+        """Its steps, in order."""
+        return self._run.steps.where(arm=self.arm)
+
+    def to_dict(self) -> JsonObject:
+        """Names, rates, and speed; not the fingerprint, which has settings by the dozen."""
+        own = {name: getattr(self, name) for name in ("run", "arm", "model", "conversations", "failure")}
+        return {**own, **self.rates, **self.speed}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stored run. `state` is `finished`, `running` or `interrupted`; `settings` are its options."""
+
+    id: str
+    name: str | None
+    created: datetime
+    state: str
+    method: str
+    repeats: int
+    settings: Mapping[str, Any] = field(repr=False)
+    arms: Records[PlayedArm] = field(repr=False)
+    _store: "Store" = field(repr=False, compare=False)
+
+    def _reading(self) -> AbstractContextManager[Runs]:
+        """The store, open for reading."""
+        return Runs.open(self._store.path, self._store.graded_by)
+
+    @property
+    def conversations(self) -> Records[PlayedConversation]:
+        """Every conversation of every arm and repeat, in the order in which they are run."""
+        with self._reading() as runs:
+            stored = runs.get(self.id)
+            suites = {task.name: task.suite for task in runs.conversations(stored)}
+            played = [
+                PlayedConversation(
+                    self.id,
+                    stored.arms[cell.arm].name,
+                    suites[cell.conversation],
+                    cell.conversation,
+                    cell.repeat,
+                    cell.state,
+                    cell.turns,
+                    cell.turns_done,
+                    None if cell.counts is None else stored.declaration.succeeded(cell.counts),
+                    self,
+                    cell.arm,
+                )
+                for cell in runs.each_cell(stored)
+            ]
+        return Records(played, PlayedConversation.to_dict)
+
+    @property
+    def scores(self) -> Records[ConversationScore]:
+        """A record for each finished conversation, arm and repeat."""
+        with self._reading() as runs:
+            stored = runs.get(self.id)
+            scores = [score for arm in stored.arms for score in _scores(runs, stored, arm)]
+        return Records(scores, ConversationScore.to_dict)
+
+    @property
+    def steps(self) -> Records[PlayedStep]:
+        """Every step of every arm, in the order of the run."""
+        return Records(map(_step, self.rows("steps")), asdict)
+
+    def rows(self, view: str) -> list[JsonObject]:
+        """The rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
+        with self._reading() as runs:
+            return list(runs.view(view, runs.get(self.id, sums=False)))
+
+    def compare(self, **question: Any) -> Comparison:
+        """Compare the arms with the first, or with `baseline`. Takes what `Store.compare` does."""
+        return self._store.compare(self.id, **question)
+
+    def to_dict(self) -> JsonObject:
+        """What it is, without its settings and arms."""
+        own = {name: getattr(self, name) for name in ("id", "name", "created", "state", "method", "repeats")}
+        return {**own, "arms": len(self.arms)}
+
+
+def _scores(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[ConversationScore]:
+    """The scores of an arm by the grader whose scores are shown."""
+    if arm.grader is None:
+        return
+    declaration = run.declaration
+    for cell in runs.scored_cells(run, arm.grader, [arm.position]):
+        yield ConversationScore(
+            run.id,
+            arm.name,
+            cell.suite,
+            cell.conversation,
+            cell.repeat,
+            declaration.succeeded(cell.counts),
+            round(cell.counts.get("unclear", 0)),
+            declaration.rates(cell.counts),
+            cell.counts,
+            cell.errors,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A run store, which is opened for each reading and never written. `graded_by` is that of `rig show`."""
+
+    path: Path
+    graded_by: str = ""
+
+    @property
+    def runs(self) -> Records[Run]:
+        """Every run, newest first."""
+        with Runs.open(self.path, self.graded_by) as runs:
+            return Records(map(self._run, runs.all()), Run.to_dict)
+
+    def run(self, text: str = "latest") -> Run:
+        """The run of this id, name or beginning of an id. Raises RigError unless it is one run."""
+        with Runs.open(self.path, self.graded_by) as runs:
+            return self._run(runs.get(text))
+
+    def compare(self, *addresses: str, **question: Any) -> Comparison:
+        """Compare arms, addressed as RUN or RUN/ARM; without any, those of the latest run.
+
+        Takes `baseline` (an arm, else the first), `metric` (a name, else success), `alpha` (0.05) and
+        `across_settings` (False), as `rig compare` does.
+        """
+        choices = ("baseline", "metric", "alpha", "across_settings")
+        for name in question.keys() - set(choices):
+            meant = did_you_mean(name, choices) or f"; choose from: {', '.join(choices)}"
+            raise RigError(f"a comparison has no option {name!r}{meant}")
+        with Runs.open(self.path, self.graded_by) as runs:
+            return comparing.compare(runs, addresses or ("latest",), ComparisonOptions(**question))
+
+    def _run(self, stored: StoredRun) -> Run:
+        arms: list[PlayedArm] = []
+        run = Run(
+            stored.id,
+            stored.name,
+            stored.created,
+            stored.state,
+            stored.declaration.method,
+            stored.repeats,
+            stored.settings,
+            Records((), PlayedArm.to_dict),
+            self,
+        )
+        for arm in stored.arms:
+            fingerprint = arm.fingerprint or {}
+            rates = stored.declaration.rates(arm.rated) if arm.rated else {}
+            conversations = round(arm.counts.get("tasks", 0))
+            facts = (rates, conversations, arm.failure or arm.not_evaluated, arm.speed.as_json(), fingerprint)
+            arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, run))
+        object.__setattr__(run, "arms", Records(arms, PlayedArm.to_dict))
+        return run
+
+
+def open(path: str | Path | None = None, *, graded_by: str = "") -> Store:
+    """A run store: `$RIG_RUNS`, or `runs.sqlite`, if none is named. Raises RigError if it cannot be read."""
+    store = Store(paths.runs_file() if path is None else Path(path), graded_by)
+    with Runs.open(store.path):
+        return store
+
+
+def run(
+    models: str | Path | Sequence[str | Path],
+    *,
+    store: str | Path | None = None,
+    name: str | None = None,
+    display: str | None = None,
+    **options: Any,
+) -> Run:
+    """Evaluate models as `rig run` does, store every turn, and give the run.
+
+    `models` are names, paths of .gguf files, or `oracle`; several are arms of one run. `options` are those of
+    `rig run`, called as there: `suite="easy"`, `limit=4`, `docs=["full", "names"]`. `display` is a name that
+    `--display` takes; by default a bar in a notebook, and lines elsewhere. An interrupt stops after the
+    current step and gives the run as it is; `rig run --resume` continues it. Raises RigError.
+    """
+    chosen = {option: _value(option, value) for option, value in options.items()}
+    require_one_suite(chosen)
+    several = [models] if isinstance(models, str | Path) else models
+    path = paths.runs_file() if store is None else Path(store)
+    planned = plan(Options(models=tuple(map(str, several)), **chosen), path, name)
+    carry_out(planned, display or ("notebook" if is_notebook() else "plain"), as_json=False)
+    return Store(path).run(planned.run)
+
+
+def _value(name: str, value: Any) -> Any:
+    """An option's value as the command line reads it. Raises RigError for what is no option, or no value."""
+    names = [option.name for option in TABLE.values() if option.help]
+    if name not in names:
+        flag = name.replace("-", "_")
+        meant = did_you_mean(flag, names) or "; `rig run --help` lists them"
+        raise RigError(f"no option {name!r}{meant}")
+    option = TABLE[name]
+    if value == option.start or (value is None and option.start == (None,)):
+        return option.start
+    parameter = click_option(option)
+    several = value if isinstance(value, list | tuple) else [value]
+    words = {meaning: word for word, meaning in (option.values or {}).items()}
+    # As text, as somebody types it: the same values are refused, in the same words.
+    texts = [words.get(one, one if one is None else str(one)) for one in several]
+    try:
+        if None in texts or (len(texts) != 1 and not parameter.multiple):
+            raise click.BadParameter("needs one value", param=parameter)
+        context = click.Context(click.Command("run"))
+        return parameter.process_value(context, texts if parameter.multiple else texts[0])
+    except click.ClickException as error:
+        raise RigError(f"{name}={value!r}: {error.format_message()}") from error
