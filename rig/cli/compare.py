@@ -14,7 +14,7 @@ import click
 from rig import files
 from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, MODEL, STORE, complete_runs, json_option
-from rig.cli.output import print_json, print_table, printable, say, terminal_width
+from rig.cli.output import paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
 from rig.compare.arms import ComparisonOptions
@@ -30,10 +30,11 @@ from rig.compare.leaderboard import (
     standings,
 )
 from rig.compare.noise import Noise, noise_of
-from rig.compare.sequential import compare_sequentially
+from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.compare.verdict import Decision
-from rig.displays.compare import compare_text, looks_text, with_interval
+from rig.displays.compare import looks_text, statistics_text, with_interval
 from rig.displays.texts import measured, out_of
+from rig.displays.verdicts import headline, opening, sentences
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve
@@ -53,6 +54,12 @@ class ComparisonQuestion:
     baseline: str | None = option("The arm to compare the others with.  [default: the first arm]", "ARM")
     metric: str | None = option(
         "The rate that decides the verdicts, by its name in --json.  [default: success]", "NAME"
+    )
+    loss: float = option(
+        "The loss of success, in points, that a file to ship may have, and that --sequential tests for.",
+        "X",
+        type=click.FloatRange(0, 100, min_open=True),
+        start=5.0,
     )
     alpha: float = option(
         "The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.",
@@ -75,7 +82,7 @@ class ComparisonQuestion:
     @property
     def options(self) -> ComparisonOptions:
         """How the arms are compared."""
-        return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings)
+        return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings, loss=self.loss)
 
     def noise_in(self, store: Runs) -> Noise | None:
         """The noise that is shown beside. Raises RigError when that run is not of two equal arms."""
@@ -93,22 +100,16 @@ class DecisionOptions:
         "Exit with code 3 if a loss of more than X points could have gone unseen. X is that of"
         " --fail-if-worse, else of --loss."
     )
+    full: bool = option("Also print the statistics: rates, costs, differences with their tests, and flips.")
     tables: bool = option("Print the tables of the method's paper for these arms instead, as Markdown.")
     sequential: bool = option(
         "Say instead whether each arm loses as much as --loss, using tests that you may repeat after every"
         " conversation."
     )
-    loss: float = option(
-        "The loss of success, in points, that --sequential tests for.",
-        "X",
-        type=click.FloatRange(0, 100, min_open=True),
-        start=5.0,
-    )
 
-    @property
-    def limit(self) -> float | None:
+    def limit(self, loss: float) -> float | None:
         """The loss, in points, that makes an arm fail; None if nothing is decided."""
-        return self.loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
+        return loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
 
 
 @verb()
@@ -120,8 +121,9 @@ def command(
     RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the
     run; RUN/ARM is one of them.
 
-    For each arm you get its rates with intervals, the differences from the baseline, the smallest loss that a
-    suite of this size can show, the conversations and turns won and lost, and a verdict in one sentence.
+    The first line says which file to ship: the smallest one that loses no more than --loss. Below it, each
+    arm has its rates, its difference from the baseline and a verdict. --full adds the statistics: intervals,
+    tests, the smallest loss that a suite of this size can show, and conversations and turns won and lost.
 
     With --sequential you may look as often as you like while a run is in progress, and stop when you have
     seen enough. --fail-if-worse X then asks whether a loss of X points has been shown.
@@ -130,14 +132,14 @@ def command(
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
     say_what_is_from_file(click.get_current_context())
-    limit = deciding.limit
+    limit = deciding.limit(question.loss)
     with Runs.open(question.runs, question.graded_by) as stored:
         if deciding.tables:
             arms = question.addresses
             print_tables(published(stored, arms), {"arms": list(arms)}, as_json=as_json)
             return None
         if deciding.sequential:
-            tested = (deciding.fail_if_worse or deciding.loss) / 100
+            tested = (deciding.fail_if_worse or question.loss) / 100
             looks = compare_sequentially(stored, question.addresses, tested, question.options)
         else:
             noise = question.noise_in(stored)
@@ -145,11 +147,11 @@ def command(
     decisions: dict[str, Decision] = {}
     if deciding.sequential:
         kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
-        value, text, baseline = looks.as_json, partial(looks_text, looks), looks.baseline
+        value, show, baseline = looks.as_json, partial(_say_looks, looks), looks.baseline
         if limit is not None:
             decisions = {arm.arm: kinds[arm.judged.found] for arm in looks.arms}
     else:
-        value, text = comparison.as_json, partial(compare_text, comparison, terminal_width())
+        value, show = comparison.as_json, partial(_say_comparison, comparison, full=deciding.full)
         baseline = comparison.baseline.label
         if limit is not None:
             asked = "unsure" if deciding.fail_if_worse is None else "worse"
@@ -161,8 +163,21 @@ def command(
         }
         print_json({**value(), **arms_by})
     else:
-        say(text())
+        show()
     return _exit_code(decisions, limit, baseline, fails_unsure=deciding.fail_if_unsure, as_json=as_json)
+
+
+def _say_looks(looks: SequentialComparison) -> None:
+    say(looks_text(looks))
+
+
+def _say_comparison(comparison: Comparison, *, full: bool) -> None:
+    width = terminal_width()
+    paint(opening(comparison, width and min(width, 120)))
+    if full:
+        say(f"\n{statistics_text(comparison, width)}")
+    else:
+        say("\n--full prints the statistics behind it; rig report shows conversations side by side")
 
 
 def _decisions(comparison: Comparison, points: float, asked: str) -> dict[str, Decision]:
@@ -252,8 +267,9 @@ def report(
         arms = [arm.label for arm in material.comparison.arms]
         print_json({"output": str(output), "format": form, "bytes": size, "arms": arms})
         return
-    for pair in material.comparison.pairs:
-        say(f"{pair.arm}: {pair.verdict.text}")
+    paint(headline(material.comparison, terminal_width() or 100))
+    for line in sentences(material.comparison):
+        say(line)
     say(f"wrote {output} ({size / 1e6:.2f} MB)")
 
 

@@ -100,6 +100,28 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(printable(text), err=err)
 
 
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "success": {"fg": "green", "bold": True},
+    "failure": {"fg": "red", "bold": True},
+    "error": {"fg": "yellow", "bold": True},
+    "alarm": {"fg": "magenta", "bold": True},
+    "call": {"fg": "cyan"},
+    "bar": {"fg": "cyan"},
+    "strong": {"bold": True},
+    "muted": {"dim": True},
+    "rule": {"dim": True},
+}
+
+
+def paint(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
+    """Print tinted lines, in colour on a terminal unless `NO_COLOR` is set; nothing in them steers it."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    for line in lines:
+        spans = [(printable(text), {} if plain else _STYLES.get(tint, {})) for text, tint in line]
+        text = "".join(click.style(text, **style) if style else text for text, style in spans)
+        click.echo(text.rstrip())
+
+
 def print_json(value: "Json") -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
     from rig.files import json_text

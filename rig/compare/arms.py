@@ -74,7 +74,7 @@ class ComparisonOptions:
 
     `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
     `across_settings` allows arms that differ from the baseline in more than one thing, `one_will_do` a single
-    arm, which has no pairs.
+    arm, which has no pairs. `loss`, in points, is what the file to ship may lose.
     """
 
     baseline: str | None = None
@@ -82,6 +82,7 @@ class ComparisonOptions:
     alpha: float = 0.05
     across_settings: bool = False
     one_will_do: bool = False
+    loss: float = 5.0
     seed: int = SEED
     resamples: int = RESAMPLES
 

@@ -23,6 +23,7 @@ from rig.compare.arms import (
 )
 from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result, flips
 from rig.compare.noise import Noise
+from rig.compare.recommendation import recommend
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
@@ -102,7 +103,7 @@ def compare_chosen(
         names = None if len(keys) == len(arm.cells) else [key.name for key in keys]
         took = runs.turn_speed(arm.chosen.run, arm.chosen.arm.position, grader, names)
         results.append(arm_result(arm, took, declaration, tally, question.alpha, keys, factors))
-    return Comparison(
+    comparison = Comparison(
         store=runs.path,
         declaration=declaration,
         metric=ready.metric,
@@ -113,10 +114,11 @@ def compare_chosen(
         pairs=_pairs(pairings, question, declaration, ready.metric, runs),
         resamples=question.resamples,
         seed=question.seed,
-        notes=(*ready.notes, *shared.notes, *_failed_by_machine(results)),
+        notes=(*ready.notes, *_chosen_parts(scored), *shared.notes, *_failed_by_machine(results)),
         noise=noise,
         left_out={**left_out, **alone},
     )
+    return replace(comparison, recommendation=recommend(comparison, question.loss / 100))
 
 
 class _Pairing(NamedTuple):
@@ -153,6 +155,13 @@ def _pairings(
         counts, bootstrap = (rows, arm.rows(keys)), bootstraps[len(keys)]
         pairings.append(_Pairing(counts, (before, tally), bootstrap, (baseline, arm), keys))
     return pairings
+
+
+def _chosen_parts(scored: Sequence[ScoredArm]) -> Iterator[str]:
+    """What of a suite was played, where somebody chose a part of it."""
+    for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
+        if chosen := [f"--{name}" for name in ("only", "limit") if run.settings.get(name)]:
+            yield f"run {run.id} played the part of its suite that {' and '.join(chosen)} chose"
 
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:

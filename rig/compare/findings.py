@@ -13,7 +13,7 @@ from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
-from rig.compare.verdict import ArmVerdict
+from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.events import Speed
 from rig.metrics import Counts, Declaration, Metric, total
 from rig.paths import runs_file
@@ -237,7 +237,7 @@ class Comparison:
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
     the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
     the baseline. `notes` are lines that a reader must know: what was left out, and in
-    what the arms differ besides.
+    what the arms differ besides. `recommendation` says which file to ship, where files were compared.
     """
 
     store: Path
@@ -253,6 +253,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     noise: Noise | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    recommendation: Recommendation | None = None
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -305,6 +306,9 @@ class Comparison:
             "grader": self.grader.as_json(),
             "conversations": [{"conversation": name, "suite": suite} for name, suite in self.conversations],
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
+            "recommendation": self.recommendation.as_json() | {"text": self.recommendation.text()}
+            if self.recommendation
+            else None,
             "pairs": [pair.as_json() for pair in self.pairs],
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,

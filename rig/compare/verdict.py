@@ -1,9 +1,10 @@
-"""One sentence on an arm: what the numbers support, and no more."""
+"""One sentence on an arm, and one on all of them: what the numbers support, and no more."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from rig.calls import ByName
 from rig.errors import counted
@@ -74,6 +75,80 @@ class ArmVerdict(ByName):
             return Decision.CANNOT_TELL
         is_seen = largest is not None and largest <= size + 1e-9
         return Decision.PASSES if is_seen else Decision.CANNOT_TELL
+
+
+class RecommendationKind(StrEnum):
+    """What follows from a comparison of files."""
+
+    SHIP = "ship"
+    """A file smaller than the baseline loses no more than is allowed."""
+    KEEP = "keep"
+    """The baseline stays: no file is smaller, or every smaller one loses more."""
+    CANNOT_TELL = "cannot tell"
+    """Nothing that was measured decides it."""
+
+
+class LargerSuite(NamedTuple):
+    """A suite that would decide it, by its name, and about how many seconds the same arms take for it."""
+
+    name: str
+    conversations: int
+    seconds: float
+
+    def as_json(self) -> dict[str, str | int | float]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation(ByName):
+    """The file to ship, and what that rests on.
+
+    `arm` is the label of the file to ship, None where nobody can tell. `loss` is the one that is allowed, a
+    fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept, or why
+    nobody can tell. A decision holds however the `unclear` texts are decided. `suite` would decide what is
+    open; where rig has no such suite, about `needed` conversations would.
+    """
+
+    kind: RecommendationKind
+    loss: float
+    arm: str | None = None
+    undecided: tuple[str, ...] = ()
+    reason: str = ""
+    unclear: int = 0
+    suite: LargerSuite | None = None
+    needed: int | None = None
+
+    def text(self, names: Mapping[str, str] | None = None) -> str:
+        """The decision in a sentence that calls arms by their `names`, else by their labels."""
+        called = names or {}
+        shipped, *others = (called.get(label, label) for label in (self.arm or "", *self.undecided))
+        if self.kind is RecommendationKind.CANNOT_TELL:
+            return f"Cannot tell which file to ship: {self.reason}{self._remedy()}"
+        text = f"Keep {shipped}: {self.reason}"
+        if self.kind is RecommendationKind.SHIP:
+            text = f"Ship {shipped}: smallest file without a loss above {points(self.loss)}"
+        if others:
+            text += f"; whether {' or '.join(others)} would do is open{self._remedy()}"
+        if self.unclear:
+            text += f"; so however {counted(self.unclear, 'unclear text')} may be decided"
+        return text
+
+    def _remedy(self) -> str:
+        if self.suite is not None:
+            return f"; --suite {self.suite.name}, about {_duration(self.suite.seconds)}, would tell"
+        return "" if self.needed is None else f"; about {counted(self.needed, 'conversation')} would tell"
+
+
+def points(loss: float) -> str:
+    """A loss, a fraction, in points."""
+    return counted(round(100 * loss, 4), "point")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return counted(max(round(seconds), 1), "second")
+    minutes = seconds / 60
+    return counted(round(minutes), "minute") if minutes < 90 else counted(round(minutes / 60, 1), "hour")
 
 
 def settled(verdicts: Sequence[ArmVerdict], metric: Metric, unclear: int) -> ArmVerdict:

@@ -40,7 +40,7 @@ def notes(comparison: Comparison) -> list[str]:
     differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
     names = {arm.factors[0].name for arm in differing}
     if len(differing) > _MOST_NAMED and len(names) == 1:
-        lines.append(f"{len(differing)} arms differ from it in {names.pop()}")
+        lines.append(f"{len(differing)} arms differ from the baseline in {names.pop()}")
     else:
         lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
@@ -200,8 +200,8 @@ _MOST_FLIPS = 20
 _OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 
 
-def compare_text(comparison: Comparison, width: int | None = None) -> str:
-    """Everything but the transcripts. The verdicts come last, where a reader of a terminal looks.
+def statistics_text(comparison: Comparison, width: int | None = None) -> str:
+    """Rates, costs, differences with their tests, and flips: what the verdicts rest on.
 
     Arms that do not fit into `width` cells take less room, or follow below.
     """
@@ -209,11 +209,10 @@ def compare_text(comparison: Comparison, width: int | None = None) -> str:
     told = [*quality_rows(comparison), *cost_rows(arms)]
     differences = difference_rows(comparison)
     parts = [
-        "\n".join([*heading(comparison), *notes(comparison)]),
+        "\n".join(heading(comparison)),
         table("", [arm.label for arm in arms], told, width),
         table("points more or less", [pair.arm for pair in pairs], differences, width),
         *(_flips(pair) for pair in pairs if pair.flips or pair.turn_flips),
-        "\n".join([*(f"{pair.arm}: {pair.verdict.text}" for pair in pairs), *_hint(comparison)]),
     ]
     return "\n\n".join(parts)
 
@@ -242,7 +241,7 @@ def _turns(flips: Iterable[Flip]) -> str:
     return "".join(f", {outcome} turn {', '.join(turns)}" for outcome, turns in numbers.items())
 
 
-def _hint(comparison: Comparison) -> list[str]:
+def hint(comparison: Comparison) -> list[str]:
     """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
     kinds = {pair.verdict.kind for pair in comparison.pairs}
     open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]

@@ -13,7 +13,8 @@ _GAP = 2
 _LABEL = 26
 """Characters of a label on a line, where there is little room."""
 _INTERVAL = re.compile(r"(\S+) \((\S+) to (\S+)\)")
-_LAST_MARK = re.compile(r".*[-_./:= ]")
+_LAST_MARKS = (re.compile(r".*(?:[-/: ]|(?<!\d)\.)"), re.compile(".*_"))
+"""Where names may be cut: not within a number, after a setting's name or, if possible, within `Q4_K_M`."""
 _MARKUP = "\\`*_[]<>|#~&!"
 
 
@@ -69,12 +70,22 @@ def ends(names: Sequence[str], room: int) -> list[str]:
     return [middle(name, room) for name in distinct(names, room, str(ELLIPSIS))]
 
 
+_LONG_NAME = 16
+"""Characters of a name from which it is called by its end where others begin alike."""
+
+
+def short_names(names: Sequence[str], cut: str | None = None) -> list[str]:
+    """Names by what differs: without their common beginning if one of them is long, with a mark (`cut`)."""
+    return [*distinct(names, _LONG_NAME, str(ELLIPSIS) if cut is None else cut)]
+
+
 def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
     """If one of the names is longer than `room`, all names without their common beginning, up to a mark."""
     if len(names) < 2 or max(map(len, names)) <= room:
         return names
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    alike = _LAST_MARK.match("".join(letters[0] for letters in same))
+    beginning = "".join(letters[0] for letters in same)
+    alike = next(filter(None, (mark.match(beginning) for mark in _LAST_MARKS)), None)
     return [f"{cut}{name[alike.end() :]}" for name in names] if alike else names
 
 

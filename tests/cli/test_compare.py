@@ -33,12 +33,19 @@ def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return path
 
 
-def test_it_reads_from_the_numbers_to_the_flips_to_the_verdicts(rig: Rig, store: Path) -> None:
-    done = rig("compare", "latest")
+def test_it_reads_from_the_verdicts_to_the_numbers_to_the_flips(rig: Rig, store: Path) -> None:
+    short = rig("compare", "latest").out
+    done = rig("compare", "latest", "--full")
+    assert done.out.startswith(short.rpartition("\n\n")[0])
     assert (done.code, done.err) == (0, "")
     places = [
         done.out.index(part)
         for part in (
+            "> reference",
+            "x loss found",
+            "verdicts  q2: loss found: success is 50.0 points lower",
+            "q8: no loss found; a loss above",
+            f"compared  against f16: {N} conversations, graded by default",
             f"{N} conversations, graded by default",
             "baseline f16; in brackets 95% intervals over conversations",
             "time per turn",
@@ -48,11 +55,12 @@ def test_it_reads_from_the_numbers_to_the_flips_to_the_verdicts(rig: Rig, store:
             "lost  talk01, lost turn 2",
             "rig show abcde talk01 --arm f16 --arm q2\n",
             "q8 against f16",
-            "\nq2: loss found: success is 50.0 points lower",
-            "\nq8: no loss found; a loss above",
         )
     ]
-    assert places == sorted(places)
+    assert places[:5] == sorted(places[:5])
+    assert places[6:] == sorted(places[6:])
+    assert places[6] > places[4]
+    assert "points more or less" not in short
 
 
 def test_the_command_beside_a_flip_shows_both_transcripts(rig: Rig, store: Path) -> None:
@@ -96,7 +104,7 @@ def test_a_gain_fails_nothing(rig: Rig, store: Path) -> None:
 
 def test_noise_stands_beside(rig: Rig, store: Path) -> None:
     play(store, model(N, {1}), model(N, {2}), number=N, run="noise", names=("a", "a again"))
-    done = rig("compare", "abcde", "--noise", "noise")
+    done = rig("compare", "abcde", "--full", "--noise", "noise")
     assert "noise: between two runs of the same arm (noise/a) 2 of 20 conversations flip, 10.0%" in done.out
     assert "conversations flipped, noise 10.0%" in done.out
     assert rig("compare", "abcde", "--noise", "noise", "--json").json["noise"]["conversations"]["differ"] == 2

@@ -17,7 +17,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.verdict import VerdictKind
-from rig.displays.compare import compare_text
+from rig.displays.compare import notes, statistics_text
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
@@ -182,7 +182,7 @@ def test_repeats_count_as_one_conversation(store: Path) -> None:
     assert (every.k, every.all_pass.value, every.any_passes.value) == (3, pytest.approx(1 - 3 / N), 1.0)
     wide = compared(store, alpha=0.01).arms[1].reliability[-1].all_pass
     assert wide.low < every.all_pass.low < every.all_pass.high < wide.high
-    text = compare_text(found)
+    text = "\n".join([statistics_text(found), *notes(found)])
     assert re.search(r"all of 3 repeats \(pass\^3\) .* 100\.0% ", text)
     assert "succeeds in some repeats and fails in others of talk" in text
     assert found.arms[1].as_json(found.declaration)["flaky"] == found.arms[1].flaky

@@ -1,0 +1,134 @@
+"""Which file to ship after a ladder of them: the one decision that every place says first."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from math import sqrt
+
+from rig import methods
+from rig.compare.findings import ArmPair, ArmResult, Comparison
+from rig.compare.verdict import (
+    Decision,
+    LargerSuite,
+    Recommendation,
+    RecommendationKind,
+    VerdictKind,
+    points,
+)
+from rig.errors import RigError, counted
+from rig.rates.paired import detectable_success_loss
+
+MOST_CONVERSATIONS = 5_000
+"""Nobody would play more to decide."""
+
+
+def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
+    """The smallest file whose loss is at most `loss`, a fraction; None unless files of several sizes were
+    compared by a share.
+
+    Nothing is recommended where an arm has not finished, or the numbers may not be decided by.
+    """
+    sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm)) is not None}
+    if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
+        return None
+    if reason := _obstacle(comparison):
+        return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
+    baseline = comparison.baseline.label
+    pairs = sorted((pair for pair in comparison.pairs if pair.arm in sizes), key=lambda pair: sizes[pair.arm])
+    passing = [pair for pair in pairs if pair.verdict.decision(loss) is Decision.PASSES]
+    shipped = next((pair for pair in passing if sizes[pair.arm] < sizes.get(baseline, float("inf"))), None)
+    below = sizes[shipped.arm] if shipped else sizes.get(baseline, float("inf"))
+    smaller = [pair for pair in pairs if sizes[pair.arm] < below]
+    still_open = [pair for pair in smaller if pair.verdict.decision(loss) is Decision.CANNOT_TELL]
+    suite, needed = _remedy(comparison, still_open, loss)
+    undecided = tuple(pair.arm for pair in still_open)
+    unclear = sum(pair.verdict.unclear for pair in (shipped and [shipped]) or smaller)
+    if shipped is not None:
+        return Recommendation(
+            RecommendationKind.SHIP, loss, shipped.arm, undecided, suite=suite, needed=needed, unclear=unclear
+        )
+    if still_open:
+        reason = _doubt(comparison, still_open, loss)
+        return Recommendation(
+            RecommendationKind.CANNOT_TELL, loss, None, undecided, reason, unclear, suite, needed
+        )
+    reason = f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
+    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), reason, unclear)
+
+
+def file_bytes(arm: ArmResult) -> int | None:
+    """The size of the arm's file in bytes; None for what is no file, such as a served model."""
+    size = arm.fingerprint.get("model.file_bytes")
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _obstacle(comparison: Comparison) -> str:
+    """Why nothing at all may be decided; empty if something may."""
+    if not comparison.declaration.decides:
+        return comparison.declaration.caution
+    for arm in comparison.arms:
+        if arm.finished < arm.planned:
+            return (
+                f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')};"
+                f" rig run --resume {arm.run} goes on"
+            )
+    return ""
+
+
+def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str:
+    """Why smaller files could be worse."""
+    if all(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
+        return f"the baseline's {comparison.metric.noun} is as bad as can be, so there is nothing to lose"
+    deciding = [pair.verdict for pair in pairs if pair.verdict.kind is VerdictKind.CANNOT_TELL]
+    if len(deciding) == len(pairs) and all(verdict.unclear for verdict in deciding):
+        texts = max(verdict.unclear for verdict in deciding)
+        runs = " and ".join(dict.fromkeys(f"rig adjudicate {arm.run}" for arm in comparison.arms))
+        return f"{counted(texts, 'unclear text')} decide it: {runs}"
+    played = counted(max(pair.conversations for pair in pairs), "conversation")
+    return f"in {played}, a loss above {points(loss)} could have gone unseen"
+
+
+def _remedy(
+    comparison: Comparison, pairs: Sequence[ArmPair], loss: float
+) -> tuple[LargerSuite | None, int | None]:
+    """The smallest suite of the same method that would show such a loss, if nothing was lost; else how many
+    conversations would.
+    """
+    success = comparison.declaration.is_of_success(comparison.metric)
+    if not success or not pairs or any(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
+        return None, None
+    level = comparison.alpha / len(comparison.pairs)
+    # Of a loss that is suspected, it is not the silence that more conversations would end.
+    pairs = [pair for pair in pairs if pair.verdict.kind is not VerdictKind.SUSPECTED] or pairs
+
+    def would_tell(conversations: int) -> bool:
+        return all(_expected(pair, comparison, conversations, level) <= loss for pair in pairs)
+
+    turn_s = sum(arm.turn_times.mean_s or 0.0 for arm in comparison.arms)
+    larger = sorted(_suites(comparison.declaration.method), key=lambda suite: suite[1:])
+    for name, conversations, turns in larger:
+        if conversations > max(pair.conversations for pair in pairs) and would_tell(conversations):
+            return LargerSuite(name, conversations, turn_s * turns), None
+    enough = 50
+    while enough < MOST_CONVERSATIONS and not would_tell(enough):
+        enough += enough // 50 * 10
+    return None, enough if enough < MOST_CONVERSATIONS else None
+
+
+def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
+    """The loss that would be seen in so many conversations if as many flip, and none are lost."""
+    times = conversations / pair.conversations
+    flips = (pair.won + pair.lost) * times / 2
+    detectable = detectable_success_loss(conversations, round(flips), round(flips), level)
+    difference = pair.differences[comparison.metric.name]
+    half = ((difference.high or 0.0) - (difference.low or 0.0)) / 2
+    return 1.0 if detectable is None else max(detectable, half / sqrt(times))
+
+
+def _suites(method: str) -> Iterator[tuple[str, int, int]]:
+    """The suites of a method: their names, their conversations and their turns."""
+    with suppress(RigError):
+        owner = methods.get(method)
+        names = [*owner.suites()]
+        for name in [*names, *([methods.ALL] if len(names) > 1 and owner is methods.first() else [])]:
+            tasks = methods.load_suite(name)[1]
+            yield name, len(tasks), sum(len(task.known_turns) or 1 for task in tasks)
