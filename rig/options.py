@@ -262,6 +262,35 @@ class EngineOptions:
         verbs="judge screen bench fit",
         recorded="always",
     )
+    n_cpu_moe: int | None = option(
+        None,
+        "Keep the experts of the first N layers in main memory, and what else is on the GPU there.",
+        MACHINE,
+        least=0,
+        unset="as few as fit",
+        verbs="judge screen bench fit",
+    )
+    cpu_moe: bool = option(
+        False, "Keep the experts of all layers in main memory.", MACHINE, verbs="judge screen bench fit"
+    )
+    override_tensor: str | None = option(
+        None,
+        "Put tensors on a device by their names; the first expression that matches counts.",
+        MACHINE,
+        metavar="REGEX=DEVICE,…",
+        verbs="judge screen fit",
+    )
+    tensor_split: str | None = option(
+        None,
+        "Share layers among several GPUs in these proportions.",
+        MACHINE,
+        metavar="N,…",
+        unset="by their free memory",
+        verbs="judge screen fit",
+    )
+    main_gpu: int | None = option(
+        None, "Use this GPU alone, counted from 0.", MACHINE, least=0, verbs="judge screen fit"
+    )
     n_ctx: int | None = option(
         None,
         "Context in tokens.",

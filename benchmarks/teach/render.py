@@ -51,7 +51,7 @@ class Renderer:
         if source is None:
             raise ValueError(f"{base}: has no chat template")
         self._settings = settings
-        self.tokenizer = Tokenizer(LlamaModel(base, n_gpu_layers=0))
+        self.tokenizer = Tokenizer(LlamaModel(base))
         bos, eos = map(self.tokenizer.special_text, (self.tokenizer.bos, self.tokenizer.eos))
         template = ChatTemplate(source, bos=bos, eos=eos)
         self.builder = PromptBuilder(template, self.tokenizer)

@@ -155,6 +155,9 @@ def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool,
     print_facts(
         {
             "layers": f"{layers} on {where}",
+            "experts": f"those of the first {counted(plan.n_cpu_moe, 'layer')} on the CPU"
+            if plan.n_cpu_moe
+            else None,
             "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
             "batch": f"{plan.n_batch} tokens",
             "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",

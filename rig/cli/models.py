@@ -42,6 +42,11 @@ class FitOptions:
     """What a fit decides by itself otherwise."""
 
     gpu_layers: int | None = of_table("gpu_layers", help="With --fit: layers on the GPU; -1 for all.")
+    n_cpu_moe: int | None = of_table("n_cpu_moe", help="With --fit: layers with experts in main memory.")
+    cpu_moe: bool | None = of_table("cpu_moe", help="With --fit: all experts stay in main memory.")
+    override_tensor: str | None = of_table("override_tensor", help="With --fit: devices of single tensors.")
+    tensor_split: str | None = of_table("tensor_split", help="With --fit: shares of the GPUs.")
+    main_gpu: int | None = of_table("main_gpu", help="With --fit: the only GPU to use.")
     n_ctx: int | None = of_table("n_ctx", help="With --fit: context in tokens.")
     n_batch: int | None = of_table("n_batch", help="With --fit: tokens in a batch.")
     parallel: int | None = of_table("parallel", help="With --fit: conversations at once.")

@@ -65,7 +65,7 @@ _OF_FILE = _of_model(
     " adapter_scale adapter"
 )
 _PLANNED = _of_model(
-    "cpu_weight_layouts devices flash_attention n_batch n_ctx n_gpu_layers n_seq prefill_piece"
+    "cpu_weight_layouts devices flash_attention n_batch n_cpu_moe n_ctx n_gpu_layers n_seq prefill_piece"
 )
 """What is decided at loading, by what fits."""
 
@@ -103,6 +103,7 @@ _ASKED = {
     "model.n_ctx": "n_ctx",
     "model.n_batch": "n_batch",
     "model.n_gpu_layers": "gpu_layers",
+    "model.n_cpu_moe": "n_cpu_moe",
     "model.n_seq": "parallel",
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",

@@ -38,7 +38,7 @@ _FAILURES = {
 
 _SHAPES_STATE = (
     *("file_sha256", "adapter_sha256", "adapter_scale", "n_batch", "n_threads", "n_gpu_layers", "devices"),
-    *("flash_attention", "kv_type", "cpu_weight_layouts"),
+    *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe", "override_tensor", "tensor_split"),
     *("llama_cpp_python", "llama_cpp", "llama_cpp_system"),
 )
 """The part of a fingerprint that can change a bit of the KV state of given tokens."""

@@ -63,6 +63,8 @@ def load(
         n_batch=plan.n_batch,
         # All layers are -1, as which they are asked for.
         n_gpu_layers=-1 if plan.n_gpu_layers == plan.offloadable else plan.n_gpu_layers,
+        n_cpu_moe=plan.n_cpu_moe or None,
+        cpu_moe=False,
         flash_attention=plan.flash_attention,
     )
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rig.engine import EngineSettings
 from rig.engine.files.info import GgufInfo, inspect
-from rig.engine.memory.fit import Count, Counting, Fit, Needs
+from rig.engine.memory.count import Count, Counting, Needs
+from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import GPU_MARGIN, MACHINE_MARGIN, DeviceUse, FitPlan, Shape, machine
 from rig.errors import RigError
 

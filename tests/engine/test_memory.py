@@ -20,7 +20,8 @@ from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory, listening
 from rig.engine.files.header import Tensor
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.memory import fit as fitting
-from rig.engine.memory.fit import Count, Fit, LlamaCount, Needs, fit_here, load_planned, plan_for, read_log
+from rig.engine.memory.count import Count, LlamaCount, Needs, read_log
+from rig.engine.memory.fit import Fit, fit_here, load_planned, plan_for
 from rig.engine.memory.plan import GPU_MARGIN, DeviceUse, FitPlan, Shape, machine
 from rig.errors import RigError
 

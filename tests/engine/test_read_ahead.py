@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rig.engine import keeping, reading_ahead
+from rig.engine.core.placement import ON_CPU
 from rig.engine.memory import weights
 from rig.engine.memory.plan import machine
 from rig.engine.memory.weights import find_weights, open_weights
@@ -55,11 +56,11 @@ def test_nothing_to_read_is_no_error(tmp_path: Path) -> None:
 
 def test_weights_are_kept_for_whoever_comes_next(tiny_path: Callable[..., Path]) -> None:
     path = tiny_path(seed=5)
-    first = open_weights(path, 0)
+    first = open_weights(path, ON_CPU)
     with keeping(path):
         first.close()
         assert find_weights(path) is first
-        second = open_weights(path, 0)
+        second = open_weights(path, ON_CPU)
     assert second is first
     assert second.is_open
     second.close()

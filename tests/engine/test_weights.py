@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from rig.engine import EngineSettings
+from rig.engine.core.placement import ON_CPU
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.info import inspect
 from rig.engine.loading import load
-from rig.engine.memory.fit import Count, Fit, Needs
+from rig.engine.memory.count import Count, Needs
+from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import Shape, machine
 from rig.engine.memory.weights import find_weights, open_weights
 from rig.models import Request, StepKey, UserMessage
@@ -73,14 +75,14 @@ def test_each_answers_as_if_it_were_alone(smollm2: Path, two: tuple[LlamaCppMode
 
 @pytest.mark.slow
 def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
-    first = open_weights(smollm2, 0)
-    second = open_weights(smollm2, 0)
+    first = open_weights(smollm2, ON_CPU)
+    second = open_weights(smollm2, ON_CPU)
     assert first is second is find_weights(smollm2)
     first.close()
     assert find_weights(smollm2) is second
     second.close()
     assert find_weights(smollm2) is None
-    assert open_weights(smollm2, 0).is_open
+    assert open_weights(smollm2, ON_CPU).is_open
     gc.collect()
 
 

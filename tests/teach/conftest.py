@@ -25,7 +25,7 @@ def llama_cpp_logits() -> Callable[..., Floats]:
 
 def _logits(model: Path, tokens: Sequence[int], adapter: Path | None = None, scale: float = 1.0) -> Floats:
     """What llama.cpp makes of tokens, [tokens, vocabulary], with an adapter at a scale."""
-    model_ = LlamaModel(model, n_gpu_layers=0)
+    model_ = LlamaModel(model)
     loaded = model_.pointer
     parameters = C.llama_context_default_params()
     parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = parameters.n_outputs_max = 512

@@ -16,6 +16,7 @@ import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
+from rig.engine.core.placement import ON_CPU, Placement
 from rig.engine.core.settings import KV_TYPES, kv_types
 from rig.errors import ErrorKind, RigError
 
@@ -82,23 +83,21 @@ class LlamaModel:
     part of the tile configuration (GCC bug 114098), and the first matrix product then kills the process.
     """
 
-    def __init__(self, path: Path, *, n_gpu_layers: int = 0, weightless: bool = False) -> None:
+    def __init__(self, path: Path, placement: Placement = ON_CPU, *, weightless: bool = False) -> None:
         initialise()
         parameters = C.llama_model_default_params()
-        parameters.n_gpu_layers = n_gpu_layers
-        no_devices = (ctypes.c_void_p * 1)(None)
-        if not n_gpu_layers:
-            parameters.devices = ctypes.cast(no_devices, ctypes.c_void_p)
+        kept = placement.apply(parameters)
         if weightless:
             parameters.no_alloc, parameters.load_mode = True, C.LLAMA_LOAD_MODE_NONE
         self.cpu_weight_layouts = b"AMX_INT8 = 1" not in C.llama_print_system_info()
         parameters.use_extra_bufts = self.cpu_weight_layouts
         _log.clear()
         self.pointer = C.llama_model_load_from_file(str(path).encode(), parameters)
+        del kept
         if not self.pointer:
             raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error()}")
         self.path = path
-        self.n_gpu_layers = n_gpu_layers
+        self.placement = placement
         self._users = 1
         self.vocab = C.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from rig.calls import JsonObject
+from rig.engine.core.placement import Placement, overrides_of, split_of
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.options import EngineOptions
@@ -175,6 +176,13 @@ class EngineSettings(EngineOptions):
         return kv_types(self.kv_type)
 
     @property
+    def placement(self) -> Placement:
+        """Where weights go, but for the layers and experts. Raises RigError for what cannot be read."""
+        overrides = overrides_of(self.override_tensor) if self.override_tensor else ()
+        shares = split_of(self.tensor_split) if self.tensor_split else ()
+        return Placement(overrides=overrides, tensor_split=shares, main_gpu=self.main_gpu)
+
+    @property
     def quantizes(self) -> tuple[bool, bool]:
         """Whether keys and whether values are stored in blocks of fewer bits."""
         keys, values = (name not in ("f16", "bf16") for name in self.kv_types)
@@ -190,9 +198,17 @@ class EngineSettings(EngineOptions):
         if self.quantizes[1] and self.flash_attention is False:
             raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
 
+    def check_placement(self) -> None:
+        """Raise RigError for places of weights that cannot be read, or not be had together."""
+        if self.cpu_moe and self.n_cpu_moe is not None:
+            raise RigError(f"--n-cpu-moe {self.n_cpu_moe} beside --cpu-moe, which is all layers: give one")
+        if self.placement.tensor_split and self.main_gpu is not None:
+            raise RigError("--tensor-split shares what --main-gpu gives to one GPU: give one of them")
+
     def check(self) -> None:
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
         self.check_cache()
+        self.check_placement()
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

@@ -16,6 +16,7 @@ import numpy as np
 
 from rig.engine.core.assessment import margin
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
+from rig.engine.core.placement import Placement
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.cache import Feed, Logits, Rows, common
@@ -190,7 +191,7 @@ def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
 
 def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: EngineSettings) -> DraftModel:
     """Load a draft model for a model with this tokenizer and settings. Raises RigError if it cannot draft."""
-    model = open_weights(draft.path, -1 if settings.n_gpu_layers else 0)
+    model = open_weights(draft.path, Placement(-1 if settings.n_gpu_layers else 0))
     try:
         if not model.can_branch:
             raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")

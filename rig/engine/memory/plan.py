@@ -14,13 +14,15 @@ from typing import NamedTuple
 import psutil
 
 from rig.calls import JsonObject
-
-MACHINE = "CPU"
-"""What llama.cpp calls the device whose memory is the machine's own."""
+from rig.engine.core.placement import MACHINE, Placement, ggml
+from rig.errors import counted
 
 
 class Shape(NamedTuple):
-    """The settings that decide how large everything is: `n_ctx` tokens for each of `n_seq` sequences."""
+    """The settings that decide how large everything is: `n_ctx` tokens for each of `n_seq` sequences.
+
+    The experts of the first `n_cpu_moe` layers are in main memory, whatever else is on a GPU.
+    """
 
     n_gpu_layers: int
     n_ctx: int
@@ -28,6 +30,11 @@ class Shape(NamedTuple):
     n_seq: int
     kv_type: str
     flash_attention: bool
+    n_cpu_moe: int = 0
+
+    def place(self, placement: Placement) -> Placement:
+        """A placement with this shape's layers and experts."""
+        return placement._replace(n_gpu_layers=self.n_gpu_layers, n_cpu_moe=self.n_cpu_moe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,7 @@ class FitPlan:
     most_sequences: int
     kv_type: str
     flash_attention: bool
+    n_cpu_moe: int
     uses: tuple[DeviceUse, ...]
     fits: bool
     remarks: tuple[str, ...] = ()
@@ -126,6 +134,8 @@ class FitPlan:
     def brief(self) -> str:
         """The choices that can be given up, in a few words."""
         layers = f"{self.n_gpu_layers} of {self.offloadable} layers on the GPU, " if self.n_gpu_layers else ""
+        if self.n_cpu_moe:
+            layers += f"experts of {self.n_cpu_moe} on the CPU, "
         return f"{layers}a context of {self.n_ctx}, batches of {self.n_batch}"
 
     @property
@@ -137,6 +147,8 @@ class FitPlan:
             for use in self.uses
             if use.layers
         ]
+        if self.n_cpu_moe:
+            places.append(f"experts of the first {counted(self.n_cpu_moe, 'layer')} on CPU")
         flash = "on" if self.flash_attention else "off"
         return (
             f"{'; '.join(places)}; context {self.n_ctx}, batch {self.n_batch},"
@@ -197,32 +209,24 @@ def has_room(path: Path) -> bool:
 
 
 def _devices() -> Iterator[tuple[int, DeviceUse]]:
-    from llama_cpp._ggml import libggml
-
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    about = {
-        "count": (size, []),
-        "get": (pointer, [size]),
-        "name": (ctypes.c_char_p, [pointer]),
-        "description": (ctypes.c_char_p, [pointer]),
-        "type": (ctypes.c_int, [pointer]),
-        "memory": (None, [pointer, ctypes.POINTER(size), ctypes.POINTER(size)]),
-    }
-    for name, (result, arguments) in about.items():
-        function = getattr(libggml, f"ggml_backend_dev_{name}")
-        function.restype, function.argtypes = result, arguments
-    for number in range(libggml.ggml_backend_dev_count()):
-        device = libggml.ggml_backend_dev_get(number)
-        kind = libggml.ggml_backend_dev_type(device)
+    device_at = ggml("backend_dev_get", pointer, size)
+    name_of = ggml("backend_dev_name", ctypes.c_char_p, pointer)
+    description_of = ggml("backend_dev_description", ctypes.c_char_p, pointer)
+    kind_of = ggml("backend_dev_type", ctypes.c_int, pointer)
+    memory_of = ggml("backend_dev_memory", None, pointer, ctypes.POINTER(size), ctypes.POINTER(size))
+    for number in range(ggml("backend_dev_count", size)()):
+        device = device_at(number)
+        kind = kind_of(device)
         if kind not in (_DISCRETE, _INTEGRATED):
             continue
         free, total = size(), size()
-        libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        memory_of(device, ctypes.byref(free), ctypes.byref(total))
         yield (
             kind,
             DeviceUse(
-                name=libggml.ggml_backend_dev_name(device).decode("utf-8", "replace"),
-                description=libggml.ggml_backend_dev_description(device).decode("utf-8", "replace").strip(),
+                name=name_of(device).decode("utf-8", "replace"),
+                description=description_of(device).decode("utf-8", "replace").strip(),
                 free=min(free.value, total.value),
                 total=total.value,
                 margin=GPU_MARGIN,

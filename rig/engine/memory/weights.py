@@ -19,6 +19,7 @@ from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.core.placement import Placement
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.registry import entry_of
@@ -77,7 +78,7 @@ def _load_in_child(path: Path, *options: str) -> bool:
 
 def _main(path: Path, *, weightless: bool) -> None:
     """In the child: weights, tokens, a context and one token; without weights no token."""
-    model = LlamaModel(path, n_gpu_layers=0, weightless=weightless)
+    model = LlamaModel(path, weightless=weightless)
     Tokenizer(model)
     context = LlamaContext(
         model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16", n_seq=1
@@ -102,13 +103,13 @@ def find_weights(path: Path) -> LlamaModel | None:
     return model if model is not None and model.is_open else None
 
 
-def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
-    """The weights of a file with this many layers on GPUs: those that are open, or else loaded now."""
+def open_weights(path: Path, placement: Placement) -> LlamaModel:
+    """The weights of a file, placed like this: those that are open, or else loaded now."""
     shared = find_weights(path)
-    if shared is not None and shared.n_gpu_layers == n_gpu_layers:
+    if shared is not None and shared.placement == placement:
         return shared.share()
     check_loads(path)
-    model = LlamaModel(path, n_gpu_layers=n_gpu_layers)
+    model = LlamaModel(path, placement)
     _open[_key(path)] = model
     return model
 

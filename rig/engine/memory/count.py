@@ -1,0 +1,148 @@
+"""What a model takes on each device, as llama.cpp itself counts.
+
+It lays everything out, allocates nothing, and says in its log what it would put where, to the hundredth of a
+MiB. Weights are the exception: of them it only says on which device each layer is, and which tensors are
+elsewhere; their sizes are in the file.
+"""
+
+import platform
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from rig.engine.core.llama import LlamaContext, LlamaModel, listening
+from rig.engine.core.placement import MACHINE, ON_CPU, Placement
+from rig.engine.files.header import Tensor, read_header
+from rig.engine.memory.plan import Shape
+
+_REPACKED = {"Q4_0", "Q4_K", "Q2_K", "IQ4_NL", "MXFP4"}
+if platform.machine() in ("arm64", "aarch64"):
+    _REPACKED |= {"Q5_K", "Q6_K", "Q8_0"}
+"""What llama.cpp's CPU backend has interleaved layouts for, given the processor's instructions."""
+
+_LAYER = re.compile(r"load_tensors: layer +\d+ assigned to device (\S+),")
+_BUFFER = re.compile(r"(\S+) +(?:compute|output) buffer size = +([\d.]+) MiB")
+_CACHED_LAYER = re.compile(r"layer +\d+: dev = (\S+)")
+_CACHE = re.compile(r"(llama_(?:kv_cache|memory)\w*|\w*dsv4\w*): (?!.*buffer).*?\bsize = +([\d.]+) MiB")
+_OF_LAYER = re.compile(r"blk\.(\d{1,4})\.")
+_OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
+
+
+@dataclass(slots=True)
+class Needs:
+    """Bytes on one device, and how many layers it has; the output counts as one.
+
+    `repacked` bytes of its weights the processor may have laid out anew, and then twice.
+    """
+
+    layers: int = 0
+    weights: int = 0
+    repacked: int = 0
+    kv: float = 0.0
+    state: float = 0.0
+    compute: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What a model takes, by the device's name; `layers` are the devices of its layers, then the output's."""
+
+    layers: tuple[str, ...]
+    devices: dict[str, Needs] = field(default_factory=dict)
+
+    def on(self, device: str) -> Needs:
+        """The needs on a device; none on one that holds nothing."""
+        return self.devices.get(device, Needs())
+
+
+Counting: TypeAlias = Callable[[Shape], Count]
+"""Counts what a model takes in a shape. Raises RigError for what llama.cpp refuses, with its reason."""
+
+OpenContext: TypeAlias = Callable[..., LlamaContext]
+"""Opens a context for a model in a shape, with as many cells as follow from that or with a third argument."""
+
+
+class LlamaCount:
+    """Counts for one file, with contexts opened as they will be; what it has loaded is kept until `close`.
+
+    `placement` is where weights go, but for the layers and experts, which are a matter of the shape.
+    """
+
+    def __init__(self, path: Path, open_context: OpenContext, placement: Placement = ON_CPU) -> None:
+        self._tensors = read_header(path).tensors
+        self._path = path
+        self._placement = placement
+        self._open_context = open_context
+        self._model: LlamaModel | None = None
+        self._model_log = ""
+        self._counts: dict[Shape, Count] = {}
+
+    def __call__(self, shape: Shape) -> Count:
+        """The count for a shape. Raises RigError for what llama.cpp refuses."""
+        if shape not in self._counts:
+            lines: list[str] = []
+            with listening(lines.append):
+                placement = shape.place(self._placement)
+                if self._model is None or self._model.placement != placement:
+                    self.close()
+                    self._model = LlamaModel(self._path, placement, weightless=True)
+                    self._model_log = "".join(lines)
+                    lines.clear()
+                self._open_context(self._model, shape).close()
+            self._counts[shape] = read_log(self._model_log + "".join(lines), self._tensors)
+        return self._counts[shape]
+
+    def close(self) -> None:
+        """Let go of the model that was loaded to count."""
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+
+
+def read_log(log: str, tensors: Sequence[Tensor] = ()) -> Count:
+    """The count in what llama.cpp logged; what is on no device of a layer is on the machine."""
+    layers = tuple(_LAYER.findall(log))
+    devices = {device: Needs(layers=count) for device, count in Counter(layers).items()}
+    devices.setdefault(MACHINE, Needs())
+    cached: Counter[str] = Counter()
+    for line in log.splitlines():
+        if match := _CACHED_LAYER.search(line):
+            cached[match[1]] += 1
+        elif match := _BUFFER.search(line):
+            devices.get(match[1], devices[MACHINE]).compute += float(match[2]) * 2**20
+        elif match := _CACHE.match(line):
+            for device, count in cached.items():
+                held, share = devices.get(device, devices[MACHINE]), count / cached.total()
+                if "recurrent" in match[1]:
+                    held.state += float(match[2]) * 2**20 * share
+                else:
+                    held.kv += float(match[2]) * 2**20 * share
+            cached.clear()
+    _add_weights(devices, layers, tensors, dict(_OVERRIDDEN.findall(log)))
+    return Count(layers, devices)
+
+
+def _add_weights(
+    devices: dict[str, Needs], layers: Sequence[str], tensors: Sequence[Tensor], overridden: Mapping[str, str]
+) -> None:
+    """Weights are where their layer is, the input on the machine; one that is the output, too, is on both.
+
+    What is `overridden`, by tensor, is in those buffers instead.
+    """
+    output = layers[-1] if layers else MACHINE
+    is_tied = not any(tensor.name == "output.weight" for tensor in tensors)
+    for tensor in tensors:
+        layer = _OF_LAYER.match(tensor.name)
+        if layer and int(layer[1]) < len(layers) - 1:
+            place = overridden.get(tensor.name, layers[int(layer[1])])
+            held = devices.get(place, devices[MACHINE])
+            held.repacked += tensor.bytes if tensor.type.name in _REPACKED else 0
+        else:
+            place = overridden.get(tensor.name, output if tensor.name.startswith("output") else MACHINE)
+            held = devices.get(place, devices[MACHINE])
+        held.weights += tensor.bytes
+        if is_tied and tensor.name == "token_embd.weight" and output != MACHINE:
+            devices[output].weights += tensor.bytes
