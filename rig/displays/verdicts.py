@@ -114,7 +114,7 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         if not late and any(entry.pair for entry in entries):
             table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
     table.append(_Column("tok/s", [(rate(entry.speed.decode_rate), "plain") for entry in entries], 7))
-    verdicts = [_verdict(entry) for entry in entries]
+    verdicts = [verdict_span(entry) for entry in entries]
     if any(text for text, _ in verdicts):
         table.append(_Column("verdict", verdicts, 9, is_text=True))
     for least in range(5):
@@ -144,7 +144,8 @@ def _difference(metric: Metric, pair: ArmPair | None) -> Span:
     return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
 
 
-def _verdict(entry: ArmEntry) -> Span:
+def verdict_span(entry: ArmEntry) -> Span:
+    """The verdict in a word or two with its sign, or why there is none."""
     if entry.fault:
         return f"{signs.ERROR.sign} {entry.fault}", "error"
     if entry.pair:

@@ -177,16 +177,20 @@ class TurnView(NamedTuple):
 
 
 class OutcomeView(NamedTuple):
-    """How a conversation ended for an arm: in short, and from 0 to 10 how well.
+    """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
+    succeeded.
 
-    `flip` is `won` or `lost` against the baseline, or empty.
+    `flip` is `won` or `lost` against the baseline, or empty. `is_alarm` says that something was done that
+    nobody asked for.
     """
 
     letter: str
     short: str
     title: str
     level: int
+    share: float
     flip: str
+    is_alarm: bool
 
 
 class ConversationView(NamedTuple):
@@ -235,12 +239,15 @@ def conversation_views(material: Material, longest: int) -> Iterator[Conversatio
 
 def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:
     end = ended(declaration, result.counts, result.errors)
+    is_alarm = bool(declaration.faults(result.counts))
     short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
+    short = f"{signs.INCORRECT.sign} {short}" if is_alarm else short
     # Half of the scale is for what failed, by how far it got, so that no failure looks like a success.
     level = round(_BEST * result.success_share)
     if not result.successes:
         level = min(5, int(6 * declaration.partly(result.counts)))
-    return OutcomeView(letter, short, f"{short}{': ' if end.text else ''}{end.text}", level, flip)
+    title = f"{short}{': ' if end.text else ''}{end.text}"
+    return OutcomeView(letter, short, title, level, round(result.success_share, 4), flip, is_alarm)
 
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:

@@ -9,17 +9,20 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare.findings import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
+from rig.compare.recommendation import file_bytes
 from rig.displays import compare, signs
 from rig.displays.compare import cell_text, flips_with_turns, how_often
-from rig.displays.summary import cost_rows
-from rig.displays.texts import printable
+from rig.displays.summary import contention_notes, cost_rows
+from rig.displays.table import short_names
+from rig.displays.texts import UNKNOWN, file_size, printable
+from rig.displays.verdicts import entries_of, verdict_span
 from rig.errors import counted
 from rig.report import plots
 from rig.report.material import Material, conversation_views
@@ -70,6 +73,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     numbers = {comparison.conversations[number][0]: number for number in material.shown}
     refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
+    contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     script = _asset("open.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
@@ -98,10 +102,18 @@ def _fixed(material: Material) -> dict[str, Any]:
             metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
         },
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
-        "has_band": any(
-            pair.differences[comparison.metric.name].detectable is not None for pair in comparison.pairs
+        "decision": _decision(comparison),
+        "ladder": _ladder(comparison, letters),
+        "names": short_names([arm.label for arm in comparison.arms]),
+        "incorrect": signs.INCORRECT,
+        "said": signs.SAID[signs.INCORRECT],
+        "has_alarm": any(comparison.declaration.faults(arm.counts) for arm in comparison.arms),
+        "contention": contention,
+        "trade_offs": _drawn(
+            plots.trade_off(comparison, cost, letters)
+            for cost in plots.COSTS
+            if not (contention and cost in (plots.SPEED, plots.ENERGY))
         ),
-        "trade_offs": _drawn(plots.trade_off(comparison, cost, letters) for cost in plots.COSTS),
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
         "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
         "labelled": plots.pairs_measured(),
@@ -113,6 +125,64 @@ def _fixed(material: Material) -> dict[str, Any]:
         "script": Markup(script),
         "script_hash": digest,
     }
+
+
+class LadderCell(NamedTuple):
+    """What stands in a cell at the top, what it is sorted by, how long its bar is in percent, its colour."""
+
+    text: str
+    value: float | None = None
+    bar: float | None = None
+    tint: str = ""
+
+
+class LadderRow(NamedTuple):
+    """An arm at the top of the page."""
+
+    letter: str
+    name: str
+    cells: Sequence[LadderCell]
+    ships: bool
+
+
+class Ladder(NamedTuple):
+    """The table at the top of the page."""
+
+    heads: Sequence[str]
+    rows: Sequence[LadderRow]
+
+
+def _decision(comparison: Comparison) -> str:
+    """Which file to ship, in which arms are called by what differs."""
+    labels = [arm.label for arm in comparison.arms]
+    names = dict(zip(labels, short_names(labels, ""), strict=True))
+    return comparison.recommendation.text(names) if comparison.recommendation else ""
+
+
+_TINTS = {"success": "good", "failure": "bad", "error": "bad"}
+
+
+def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
+    """Size, rate with a bar, difference and verdict of each arm."""
+    metric, recommended = comparison.metric, comparison.recommendation
+    entries = entries_of(comparison)
+    sizes = [file_bytes(arm) for arm in comparison.arms]
+    rows = []
+    for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
+        cells = [LadderCell(file_size(size), size)] if any(sizes) else []
+        rate = arm.rates[metric.name].value
+        bar = None if rate is None or metric.format != "percent" else round(100 * rate, 1)
+        text = UNKNOWN if rate is None else metric.amount(rate) + metric.unit
+        cells.append(LadderCell(text, rate, bar))
+        if comparison.pairs:
+            difference = entry.pair.differences[metric.name].value if entry.pair else None
+            delta = UNKNOWN if difference is None else compare.signed(metric, difference)
+            verdict, tint = verdict_span(entry)
+            cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
+        ships = recommended is not None and recommended.arm == arm.label
+        rows.append(LadderRow(letter, arm.label, cells, ships))
+    compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
+    return Ladder([*(["size"] if any(sizes) else []), metric.noun, *compared], rows)
 
 
 def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:

@@ -42,16 +42,18 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
     metric, scale = comparison.metric, comparison.metric.scale
     pairs = comparison.pairs
     with axes(_WIDTH, 0.8 + _ROW * len(pairs)) as (figure, plot):
-        farthest = 2 / scale
+        farthest, bands = 2 / scale, []
         for place, pair in enumerate(pairs):
             difference = pair.differences[metric.name]
-            if difference.detectable is not None:
-                wide = scale * difference.detectable
-                plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND)
+            bands.append(difference.detectable)
             estimate = Estimate(difference.value, difference.low, difference.high)
             _point(plot, metric, estimate, place, arm_colour(place + 1))
             ends = (difference.value, difference.low, difference.high, difference.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
+        for place, detectable in enumerate(bands):
+            # Without one, not even the loss of everything would have been found.
+            wide = scale * (1.05 * farthest if detectable is None else detectable)
+            plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND, zorder=0.5)
         plot.axvline(0, color=MUTED, linewidth=1)
         plot.set_yticks(range(len(pairs)), _labels(comparison.arms[1:], letters[1:]))
         plot.set_ylim(len(pairs) - 0.4, -0.6)
@@ -62,12 +64,13 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
         return svg(figure, f"differences in {metric.noun} from the baseline")
 
 
+SPEED, ENERGY = "tokens generated per second", "energy, kJ"
 COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
     "size of the file, MB": lambda arm: _scaled(arm.fingerprint.get("model.file_bytes"), 1e-6),
-    "tokens generated per second": lambda arm: arm.speed.decode_rate,
+    SPEED: lambda arm: arm.speed.decode_rate,
     "peak memory, MiB": lambda arm: _scaled(arm.speed.peak_memory, 2**-20),
     "peak GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
-    "energy, kJ": lambda arm: _scaled(arm.speed.energy_j, 1e-3),
+    ENERGY: lambda arm: _scaled(arm.speed.energy_j, 1e-3),
 }
 """What quality is plotted against. There is a plot where two arms at least tell."""
 
@@ -88,35 +91,32 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
             plot.plot([at, at], ends, color=arm_colour(place), linewidth=1.2, alpha=0.6)
             plot.plot([at], [value], "o", color=arm_colour(place), markersize=6)
         _axis(metric, plot.set_ylim, plot.set_yticks)
+        plot.margins(y=0.2)
         widest = 1.15 * max(at for _, at, _ in points) or 1.0
         plot.set_xlim(0, widest)
-        low, high = plot.get_ylim()
-        for at, value, near in _beside([(n, at, ends[0]) for n, at, ends in points], widest, high - low):
+        for at, top, near in _above([(place, at, max(ends)) for place, at, ends in points], widest):
             names = " ".join(letters[place] for place in near[:_NAMED]) + (" …" if near[_NAMED:] else "")
-            plot.annotate(names, (at, value), (5, 4), textcoords="offset points", color=INK)
+            plot.annotate(names, (at, top), (0, 3), textcoords="offset points", color=INK, ha="center")
         plot.grid()
         plot.set_xlabel(cost)
         plot.set_ylabel(_titled(metric))
         return svg(figure, f"{metric.noun} against {cost}")
 
 
-def _beside(
-    points: Sequence[tuple[int, float, float]], wide: float, high: float
-) -> list[tuple[float, float, list[int]]]:
-    """Points by the label that they share: those so near to the first of them that labels would overlap."""
+def _above(points: Sequence[tuple[int, float, float]], wide: float) -> list[tuple[float, float, list[int]]]:
+    """Where labels stand above intervals, and whose they are: those that would overlap share one."""
     labels: list[tuple[float, float, list[int]]] = []
-    for place, at, value in sorted(points, key=lambda point: point[1:]):
-        for x, y, near in labels:
-            if abs(x - at) < _LABEL[0] * wide and abs(y - value) < _LABEL[1] * high:
-                near.append(place)
-                break
+    for place, at, top in sorted(points, key=lambda point: point[1]):
+        if labels and at - labels[-1][0] < _LABEL * wide:
+            x, y, near = labels.pop()
+            labels.append((x, max(y, top), [*near, place]))
         else:
-            labels.append((at, value, [place]))
+            labels.append((at, top, [place]))
     return labels
 
 
-_LABEL = (0.08, 0.09)
-"""The share of a small plot that a letter takes."""
+_LABEL = 0.08
+"""The share of the width of a small plot that a letter takes."""
 _NAMED = 6
 """Arms named at one point of a plot."""
 _BARS = 8

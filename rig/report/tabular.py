@@ -27,7 +27,8 @@ def markdown(material: Material) -> str:
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
     opening = [*compare.heading(comparison), *compare.notes(comparison)]
-    parts = ["# Report", "\n".join(f"- {inert(line)}" for line in opening)]
+    decision = [f"**{inert(recommended.text())}.**"] if (recommended := comparison.recommendation) else []
+    parts = ["# Report", *decision, "\n".join(f"- {inert(line)}" for line in opening)]
     if comparison.pairs:
         parts.append("## Verdicts")
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))

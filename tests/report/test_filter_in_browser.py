@@ -102,3 +102,31 @@ def test_plots_stand_two_in_a_row_on_a_desk_and_one_on_a_phone(browser: Page, re
     browser.open(report, 390)
     assert browser.evaluate(lefts) == 1
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_columns_are_sorted_and_two_arms_stand_side_by_side(browser: Page, tmp_path: Path) -> None:
+    arms = [
+        model(N, wrong, fingerprint={"file_bytes": size})
+        for wrong, size in ((set(), 90), ({0, 1}, 1_000), ({1}, 200))
+    ]
+    play(tmp_path / "runs.sqlite", *arms, number=N, names=["a", "b", "c"])
+    with Runs.open(tmp_path / "runs.sqlite") as runs:
+        write(render(gather(runs, ["latest"]), "html"), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    names = "[...document.querySelectorAll('.ladder tbody th')].map((cell) => cell.textContent.trim()[0])"
+    orders = []
+    for _ in range(2):
+        browser.evaluate("document.querySelectorAll('.ladder thead th')[1].click()")
+        orders.append(browser.evaluate(names))
+    assert orders == [["B", "C", "A"], ["A", "C", "B"]]
+    _choose(browser, "side0", "B")
+    _choose(browser, "side1", "C")
+    assert browser.evaluate("document.getElementById('pair').textContent") == "C against B: 1 won, 0 lost"
+    heads = (
+        "[...document.querySelectorAll('.heat thead th')].filter((e) => !e.hidden).map((e) => e.textContent)"
+    )
+    assert browser.evaluate(heads)[:3] == ["conversation", "B", "C"]
+    hidden = "[...document.querySelectorAll('.g>div')].filter((e) => e.hidden).length"
+    assert browser.evaluate(hidden) > 0
+    assert browser.complaints == []

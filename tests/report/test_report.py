@@ -9,6 +9,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from counted import measured
 from graded_talks import model, play
 
+from rig.compare.recommendation import recommend
 from rig.displays.compare import heading, notes
 from rig.errors import RigError
 from rig.files import write
@@ -84,6 +86,42 @@ def test_every_number_of_the_comparison_is_on_the_page(rig: Rig, material: Mater
     printed = rig("compare", "latest", "--runs", store).out
     for value in re.findall(r"\d+\.\d% \([^)]*\)|[+-]\d+\.\d \([^)]*\)|\d+\.\d\d s|\d+:\d\d", printed):
         assert value in shown, value
+
+
+def test_above_all_stand_the_decision_and_a_row_for_each_arm(store: Path) -> None:
+    with Runs.open(store) as runs:
+        material = gather(runs, ["latest"])
+        sizes = (300, 200, 100)
+        arms = tuple(
+            replace(arm, fingerprint={**arm.fingerprint, "model.file_bytes": size})
+            for arm, size in zip(material.comparison.arms, sizes, strict=True)
+        )
+        recommended = recommend(replace(material.comparison, arms=arms), 0.9)
+        comparison = replace(material.comparison, arms=arms, recommendation=recommended)
+    text = page(replace(material, comparison=comparison))
+    top = text[: text.index("<nav>")]
+    assert "Ship again: smallest file without a loss above 90 points" in top
+    rows = re.findall(r"<tr( class=ships)?><th scope=row><span class=k>(\w)</span> (\w+)", top)
+    assert rows == [("", "A", "f16"), ("", "B", "q4"), (" class=ships", "C", "again")]
+    assert "class=bad><span>" in top
+    assert 'style="--w:' in top
+
+
+def test_what_was_done_wrongly_has_a_colour_of_its_own(material: Material) -> None:
+    text = page(material)
+    assert len(re.findall("<td data-v=[0-9]+ class=alarm", text)) == 7
+    assert "an unexpected action was carried out" in text
+
+
+def test_speeds_that_cannot_be_compared_are_not_drawn(material: Material) -> None:
+    slow = replace(material.comparison.arms[0].speed, cpu_s=0.1, wall_s=10.0)
+    arms = tuple(
+        replace(arm, speed=slow, fingerprint={**arm.fingerprint, "model.n_threads": 2})
+        for arm in material.comparison.arms
+    )
+    titles = page(replace(material, comparison=replace(material.comparison, arms=arms)))
+    assert "cannot be compared" in titles
+    assert "success against tokens generated per second" not in titles
 
 
 @pytest.mark.slow

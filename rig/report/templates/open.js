@@ -44,10 +44,50 @@ function filter() {
   for (const view of all) if (field("c" + view)) field("c" + view).hidden = !shown.has(view);
   field("found").textContent = shown.size < all.size ? `${shown.size} of ${all.size} conversations` : "";
 }
+const value = (cell) => cell.dataset.v ?? cell.textContent.trim();
+function sort(table, column) {
+  const head = table.tHead.rows[0].cells[column];
+  const descends = head.ariaSort !== "descending" && (column > 0 || head.ariaSort === "ascending");
+  for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", descends ? "descending" : "ascending");
+  const keyed = [...table.tBodies[0].rows].map((row) => [value(row.cells[column]), row]);
+  const compared = (a, b) => (isNaN(a) || isNaN(b) ? String(a).localeCompare(b) : a - b);
+  keyed.sort(([a], [b]) => (descends ? compared(b, a) : compared(a, b)));
+  table.tBodies[0].append(...keyed.map(([, row]) => row));
+}
+document.addEventListener("click", (event) => {
+  const head = event.target.closest("[data-sort] thead th");
+  if (head) sort(head.closest("table"), head.cellIndex);
+});
+const letters = new Set([...(field("side0")?.options ?? [])].map((option) => option.value).filter(Boolean));
+function beside() {
+  const sides = [chosen("side0"), chosen("side1")];
+  const pair = sides.filter(Boolean);
+  const hides = (letter) => pair.length > 0 && letters.has(letter) && !pair.includes(letter);
+  const counts = [0, 0];
+  for (const table of document.querySelectorAll("table:not(.ladder)")) {
+    const heads = [...(table.tHead?.rows[0].cells ?? [])].map((cell) => cell.textContent.trim());
+    if (!heads.some((head) => letters.has(head))) continue;
+    for (const row of table.rows)
+      for (const cell of row.cells) if (cell.colSpan === 1) cell.hidden = hides(heads[cell.cellIndex]);
+  }
+  for (const box of document.querySelectorAll(".g>div"))
+    box.hidden = [...box.querySelectorAll(":scope>.k")].every((key) => hides(key.textContent));
+  for (const row of document.querySelectorAll("tr[data-ends]")) {
+    const ends = Object.fromEntries(row.dataset.ends.split(" ").map((end) => end.split(":")));
+    const [before, after] = sides.map((side) => Number(ends[side]));
+    if (after > before) counts[0] += 1;
+    if (after < before) counts[1] += 1;
+  }
+  const [won, lost] = counts;
+  field("pair").textContent = pair.length === 2 ? `${sides[1]} against ${sides[0]}: ${won} won, ${lost} lost` : "";
+}
+for (const id of ["side0", "side1"]) field(id)?.addEventListener("input", beside);
 for (const id of ["find", "which", "tool"]) field(id)?.addEventListener("input", filter);
 if (field("filter")) field("filter").hidden = false;
 unpack().then(() => {
   texts.clear();
+  if (field("side0")) beside();
   filter();
   openTarget();
 });
