@@ -23,7 +23,7 @@ from rig.paths import expanded, real
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging", "rig.papers"),
-    *("rig.engine", "rig.displays"),
+    *("rig.engine", "rig.displays", "rig.exports"),
 )
 
 
@@ -93,6 +93,7 @@ class Registry:
         self.presets = Tenants("preset of an answer format")
         self.displays = Tenants("display")
         self.papers = Tenants("paper")
+        self.exports = Tenants("export")
         self.readers = Tenants("reader")
 
     def add_method(self, method: Named) -> None:
@@ -121,6 +122,10 @@ class Registry:
     def add_paper(self, paper: Named) -> None:
         """Other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
         self.papers.add(paper)
+
+    def add_export(self, export: Named) -> None:
+        """A form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""
+        self.exports.add(export)
 
 
 @contextmanager

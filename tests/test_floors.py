@@ -59,10 +59,11 @@ RANKS = {
     "rig.displays": (4, 0),
     "rig.report": (4, 1),
     "rig.gate": (4, 1),
+    "rig.exports": (4, 2),
     "tui": (4, 1),
-    "rig.cli": (4, 2),
-    "rig.__main__": (4, 3),
-    "rig.api": (4, 3),
+    "rig.cli": (4, 3),
+    "rig.__main__": (4, 4),
+    "rig.api": (4, 4),
 }
 """(floor, rank on it) of every room. A room imports rooms of a lower floor, or of a lower rank on its own."""
 
@@ -88,6 +89,7 @@ BY_NAME = {
     "rig": {"rig.api"},
     "rig.plugins": {
         "rig.displays",
+        "rig.exports",
         "rig.engine",
         "rig.tooltalk",
         "rig.judging",

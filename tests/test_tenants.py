@@ -383,3 +383,11 @@ def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal.press("Enter")
     terminal.wait("turn 1", "user")
     terminal.press("q")
+
+
+def test_an_export_writes_runs_of_any_method(call: Call, tmp_path: Path) -> None:
+    call("run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none")
+    written = call("export", "latest", "--format", "haiku", "--set", "season=winter", plugins=("haiku.py",))
+    assert written == "winter evening\noracle, 1 of 1\nthe tools are at rest\n"
+    refused = call("export", "latest", "--format", "haiku", "--set", "sun=1", plugins=("haiku.py",), code=2)
+    assert "takes NAME=VALUE of season" in refused

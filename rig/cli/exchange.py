@@ -14,6 +14,8 @@ from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
 from rig.displays.texts import out_of
 from rig.errors import RigError, counted
+from rig.exports import Export, ExportSource
+from rig.files import filling, writing
 from rig.judging.stored import finished
 from rig.methods import paper
 from rig.methods.paper import Paper
@@ -29,20 +31,28 @@ def export(
     *,
     run: str = RUN,
     format_: str = option(
-        "csv, jsonl or parquet for rows; the run's method, such as tooltalk or autode, for files that its own"
-        " tools read; toolbench for raw and converted answers of any run.",
+        "csv, jsonl or parquet for rows; inspect or lm-eval for logs and results of these tools; junit or"
+        " github for a pipeline; eval-results for a model repository on the Hugging Face Hub; the run's"
+        " method, such as tooltalk or autode, for files that its own tools read; toolbench for raw and"
+        " converted answers of any run.",
         "NAME",
         "--format",
         required=True,
     ),
     output: Path | None = option(
-        "A new file for rows, or a new or empty folder for other files.  [default: stdout, for rows]"
+        "A new file for rows, junit and github, or a new or empty folder for other files.  [default: stdout,"
+        " for what is one file]"
     ),
     rows: str | None = option(
         "The view of the store to export: what each row is.  [default: steps]",
         type=click.Choice(EXPORTED_VIEWS),
     ),
     raw: bool = option("csv: leave texts that a spreadsheet would execute as they are."),
+    set_: tuple[str, ...] = option(
+        "Say what only the format asks for, such as dataset=ORG/NAME for eval-results. Repeatable.",
+        "NAME=VALUE",
+        "--set",
+    ),
     runs: Path = STORE,
     as_json: bool = json_option("Print JSON about what was written."),
 ) -> None:
@@ -57,7 +67,13 @@ def export(
       rig export latest --format csv > steps.csv
       rig export latest --format parquet --rows calls --output calls.parquet
       rig export latest --format tooltalk --output predictions
+      rig export latest --format inspect --output logs       then: inspect view --log-dir logs
+      rig export latest --format github >> "$GITHUB_STEP_SUMMARY"
     """  # noqa: D301 - for click
+    exports = plugins.registered().exports
+    export: Export | None = exports.get(format_)
+    if set_ and export is None:
+        raise RigError(f"--set: --format {format_} takes no settings")
     with Runs.open(runs) as store:
         stored = store.get(run, sums=False)
         if stored.state != "finished":
@@ -70,6 +86,13 @@ def export(
             written = _export_rows(store, stored, view, cast(FlatFormat, format_), output, raw)
             about = {"rows": view, "output": str(output), "written": written}
             what = f"{counted(written, 'row')} ({view})"
+        elif export is not None:
+            if rows is not None:
+                raise RigError("--rows goes with --format csv, jsonl or parquet")
+            source = ExportSource(store, store.get(run), export.values(set_))
+            files = _export_to(export, source, output, as_json=as_json)
+            about = {"output": str(output), "files": [str(path) for path in files]}
+            what = counted(len(files), "file")
         else:
             if format_ not in plugins.registered().papers:
                 methods.get(format_)
@@ -84,6 +107,22 @@ def export(
         print_json({"run": stored.id, "format": format_, **about})
     elif output is not None:
         say(f"wrote {what} of run {stored.id} to {output}")
+
+
+def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_json: bool) -> Sequence[Path]:
+    """Write a run in a form of its own: to stdout, a file or a folder. The files, all or none."""
+    if output is None and (export.is_folder or as_json):
+        raise RigError(f"--format {export.name} writes files; name a directory with --output")
+    if output is None:
+        for piece in export.pieces(source):
+            click.echo(printable(piece) if sys.stdout.isatty() else piece, nl=False)
+        return []
+    if not export.is_folder:
+        with writing(output) as file:
+            file.writelines(export.pieces(source))
+        return [output]
+    with filling(output) as folder:
+        return [output / path.relative_to(folder) for path in export.fill(source, folder)]
 
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:

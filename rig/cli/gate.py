@@ -1,7 +1,6 @@
 """`rig gate`: an exit code for a pipeline, by a policy of conditions."""
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,8 @@ from rig.cli.verbs import argument, option, verb
 from rig.compare.verdict import Decision
 from rig.displays.table import inert, markdown, one_line
 from rig.errors import RigError, counted
+from rig.exports.pipelines import Kind, TestCase, junit_xml, mentioning_nobody
+from rig.files import write
 from rig.gate import ConditionResult, GateResult, Policy, judge, word
 from rig.store import Runs
 
@@ -33,6 +34,7 @@ def command(
     github: bool = option(
         "Also print annotations for GitHub Actions, and add a table to the summary of the step."
     ),
+    junit: Path | None = option("Also write the conditions as test cases of a JUnit file.", "FILE"),
     graded_by: str = GRADED_BY,
     runs: Path = STORE,
     as_json: bool = AS_JSON,
@@ -66,6 +68,9 @@ def command(
         print_json(result.as_json())
     else:
         say("\n".join(_lines(result)))
+    if junit is not None:
+        cases = [_case(judged) for judged in result.results]
+        write("".join(junit_xml([("rig gate", cases)])), junit, force=True)
     if github:
         for line in _annotations(result):
             say(line, err=as_json)
@@ -96,6 +101,14 @@ def _verdict(result: GateResult) -> str:
     conditions = f"{counted(unsure, 'condition')} that {'is' if unsure == 1 else 'are'} not required"
     doubt = f"; cannot tell of {conditions}" if unsure else ""
     return f"gate: {word(result.decision)}{doubt}"
+
+
+def _case(judged: ConditionResult) -> TestCase:
+    """A condition as a test case: failed where the gate fails by it, skipped where nobody can tell."""
+    kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
+    kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
+    text = f"{word(judged.decision)}: {judged.text}"
+    return TestCase(judged.arm, f"{judged.condition.tier}: {judged.condition.text}", kind=kind, text=text)
 
 
 def _annotations(result: GateResult) -> Iterator[str]:
@@ -139,7 +152,7 @@ def _summary(result: GateResult) -> str:
 
 def _quiet(text: str) -> str:
     """Text that is inert in Markdown, and mentions nobody on GitHub."""
-    return re.sub("@(?=[0-9A-Za-z])", "@<!-- -->", inert(text))
+    return mentioning_nobody(inert(text))
 
 
 def _add_to_summary(text: str) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from graded_talks import model, play
@@ -232,6 +233,20 @@ def test_github_gets_colours_and_a_table_and_no_commands_of_a_models(
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [6] * 4
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     assert rig("gate", policy(text), "latest", "--runs", path, "--github").code == 2
+
+
+def test_conditions_are_cases_of_a_junit_file(
+    rig: Rig, store: Path, policy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    loss = ("success_rate", "max_loss", 5)
+    path = policy(required(*loss) + required(*loss, "informative") + required("file_bytes", "max", 9_000))
+    assert rig("gate", path, "latest", "--junit", tmp_path / "gate.xml").code == 1
+    (suite,) = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    kinds = {(case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite}
+    assert kinds["q2", "required: success_rate max_loss 5"] == ["failure"]
+    assert kinds["q2", "informative: success_rate max_loss 5"] == ["system-out"]
+    assert kinds["q8", "required: success_rate max_loss 5"] == ["skipped"]
+    assert kinds["q8", "required: file_bytes max 9,000"] == ["system-out"]
 
 
 def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Callable[[str], Path]) -> None:

@@ -1,0 +1,127 @@
+"""Runs for pipelines: JUnit XML, which most of them read, and the summary of a step of GitHub Actions."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+from rig.displays.texts import clip, printable
+from rig.errors import MACHINE
+from rig.exports import Export, ExportSource
+from rig.report import gather, render
+
+Kind: TypeAlias = Literal["", "failure", "error", "skipped"]
+
+_LARGEST_SUMMARY = 1_000_000
+"""Bytes. GitHub drops a summary of more than 1,024 KiB as a whole."""
+
+_LONGEST = 4_000
+"""Characters of a reason. GitLab reads files of 30 MB at most."""
+
+
+class TestCase(NamedTuple):
+    """A case of a JUnit file. `kind` says what it is if it did not pass, and `text` why."""
+
+    group: str
+    name: str
+    seconds: float = 0.0
+    kind: Kind = ""
+    text: str = ""
+
+
+def junit_xml(suites: Iterable[tuple[str, list[TestCase]]]) -> Iterator[str]:
+    """A JUnit file, piece by piece, in the dialect that pytest writes: suites by name with their cases.
+
+    Readers show the text of an element or its attribute `message`, so the reason stands in both.
+    """
+    yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n'
+    for name, cases in suites:
+        numbers = {f"{kind}s": sum(case.kind == kind for case in cases) for kind in ("failure", "error")}
+        numbers |= {"skipped": sum(case.kind == "skipped" for case in cases), "tests": len(cases)}
+        counts = "".join(f' {key}="{number}"' for key, number in numbers.items())
+        seconds = sum(case.seconds for case in cases)
+        yield f'<testsuite name={_attribute(name)}{counts} time="{seconds:.3f}">\n'
+        for case in cases:
+            about = f"classname={_attribute(case.group)} name={_attribute(case.name)}"
+            text = str(clip(printable(case.text), _LONGEST))
+            # What is shown of a case that passed is its output.
+            kind = f"{case.kind} message={_attribute(text)}" if case.kind else "system-out"
+            inner = f"<{kind}>{escape(text)}</{case.kind or 'system-out'}>" if text else ""
+            yield f'<testcase {about} time="{case.seconds:.3f}">{inner}</testcase>\n'
+        yield "</testsuite>\n"
+    yield "</testsuites>\n"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(printable(text))
+
+
+class JUnitExport(Export):
+    """A suite for each arm, a case for each conversation and repeat.
+
+    A failure is the model's, an error the machine's, and what was not played is skipped.
+    """
+
+    name = "junit"
+
+    def pieces(self, source: ExportSource) -> Iterator[str]:
+        return junit_xml(_suites(source))
+
+
+JUNIT = JUnitExport()
+
+
+def _suites(source: ExportSource) -> Iterator[tuple[str, list[TestCase]]]:
+    runs, run = source.runs, source.run
+    seconds: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    reasons: defaultdict[tuple[str, str, int], list[str]] = defaultdict(list)
+    for row in runs.view("turn_results", run):
+        seconds[row["arm"], row["conversation"], row["repeat"]] += row["wall_s"]
+    for row in runs.view("turn_faults", run):
+        fault = f"turn {row['turn']}: {row['kind']}: {row['text']}"
+        reasons[row["arm"], row["conversation"], row["repeat"]].append(fault)
+    suites = {task.name: task.suite for task in runs.conversations(run)}
+    cases: dict[str, list[TestCase]] = {arm.name: [] for arm in run.arms}
+    for cell in runs.each_cell(run):
+        arm = run.arms[cell.arm].name
+        key = arm, cell.conversation, cell.repeat
+        name = f"{cell.conversation}#{cell.repeat + 1}" if run.repeats > 1 else cell.conversation
+        group = ".".join(filter(None, (arm, suites[cell.conversation])))
+        if cell.counts is None:
+            why = run.arms[cell.arm].failure or run.arms[cell.arm].decided or "not played to its end"
+            cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
+            continue
+        errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
+        text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
+        kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
+        kind = "" if run.declaration.succeeded(cell.counts) else kind
+        cases[arm].append(TestCase(group, name, seconds[key], kind, text))
+    yield from cases.items()
+
+
+class GitHubExport(Export):
+    """The report as Markdown, no larger than the summary of a step can be."""
+
+    name = "github"
+
+    def pieces(self, source: ExportSource) -> Iterator[str]:
+        yield fitting_summary(render(gather(source.runs, [source.run.id]), "md"))
+
+
+GITHUB = GitHubExport()
+
+
+def mentioning_nobody(text: str) -> str:
+    """Markdown in which no `@` outside of code makes a link to a person or team on GitHub."""
+    return re.sub(r"`[^`\n]*`|@(?=\w)", lambda part: "@<!-- -->" if part[0] == "@" else part[0], text)
+
+
+def fitting_summary(text: str) -> str:
+    """Markdown that mentions nobody on GitHub, without its end if it is too long."""
+    quiet = mentioning_nobody(text)
+    encoded = quiet.encode("utf-8", "backslashreplace")
+    if len(encoded) <= _LARGEST_SUMMARY:
+        return quiet
+    kept = encoded[:_LARGEST_SUMMARY].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{kept}\n\nThe rest does not fit into a summary; `rig report` has all of it.\n"
