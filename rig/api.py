@@ -375,10 +375,10 @@ class Store:
     def compare(self, *addresses: str, **question: Any) -> Comparison:
         """Compare arms, addressed as RUN or RUN/ARM; without any, those of the latest run.
 
-        Takes `baseline` (an arm, else the first), `metric` (a name, else success), `alpha` (0.05) and
-        `across_settings` (False), as `rig compare` does.
+        Takes `baseline` (an arm, else the first), `metric` (a name, else success), `alpha` (0.05), `loss` (5
+        points, which the recommendation allows) and `across_settings` (False), as `rig compare` does.
         """
-        choices = ("baseline", "metric", "alpha", "across_settings")
+        choices = ("baseline", "metric", "alpha", "loss", "across_settings")
         for name in question.keys() - set(choices):
             meant = did_you_mean(name, choices) or f"; choose from: {', '.join(choices)}"
             raise RigError(f"a comparison has no option {name!r}{meant}")

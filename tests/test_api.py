@@ -25,7 +25,7 @@ N = 20
 SURFACE = {
     "ArmVerdict": "allowed as_json at_least decision kind seen_above text unclear",
     "Comparison": "alpha arms as_json baseline conversations declaration grader left_out metric metrics noise"
-    " notes pairs resamples seed store to_dicts verdicts",
+    " notes pairs recommendation resamples seed store to_dicts verdicts",
     "ConversationScore": "arm conversation counts errors rates repeat run success suite to_dict unclear",
     "PlayedArm": "arm conversations failure fingerprint model rates run scores speed steps to_dict",
     "PlayedConversation": "arm conversation repeat run state steps success suite to_dict transcript turns"
@@ -66,14 +66,14 @@ def public(value: Any) -> set[str]:
 
 def test_the_public_surface_is_what_it_was() -> None:
     offered = {name: public(getattr(rig, name)) for name in rig.__all__ if name != "__version__"}
-    assert {name: " ".join(sorted(members, key=_order(name))) for name, members in offered.items()} == SURFACE
-    assert set(SURFACE) <= set(dir(rig))
+    assert set(offered) == set(SURFACE) <= set(dir(rig))
+    assert {name: set(SURFACE[name].split()) - members for name, members in offered.items()} == {
+        name: set() for name in SURFACE
+    }
+    for name in ("open", "run"):
+        assert list(inspect.signature(getattr(rig, name)).parameters) == SURFACE[name].split()
     stub = (CHECKOUT / "rig" / "__init__.pyi").read_text(encoding="utf-8")
     assert re.findall(r"import (\w+) as \1\n", stub) == sorted(SURFACE)
-
-
-def _order(name: str) -> Callable[[str], Any]:
-    return SURFACE[name].split().index if inspect.isfunction(getattr(rig, name)) else str
 
 
 def test_what_is_not_offered_is_no_attribute() -> None:
