@@ -32,6 +32,7 @@ RANKS = {
     "rig.config": (0, 3),
     "rig.tasks": (0, 3),
     "rig.metrics": (0, 3),
+    "rig.limits": (0, 3),
     "rig.events": (0, 4),
     # floor 1: engines and toolboxes
     "rig.reading": (1, 0),

@@ -27,7 +27,8 @@ from rig.compare.recommendation import recommend
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
-from rig.rates import Tallied, agreement
+from rig.options import TABLE
+from rig.rates import Estimate, Tallied, agreement, interval
 from rig.rates.agreement import Interval
 from rig.rates.paired import PairedBootstrap, RateDifference, detectable_success_loss, exact_mcnemar, holm
 from rig.store import Runs
@@ -114,7 +115,13 @@ def compare_chosen(
         pairs=_pairs(pairings, question, declaration, ready.metric, runs),
         resamples=question.resamples,
         seed=question.seed,
-        notes=(*ready.notes, *_chosen_parts(scored), *shared.notes, *_failed_by_machine(results)),
+        notes=(
+            *ready.notes,
+            *_chosen_parts(scored),
+            *shared.notes,
+            *_failed_by_machine(results),
+            *_unequally_cut(results, question.alpha),
+        ),
         noise=noise,
         left_out={**left_out, **alone},
     )
@@ -171,6 +178,28 @@ def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
         if kinds:
             failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
             yield f"{arm.label}: failures of the machine count as its own ({failures})"
+
+
+def _unequally_cut(arms: Sequence[ArmResult], alpha: float) -> Iterator[str]:
+    """Where a limit cut off answers of an arm in more conversations than of the baseline, or in fewer, and
+    chance does not explain it: their intervals do not touch.
+    """
+    baseline, *others = arms
+    for arm in others:
+        for name in {limit.option: None for limit in (*baseline.limits, *arm.limits) if limit.cut}:
+            before, now = (_cut_share(side, name, alpha) for side in (baseline, arm))
+            if max(before.low or 0.0, now.low or 0.0) > min(before.high or 0.0, now.high or 0.0):
+                of_arm, of_baseline = (f"{100 * (share.value or 0.0):.0f}%" for share in (now, before))
+                yield (
+                    f"{TABLE[name].flag} cut off answers in {of_arm} of {arm.label}'s conversations and in"
+                    f" {of_baseline} of {baseline.label}'s: what they differ in may be the limit's doing"
+                )
+
+
+def _cut_share(arm: ArmResult, option: str, alpha: float) -> Estimate:
+    """The share of its conversations in which a limit cut off an answer in any repeat."""
+    cut = np.array([float(option in result.cuts) for result in arm.conversations])
+    return interval(cut, np.ones(len(cut)), alpha)
 
 
 def _pairs(

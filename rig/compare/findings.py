@@ -15,6 +15,7 @@ from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.events import Speed
+from rig.limits import CutAnswers, cut_answers
 from rig.metrics import Counts, Declaration, Metric, total
 from rig.paths import runs_file
 from rig.rates import Estimate, Tallied
@@ -115,7 +116,10 @@ class TurnTimes(ByName):
 
 
 class ConversationResult(NamedTuple):
-    """The results of an arm on one conversation: sums over its `repeats`, `successes` of which succeeded."""
+    """The results of an arm on one conversation: sums over its `repeats`, `successes` of which succeeded.
+
+    `cuts` are the answers that limits cut off, by option.
+    """
 
     conversation: str
     suite: str
@@ -123,6 +127,7 @@ class ConversationResult(NamedTuple):
     counts: Counts
     errors: Mapping[str, int]
     successes: int
+    cuts: Mapping[str, int]
 
     @property
     def success_share(self) -> float:
@@ -138,6 +143,7 @@ class ConversationResult(NamedTuple):
             "success_share": self.success_share,
             "metrics": declaration.as_json(self.counts),
             "errors": dict(self.errors),
+            "cuts": dict(self.cuts),
         }
 
 
@@ -151,7 +157,8 @@ class ArmResult(ByName):
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
     where rig made it. `conversations` are those that it shares with the baseline, in order. `reliability` is
-    pass^k and pass@k over them; empty where some were played only once.
+    pass^k and pass@k over them; empty where some were played only once. `limits` say how often each limit
+    that is known cut off an answer.
     """
 
     label: str
@@ -175,6 +182,7 @@ class ArmResult(ByName):
     factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
     reliability: tuple[Reliability, ...]
+    limits: tuple[CutAnswers, ...]
 
     @property
     def flaky(self) -> list[str]:
@@ -339,6 +347,7 @@ def arm_result(
             row[0].counts if len(row) == 1 else total(cell.counts for cell in row),
             _summed(cell.errors for cell in row),
             sum(declaration.succeeded(cell.counts) for cell in row),
+            _summed(cell.cuts for cell in row),
         )
         for row in played.values()
     )
@@ -366,6 +375,11 @@ def arm_result(
         factors=factors,
         conversations=results,
         reliability=tuple(reliability(attempts, successes, alpha)) if attempts.min() > 1 else (),
+        limits=cut_answers(
+            chosen.settings.fingerprint,
+            took.answers,
+            ((cell.cuts, not declaration.succeeded(cell.counts)) for cell in cells if cell.cuts),
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.displays import signs
 from rig.displays.signs import DOT, RULE
-from rig.displays.summary import summary, whereabouts
+from rig.displays.summary import limit_notes, summary, whereabouts
 from rig.displays.texts import clock_time, measured, out_of
 from rig.displays.verdicts import (
     SENTENCES,
@@ -102,6 +102,7 @@ class Card:
                 "failed" if arm.failure else "not evaluated" if arm.not_evaluated else "",
                 pairs.get(arm.position),
                 arm.position == baseline,
+                arm.limits,
             )
             for arm in self.run.arms
         ]
@@ -119,6 +120,10 @@ class Card:
                 yield "" if number else "verdicts", text
         elif estimate := self._alone():
             yield "verdict", estimate
+        cut = limit_notes({arm.name: arm.limits for arm in run.arms})
+        yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
+        if len(cut) > SENTENCES:
+            yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)

@@ -7,7 +7,14 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
-from rig.displays.summary import contention_notes, cost_rows, count_row, wrong_rows
+from rig.displays.summary import (
+    contention_notes,
+    cost_rows,
+    count_row,
+    limit_notes,
+    limit_rows,
+    wrong_rows,
+)
 from rig.displays.table import Row, columns, fitted, inert, markdown
 from rig.displays.texts import UNKNOWN, percent
 from rig.errors import counted
@@ -46,6 +53,7 @@ def notes(comparison: Comparison) -> list[str]:
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
+    lines += limit_notes({arm.label: arm.limits for arm in comparison.arms})
     for arm in comparison.arms:
         if arm.reliability and arm.fingerprint.get("model.temperature") == 0:
             lines.append(
@@ -77,6 +85,7 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
         for metric in comparison.metrics
     ]
+    rows += limit_rows([arm.limits for arm in arms])
     if all(arm.reliability for arm in arms):
         # Of as many repeats as all of them have: every success, and any.
         k = min(len(arm.reliability) for arm in arms)

@@ -1,7 +1,7 @@
 """The table that ends a run and begins `rig show`: a column for each arm."""
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rig.calls import JsonObject
@@ -18,7 +18,9 @@ from rig.displays.texts import (
     seconds,
 )
 from rig.events import Speed
+from rig.limits import LIMITS, CutAnswers
 from rig.metrics import TASKS, UNCLEAR, Declaration
+from rig.options import TABLE
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, StoredArm, StoredRun
 
@@ -118,6 +120,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
         Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
     ]
+    rows += limit_rows([arm.limits for arm in run.arms])
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
         rows.append(count_row("texts unclear", run.arms, UNCLEAR))
     rows += wrong_rows(run.declaration, run.arms)
@@ -126,6 +129,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
+    lines += limit_notes({arm.name: arm.limits for arm in run.arms})
     lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
@@ -142,6 +146,21 @@ def _finished(run: StoredRun, arm: StoredArm) -> str:
     finished, planned = int(arm.counts.get(TASKS, 0)), len(run.conversations) * run.repeats
     stopped = run.state != "finished" or arm.decided or arm.failure
     return out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
+
+
+def limit_rows(limits: Sequence[Sequence[CutAnswers]]) -> list[Row]:
+    """The share of the answers that each limit cut off, of each arm; no row for a limit that cut off none."""
+    by_option = [{limit.option: limit.share for limit in of_arm} for of_arm in limits]
+    return [
+        Row(f"cut off by {TABLE[name].flag}", [percent(shares.get(name)) for shares in by_option])
+        for name in LIMITS
+        if any(shares.get(name) for shares in by_option)
+    ]
+
+
+def limit_notes(limits: Mapping[str, Sequence[CutAnswers]]) -> list[str]:
+    """A line for each limit that cut off answers, by the names of arms."""
+    return [f"{arm}: {limit.text}" for arm, of_arm in limits.items() for limit in of_arm if limit.cut]
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:

@@ -14,9 +14,10 @@ from rig.displays import signs
 from rig.displays.compare import hint, notes, signed
 from rig.displays.signs import DELTA, FULL, RULE, TRACK, Glyph
 from rig.displays.table import Row, columns, middle, one_line, short_names
-from rig.displays.texts import UNKNOWN, file_size, measured, rate
+from rig.displays.texts import UNKNOWN, file_size, measured, percent, rate
 from rig.errors import counted
 from rig.events import Speed
+from rig.limits import CutAnswers
 from rig.metrics import Counts, Declaration, Metric
 
 Span: TypeAlias = tuple[str, str]
@@ -44,7 +45,8 @@ VERDICT_SIGNS = {
 
 class ArmEntry(NamedTuple):
     """What a row says of an arm. `fault` is a word for why it has no numbers; `pair` is None for the arm that
-    the others are compared with (`is_baseline`), and where nothing is compared.
+    the others are compared with (`is_baseline`), and where nothing is compared. `limits` may have cut off
+    answers.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ArmEntry(NamedTuple):
     fault: str = ""
     pair: ArmPair | None = None
     is_baseline: bool = False
+    limits: Sequence[CutAnswers] = ()
 
 
 class _Column(NamedTuple):
@@ -113,6 +116,10 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
         if not late and any(entry.pair for entry in entries):
             table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
+    # Of several limits, the one that cut off most.
+    cut = [max((limit.share for limit in entry.limits), default=0.0) for entry in entries]
+    if any(cut):
+        table.append(_Column("answers cut", [(percent(share), "error") for share in cut], 8))
     table.append(_Column("tok/s", [(rate(entry.speed.decode_rate), "plain") for entry in entries], 7))
     verdicts = [verdict_span(entry) for entry in entries]
     if any(text for text, _ in verdicts):
@@ -204,6 +211,7 @@ def entries_of(comparison: Comparison) -> list[ArmEntry]:
             "failed" if arm.failure else "",
             pairs.get(arm.label),
             arm is comparison.baseline,
+            arm.limits,
         )
         for arm in comparison.arms
     ]

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
@@ -16,13 +16,14 @@ from sqlite_utils import Database
 from rig import methods
 from rig.errors import MACHINE, ErrorKind, RigError, did_you_mean
 from rig.events import Where
+from rig.limits import by_option, cut_answers
 from rig.meters import Costs
 from rig.metrics import Counts, Declaration
 from rig.store.connect import connect_for_reading, connect_unnoticed, faults, intact, understood
 from rig.store.holder import held_by
 from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, Transcript
 from rig.store.rows import StoredTask, fault_from_row, step_from_row
-from rig.store.scores import CLOCK, NOTHING, USAGE, ScoreReader, speed_from
+from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
 from rig.tasks import PlayedTurn, Task
 
@@ -265,6 +266,7 @@ class Runs(ScoreReader):
         done = self._rows("SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", run)
         turns = [conversation["turns"] for conversation in conversations]
         with intact(self.path):
+            declaration = Declaration.from_json(json.loads(row["declaration"]))
             if [arm["position"] for arm in arms] != [*range(len(arms))]:
                 raise ValueError("the arms of a run are not numbered from 0")
             return StoredRun(
@@ -280,12 +282,12 @@ class Runs(ScoreReader):
                 turns=(sum(turns) if all(turns) else 0) * len(arms) * row["repeats"],
                 turns_done=done[0]["n"],
                 is_running=held_by(row, self.path) is not None,
-                arms=tuple(self._arm(arm, sums) for arm in arms),
-                declaration=Declaration.from_json(json.loads(row["declaration"])),
+                arms=tuple(self._arm(arm, declaration, sums) for arm in arms),
+                declaration=declaration,
             )
 
-    def _arm(self, row: Row, sums: bool) -> StoredArm:
-        added = f", {USAGE}" if sums else ""
+    def _arm(self, row: Row, declaration: Declaration, sums: bool) -> StoredArm:
+        added = f", {ANSWERS} AS answers, {USAGE}" if sums else ""
         [work] = self._rows(
             "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
             f" max(role) AS other{added}"
@@ -314,23 +316,37 @@ class Runs(ScoreReader):
             load_s=row["load_s"],
             costs=costs,
             errors=errors,
-            sums=self._sums(row, work, costs) if sums else None,
+            sums=self._sums(row, declaration, work, costs, errors) if sums else None,
             grader=standing.grader if standing else None,
             not_evaluated=_never_answered(ends),
             attempts={end["error"]: end["n"] for end in self._rows(_ATTEMPTS, row["id"])},
         )
 
-    def _sums(self, arm: Row, work: Row, costs: Costs) -> ArmSums:
+    def _sums(
+        self, arm: Row, declaration: Declaration, work: Row, costs: Costs, errors: Mapping[str, int]
+    ) -> ArmSums:
         """What an arm's scores, its turns and the work of its steps add up to."""
         [clock] = self._rows(f"SELECT {CLOCK} FROM turns WHERE arm = ?", arm["id"])
         clock["wall_s"] += arm["store_s"]
+        answers = int(work.pop("answers"))
         speed = replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
+        fingerprint = json.loads(arm["fingerprint"]) if arm["fingerprint"] else {}
+        cuts = self._cuts(arm["id"], fingerprint, self._errors(arm["id"]) if by_option(errors) else {})
+        shown = self._shown(arm["id"])
+        counts = self._counts([shown[cell] for cell in cuts if cell in shown])
+        limits = cut_answers(
+            fingerprint,
+            answers,
+            (
+                (of_cell, cell in shown and not declaration.succeeded(counts[shown[cell]]))
+                for cell, of_cell in cuts.items()
+            ),
+        )
         standing = self._standing(arm["id"])
         if standing is None:
-            return ArmSums({}, speed)
-        scores = list(self._shown(arm["id"]).values())
-        own = self._summed(arm["position"], None, standing.grader, scores)
-        return ArmSums(own.counts, speed, own.error_types, own.faults)
+            return ArmSums({}, speed, limits=limits)
+        own = self._summed(arm["position"], None, standing.grader, list(shown.values()))
+        return ArmSums(own.counts, speed, own.error_types, own.faults, limits)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         return list(self._database.query(query, values))

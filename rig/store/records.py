@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from rig.calls import ByName, Fault, JsonObject
 from rig.errors import counted
 from rig.events import Speed
+from rig.limits import CutAnswers
 from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.paper import ArmScore
@@ -110,13 +111,14 @@ class ArmSums:
     """What an arm's steps and its finished conversations add up to.
 
     `counts` are of its conversations, `error_types` and `faults` counts by kind. None of the three has
-    anything until a conversation is finished.
+    anything until a conversation is finished. `limits` are those that are known of the arm.
     """
 
     counts: Counts
     speed: Speed
     error_types: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
+    limits: tuple[CutAnswers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,10 @@ class StoredArm:
         return self._summed.faults
 
     @property
+    def limits(self) -> tuple[CutAnswers, ...]:
+        return self._summed.limits
+
+    @property
     def _summed(self) -> ArmSums:
         if self.sums is None:
             raise ValueError(f"{self.name} was read without its sums")
@@ -188,6 +194,7 @@ class StoredArm:
             "speed": self.speed.as_json(),
             "error_types": self.error_types,
             "faults": self.faults,
+            "limits": [limit.as_json() for limit in self.limits],
             "grader": self.grader.as_json() if self.grader else None,
             **{name: value for name in _IN_WORDS if (value := getattr(self, name))},
         }

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
+from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Speed
+from rig.limits import THOUGHTS, by_option, thoughts_by_role
 from rig.metrics import Counts
 from rig.models import Usage
 from rig.store.connect import intact
@@ -71,10 +73,13 @@ _OF_TURNS = f"""
 
 
 class TurnSpeed(NamedTuple):
-    """The sums over turns, without the time of storing them and without costs; the seconds of each turn."""
+    """The sums over turns, without the time of storing them and without costs; the seconds of each turn, and
+    how many answers were made in them.
+    """
 
     speed: Speed
     walls: Sequence[float]
+    answers: int
 
 
 class _ShownGrader(NamedTuple):
@@ -110,7 +115,9 @@ class ScoredTurn(NamedTuple):
 
 
 class ScoredCell(NamedTuple):
-    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps."""
+    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps,
+    `cuts` the answers that a limit cut off, by its option.
+    """
 
     arm: int
     conversation: str
@@ -122,6 +129,7 @@ class ScoredCell(NamedTuple):
     errors: Mapping[str, int]
     error_types: Mapping[str, int]
     faults: Mapping[str, int]
+    cuts: Mapping[str, int]
 
     @property
     def rights(self) -> dict[int, bool]:
@@ -160,7 +168,17 @@ _ERRORS = """
     WHERE turns.arm = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
 """
 
+_CUT_THOUGHTS = """
+    SELECT conversation, repeat, count(*) FROM predictions JOIN turns ON turns.id = predictions.turn
+    WHERE turns.arm = ? AND reasoning_tokens > coalesce(json_extract(?, '$."' || role || '"'), ?)
+    GROUP BY 1, 2
+"""
+"""The answers before which thoughts went beyond what their role may think: by role, and what others may."""
+
 NOTHING: Mapping[str, int] = {}
+
+ANSWERS = "total(predictions.part = 0)"
+"""How many answers steps are, in SQL: a message with several calls is one."""
 
 
 class ScoreReader:
@@ -196,10 +214,13 @@ class ScoreReader:
         of_turns = _OF_TURNS.format(join="")
         of_steps = _OF_TURNS.format(join="JOIN predictions ON predictions.turn = turns.id")
         with intact(self.path):
-            [steps] = self._database.query(f"SELECT count(*) AS steps, {USAGE} {of_steps}", values)
+            [steps] = self._database.query(
+                f"SELECT count(*) AS steps, {ANSWERS} AS answers, {USAGE} {of_steps}", values
+            )
+            answers = int(steps.pop("answers"))
             [clock] = self._database.query(f"SELECT {CLOCK} {of_turns}", values)
             walls = self._database.execute(f"SELECT turns.wall_s {of_turns}", values).fetchall()
-            return TurnSpeed(speed_from(steps, clock), [seconds for (seconds,) in walls])
+            return TurnSpeed(speed_from(steps, clock), [seconds for (seconds,) in walls], answers)
 
     def scored_cells(
         self, run: StoredRun, grader: GraderInfo, arms: Collection[int] | None = None
@@ -235,6 +256,7 @@ class ScoreReader:
                     for is_own in {bool(row[3]) for row in scores}
                 }
                 errors = self._errors(values["arm"])
+                cuts = self._cuts(values["arm"], arm.fingerprint or {}, errors)
                 types, faults = (self._kinds(table, ids) for table in ("error_types", "faults"))
                 for score, conversation, repeat, is_own in scores:
                     _, name, source, suite, known_turns = conversations[conversation]
@@ -251,11 +273,26 @@ class ScoreReader:
                         errors.get(place, NOTHING),
                         types.get(score, NOTHING),
                         faults.get(score, NOTHING),
+                        cuts.get(place, NOTHING),
                     )
 
     def _errors(self, arm: int) -> dict[tuple[int, int], dict[str, int]]:
         """How many steps of an arm failed in which way, by the conversation's id and the repeat."""
         return _by_kind((row[:2], *row[2:]) for row in self._database.execute(_ERRORS, [arm]))
+
+    def _cuts(
+        self, arm: int, fingerprint: JsonObject, errors: Mapping[tuple[int, int], Mapping[str, int]]
+    ) -> dict[tuple[int, int], dict[str, int]]:
+        """How many answers of an arm limits cut off, by the conversation's id and the repeat, then by option.
+
+        The errors are those of its steps.
+        """
+        cuts = {cell: of_cell for cell, kinds in errors.items() if (of_cell := by_option(kinds))}
+        if thoughts := thoughts_by_role(fingerprint):
+            most = arm, json.dumps(thoughts), thoughts.get("")
+            for conversation, repeat, number in self._database.execute(_CUT_THOUGHTS, most):
+                cuts.setdefault((conversation, repeat), {})[THOUGHTS] = number
+        return cuts
 
     def _counts(self, scores: Collection[int]) -> dict[int, Counts]:
         """The counts that go with scores, by their ids. Those that are alike are one object."""

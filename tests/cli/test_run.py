@@ -52,7 +52,7 @@ def test_json_ends_with_one_object_of_exactly_these_names(rig: Rig, place: Path)
     assert set(arm) == {
         *("arm", "conversations", "success_rate", "soft_success", "recall", "precision"),
         *("incorrect_action_rate", "predictions", "ground_truths", "errors", "error_types", "faults"),
-        *("lower", "upper", "unclear", "grader", "speed"),
+        *("lower", "upper", "unclear", "limits", "grader", "speed"),
     }
     assert arm["speed"]["steps"] == 16
 

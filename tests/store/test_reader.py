@@ -164,6 +164,7 @@ def test_an_arm_is_reported_with_exactly_these_names(tmp_path: Path) -> None:
         "speed",
         "error_types",
         "faults",
+        "limits",
         "grader",
     ]
     assert replace(arm, failure="no memory").as_json(DECLARATION)["failure"] == "no memory"

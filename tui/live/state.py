@@ -3,7 +3,7 @@
 Counts and speeds come from the events; nothing here computes its own.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -16,7 +16,9 @@ from rig.displays.signs import Sign
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
 from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
+from rig.limits import cut_off
 from rig.metrics import UNDECLARED, Counts, Declaration
+from rig.models import Prediction
 from rig.store import Cell, StoredArm
 from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
@@ -111,6 +113,19 @@ class ArmState:
     evaluated: bool = True
     evidence: str = ""
     """What a run until a verdict knows of it."""
+    answers: int = 0
+    cuts: Counter[str] = field(default_factory=Counter)
+    """How many of its answers each limit cut off, by option."""
+
+    @property
+    def cut_share(self) -> float:
+        """The share of its answers that was cut off by the limit that cut off most."""
+        return max(self.cuts.values(), default=0) / max(self.answers, 1)
+
+    def take(self, prediction: Prediction, role: str) -> None:
+        """Count an answer, and the limits that cut it off."""
+        self.answers += prediction.part == 0
+        self.cuts.update(cut_off(prediction, role, self.info.fingerprint))
 
     @property
     def rated(self) -> Counts | None:
@@ -172,7 +187,9 @@ class RunState:
                 draft = self._transcript(event.where).draft(event.turn, event.step)
                 draft.add(event.text, event.tokens, thought=event.thought, read=event.read)
             case events.PredictionMade():
-                self.arm(event.where.arm).evaluated = self._answered.evaluated(event.where.arm)
+                arm = self.arm(event.where.arm)
+                arm.evaluated = self._answered.evaluated(event.where.arm)
+                arm.take(event.prediction, event.role)
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
             case events.WentBack():
                 self._transcript(event.where).went_back(event.turn, event.step, event.parent)
@@ -250,6 +267,8 @@ class RunState:
                 state.counts, state.speed = arm.counts, arm.speed
                 state.evaluated = not arm.not_evaluated
                 state.evidence = arm.decided or ""
+                state.answers = max((limit.answers for limit in arm.limits), default=0)
+                state.cuts = Counter({limit.option: limit.cut for limit in arm.limits if limit.cut})
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done

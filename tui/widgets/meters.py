@@ -9,6 +9,7 @@ from rig.displays.signs import CURSOR, DASH
 from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
+from rig.options import TABLE
 from rig.rates import Estimate
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
 from tui.text.lines import Line, Span, Tint, bar, fit, inert_line, pad, progress, spread, width_of
@@ -70,6 +71,8 @@ def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
         return []
     spans: list[Span] = []
     rates = [(metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")]
+    if arm.cuts:
+        rates.append(("cut", percent(arm.cut_share)))
     for label, value in (*rates, ("tok/s", rate(arm.speed.decode_rate if arm.speed else None))):
         part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
         if width_of([*spans, *part]) < room:
@@ -119,6 +122,7 @@ class Meters(Lines):
         counts = (arm.rated if arm else None) or {}
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
+            *([_cut_off(arm)] if arm and arm.cuts else []),
             *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
             _left(remaining),
@@ -154,6 +158,12 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
     if unclear := unclear_texts(counts):
         columns.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
     return columns
+
+
+def _cut_off(arm: ArmState) -> _Number:
+    """The share of the answers that a limit cut off, of the one that cut off most."""
+    [(name, _)] = arm.cuts.most_common(1)
+    return _Number(TABLE[name].flag, _value(f"{percent(arm.cut_share)} cut", Tint.ERROR), 9, last=8)
 
 
 def _speeds(speed: Speed) -> list[_Number]:

@@ -1,0 +1,120 @@
+"""The limits that answers run into, and how often they cut one off.
+
+With more room an answer that was cut off might have been right, so every rate of its arm might be better.
+All of it follows from what the store keeps of a step and from the arm's fingerprint, also in stores that are
+older than this. Where a fingerprint does not say what a limit was, nothing is said of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rig.calls import ByName, JsonObject
+from rig.errors import ErrorKind, counted
+from rig.models import Prediction
+from rig.options import TABLE
+
+THOUGHTS = "thinking_tokens"
+
+LIMITS: Mapping[str, ErrorKind | None] = {
+    "max_tokens": ErrorKind.TRUNCATED,
+    THOUGHTS: None,
+    "max_calls": ErrorKind.CALL_CAP,
+    "n_ctx": ErrorKind.CONTEXT,
+}
+"""The error that each limit ends a step with, by its option. Thoughts that are cut off end in an answer."""
+
+_OPTIONS: Mapping[str, str] = {error: name for name, error in LIMITS.items() if error}
+
+
+@dataclass(frozen=True, slots=True)
+class CutAnswers(ByName):
+    """How many of an arm's answers one limit cut off, `limit` being its value and `option` its name.
+
+    `failed` counts the finished conversations that have such an answer and did not succeed: those that
+    more room might have changed. With repeats each is counted as often as it was played.
+    """
+
+    option: str
+    limit: int
+    cut: int
+    answers: int
+    failed: int
+
+    @property
+    def share(self) -> float:
+        """The share of the answers that were cut off."""
+        return self.cut / self.answers if self.answers else 0.0
+
+    @property
+    def flag(self) -> str:
+        """What the command line calls the limit."""
+        return TABLE[self.option].flag
+
+    @property
+    def text(self) -> str:
+        """In one line, with what to do about it."""
+        share = f"{self.cut} of {counted(self.answers, 'answer')} ({100 * self.share:.1f}%)"
+        where = f"{counted(self.failed, 'conversation', 'no')} that failed"
+        return f"{self.flag} {self.limit} cut off {share}, in {where}: raise it"
+
+    def as_json(self) -> JsonObject:
+        """All of it by name, with the share."""
+        return {**ByName.as_json(self), "share": self.share}
+
+
+def limits_of(fingerprint: JsonObject) -> dict[str, int]:
+    """The limits of an arm by option, as far as its fingerprint says them."""
+    values: dict[str, int] = {}
+    for name in LIMITS:
+        place = TABLE[name].place
+        # A method's own model has no limits of the engine's, though who plays with it may.
+        roles = (key for key in fingerprint if key.startswith("role."))
+        others = (key for key in roles if key.endswith(place.removeprefix("model")))
+        if holds := [key for key in (place, *others) if _holds(fingerprint, key)]:
+            values[name] = fingerprint[holds[0]]
+    return values
+
+
+def thoughts_by_role(fingerprint: JsonObject) -> dict[str, int]:
+    """How many tokens each role may think, by its name; that of the evaluated role has an empty name."""
+    places = (place for place in fingerprint if place.endswith(f".{THOUGHTS}") and _holds(fingerprint, place))
+    return {
+        place.removesuffix(f".{THOUGHTS}").removeprefix("model").removeprefix("role."): fingerprint[place]
+        for place in places
+    }
+
+
+def _holds(fingerprint: JsonObject, place: str) -> bool:
+    """Whether there is a limit: thoughts that are switched off have none."""
+    is_off = place.endswith(THOUGHTS) and fingerprint.get(place.removesuffix("_tokens")) == "off"
+    return type(fingerprint.get(place)) is int and not is_off
+
+
+def cut_off(prediction: Prediction, role: str, fingerprint: JsonObject) -> list[str]:
+    """The options of the limits that cut this answer off."""
+    by_role = thoughts_by_role(fingerprint)
+    most = by_role.get(role, by_role.get(""))
+    names = [THOUGHTS] if most is not None and prediction.usage.reasoning_tokens > most else []
+    names += by_option({prediction.error: 1} if prediction.error else {})
+    return [name for name in names if name in limits_of(fingerprint)]
+
+
+def by_option(errors: Mapping[str, int]) -> dict[str, int]:
+    """Of failed steps by kind, those that a limit cut off, by its option."""
+    return {_OPTIONS[kind]: count for kind, count in errors.items() if kind in _OPTIONS}
+
+
+def cut_answers(
+    fingerprint: JsonObject, answers: int, played: Iterable[tuple[Mapping[str, int], bool]]
+) -> tuple[CutAnswers, ...]:
+    """How often each of an arm's limits cut off an answer.
+
+    Of each conversation played: how many answers each limit cut off, by option, and whether it failed.
+    """
+    known = limits_of(fingerprint)
+    cut, failed = dict.fromkeys(known, 0), dict.fromkeys(known, 0)
+    for cuts, is_failed in played:
+        for name in cuts.keys() & known.keys():
+            cut[name] += cuts[name]
+            failed[name] += is_failed
+    return tuple(CutAnswers(name, limit, cut[name], answers, failed[name]) for name, limit in known.items())
