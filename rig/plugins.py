@@ -22,7 +22,7 @@ from rig.paths import expanded, real
 
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
-    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging", "rig.papers"),
+    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
     *("rig.engine", "rig.displays", "rig.exports"),
 )
 

@@ -100,6 +100,7 @@ BY_NAME = {
         "rig.methods.dynamic",
         "rig.methods.tooleval",
         "rig.methods.bfcl",
+        "rig.methods.tau2",
     },
     "rig.displays": {"tui.display"},
     "rig.cli": {"benchmarks.engine.command"},
@@ -220,7 +221,7 @@ def test_modules_are_imported_by_constant_names() -> None:
 
 FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.engine": ("core", "files", "grammar memory", "formats", "decoding", "."),
-    "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
+    "rig.methods": (".", "autode bfcl tau2 tooleval tooltalk", "dynamic"),
     "rig.papers": (".", "autode toolbench"),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }

@@ -1,0 +1,285 @@
+"""The domains of a τ²-bench checkout: their classes are loaded without what they do not need, and run.
+
+The user names the checkout. A call is a name and arguments, never a text that is evaluated.
+"""
+
+import copy
+import inspect
+import os
+import re
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rig.calls import JsonObject
+from rig.documents import DocumentPart
+from rig.errors import RigError
+from rig.files import read_bytes
+from rig.models import ToolDoc
+from rig.paths import real
+from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of
+from rig.toolbox.listing import Declared
+
+Owner: TypeAlias = Literal["assistant", "user"]
+"""Whose tools, database or assertion: the agent's, or those of the user's phone."""
+
+SOLO = ("telecom", "mock")
+"""The domains that have a policy for an agent without a user."""
+POLICIES = ("manual", "workflow")
+"""The technical part of telecom's policy: a manual, or the same as a work flow."""
+
+_ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
+    "telecom": lambda: import_module("tau2.domains.telecom.environment"),
+    "mock": lambda: import_module("tau2.domains.mock.environment"),
+}
+_IMPORT_S = 60.0
+_WRITE = "write"
+_LOCK = threading.Lock()
+_SECTION = re.compile(r"^(Args|Returns|Raises|Examples?|Notes?|Yields):[ \t]*$", re.MULTILINE)
+_ITEM = re.compile(r"^ {4}(\w+)[ \t]*(?:\(([^)]*)\))?:[ \t]*(.*(?:\n {5,}.*)*)", re.MULTILINE)
+
+
+class Result(NamedTuple):
+    """What a call gave, as the text that the agent reads."""
+
+    text: str
+    is_error: bool = False
+
+
+class Domain(NamedTuple):
+    """A domain of a checkout. `policy` is what the agent is told, `writes` are the tools that change a world.
+
+    `fingerprint` is a hash of all files that were loaded for it. `pristine` is the world that all begin with.
+    """
+
+    place: Path
+    policy: str
+    tools: tuple[ToolDoc, ...]
+    writes: frozenset[str]
+    fingerprint: str
+    pristine: Any
+
+    def world(self) -> "World":
+        """A world of its own, as the domain's databases have it."""
+        return World(copy.deepcopy(self.pristine), self.place)
+
+
+class World:
+    """The databases of the agent and of the user's phone, with the tools that act in them."""
+
+    def __init__(self, environment: Any, place: Path) -> None:
+        self._environment = environment
+        self._place = place
+
+    def call(self, name: str, arguments: Any) -> Result:
+        """Call a tool as upstream's environment does, and let agent and phone take note of each other."""
+        if not isinstance(arguments, dict):
+            return Result("Error: the arguments of a call are an object", True)
+        message = SimpleNamespace(id="", name=name, arguments=copy.deepcopy(arguments), requestor="assistant")
+        try:
+            answer = self._within_time(lambda: self._environment.get_response(message))
+        except Exception as error:
+            return Result(f"Error: {error}"[:LONGEST], True)
+        return Result(str(answer.content)[:LONGEST], bool(answer.error))
+
+    def change(self, agent: JsonObject | None, user: JsonObject | None) -> None:
+        """Write over parts of the agent's database and the user's."""
+        for owner, data in (("assistant", agent), ("user", user)):
+            if data is not None:
+                self._within_time(partial(self._kit(owner).update_db, copy.deepcopy(data)))
+
+    def run(self, owner: Owner, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a function of an owner's, be it a tool or not. Raises what it raises."""
+        if name.startswith("_"):
+            raise ValueError(f"{name} is not a function of the domain")
+        function = partial(getattr(self._kit(owner), name), **copy.deepcopy(dict(arguments)))
+        result = self._within_time(function)
+        self.sync()
+        return result
+
+    def sync(self) -> None:
+        """Let agent and phone take note of each other."""
+        self._within_time(self._environment.sync_tools)
+
+    def act(self, owner: Owner, name: str, arguments: Mapping[str, Any]) -> None:
+        """Make a call of the truth: its result and its faults do not matter, and nothing takes note."""
+        call = partial(self._kit(owner).use_tool, tool_name=name, **copy.deepcopy(dict(arguments)))
+        with suppress(Exception):
+            self._within_time(call)
+
+    def hashes(self) -> tuple[str | None, str | None]:
+        """The hash of the agent's database and that of the user's."""
+        environment = self._environment
+        agent, user = self._within_time(lambda: (environment.get_db_hash(), environment.get_user_db_hash()))
+        return agent, user
+
+    def _within_time(self, work: Callable[[], Any]) -> Any:
+        """The result of upstream's code, which neither hangs nor prints. Raises its fault, or Overdue."""
+        done = in_time(work, LIMIT_S, self._place)
+        if done.fault is not None:
+            raise done.fault if isinstance(done.fault, Exception) else RuntimeError(str(done.fault))
+        return done.result
+
+    def _kit(self, owner: str) -> Any:
+        return self._environment.user_tools if owner == "user" else self._environment.tools
+
+
+def domain(place: str, name: str, policy: str) -> Domain:
+    """A domain of the checkout or installed package at a place. Raises RigError if it cannot be had."""
+    package, data = _places(place)
+    if name not in domains_of(place):
+        raise RigError(f"{place}: holds no domain {name} of tau2-bench with a solo mode")
+    return _domain(package, data, name, policy)
+
+
+def domains_of(place: str) -> tuple[str, ...]:
+    """The domains with a solo mode that a checkout has. Raises RigError if it is none."""
+    package, data = _places(place)
+    return tuple(name for name in SOLO if (package / "domains" / name).is_dir() and (data / name).is_dir())
+
+
+def _places(place: str) -> tuple[Path, Path]:
+    """The package of a checkout, or an installed one, and the folder with the data of its domains."""
+    if not place:
+        raise RigError(
+            "where is tau2-bench? Code of its domains is run: name the checkout with --set code=DIR, or in"
+            " $RIG_TAU2"
+        )
+    root = real(Path(place).expanduser())
+    for package in (root / "src/tau2", root / "tau2", root):
+        for data in (root / "data/tau2/domains", package / "data/tau2/domains"):
+            if (package / "environment").is_dir() and data.is_dir():
+                return package, data
+    raise RigError(f"{place}: no checkout of tau2-bench (src/tau2 and data/tau2/domains)")
+
+
+@cache
+def _domain(package: Path, data: Path, name: str, policy: str) -> Domain:
+    def build() -> Any:
+        with _LOCK, _importable(package, data.parents[1]) as modules:
+            module = _ENVIRONMENTS[name]()
+            kwargs = {"policy_type": policy} if name == "telecom" else {}
+            environment = module.get_environment(solo_mode=True, **kwargs)
+            files = (getattr(module, "__file__", None) for module in modules())
+            return environment, sorted(Path(file) for file in files if file)
+
+    try:
+        done = in_time(build, _IMPORT_S, package)
+    except Overdue as error:
+        raise RigError(f"{error.place}: loading the domain {name} {error}") from error
+    if done.fault is not None:
+        fault = done.fault
+        raise RigError(f"{place_of(fault, package)}: {type(fault).__name__}: {fault}") from fault
+    environment, code = done.result
+    folder = data / name
+    held = (
+        path for path in folder.glob("*") if path.suffix in (".md", ".toml") or path.name.endswith("db.json")
+    )
+    contents = (read_bytes(path) for path in (*code, *sorted(held)))
+    kits = [kit for kit in (environment.tools, environment.user_tools) if kit is not None]
+    schemas = [tool.openai_schema["function"] for kit in kits for tool in kit.get_tools().values()]
+    return Domain(
+        package,
+        str(environment.policy),
+        tuple(_doc(schema, folder) for schema in schemas),
+        frozenset(tool for kit in kits for tool in kit.tools if _is_write(kit, tool)),
+        sha256(b"\0".join(contents)).hexdigest(),
+        environment,
+    )
+
+
+def _is_write(kit: Any, tool: str) -> bool:
+    return str(getattr(kit.tool_type(tool), "value", "")) == _WRITE
+
+
+def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
+    name = str(schema["name"])
+    parameters = Declared(DocumentPart(schema["parameters"], folder, (name,))).parameters()
+    return ToolDoc(name, str(schema["description"]), parameters)
+
+
+@contextmanager
+def _importable(package: Path, data: Path) -> Iterator[Callable[[], list[ModuleType]]]:
+    """While it lasts, `tau2` is the package without its own beginning, which would import everything.
+
+    Stand-ins take the place of libraries that the domains use little of. One of them would read the user's
+    `.env` into the environment. Yields what gives the modules that were loaded of the package.
+    """
+    empty = ModuleType("tau2")
+    empty.__path__ = [str(package)]
+    temporary = {"tau2": empty, **_stand_ins()}
+    before = {name: sys.modules.pop(name) for name in temporary if name in sys.modules}
+    sys.modules.update(temporary)
+
+    def loaded() -> list[ModuleType]:
+        return [module for name, module in sys.modules.items() if name.startswith("tau2.")]
+
+    variable = os.environ.get("TAU2_DATA_DIR")
+    os.environ["TAU2_DATA_DIR"] = str(data)
+    try:
+        yield loaded
+    finally:
+        os.environ.pop("TAU2_DATA_DIR")
+        if variable is not None:
+            os.environ["TAU2_DATA_DIR"] = variable
+        for name in (*temporary, *(module.__name__ for module in loaded())):
+            sys.modules.pop(name, None)
+        sys.modules.update(before)
+
+
+def _stand_ins() -> dict[str, ModuleType]:
+    """What the domains use of six libraries, by module."""
+    silent = SimpleNamespace(**dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None))
+    members = {
+        "loguru": ("logger", silent),
+        "deepdiff": ("DeepDiff", dict),
+        "dotenv": ("load_dotenv", lambda *_, **__: True),
+        "toml": ("load", lambda file: tomllib.loads(file.read())),
+        "addict": ("Dict", _Merging),
+        "docstring_parser": ("parse", parse_docstring),
+    }
+    modules = {name: ModuleType(name) for name in members}
+    for name, (member, stand_in) in members.items():
+        setattr(modules[name], member, stand_in)
+    return modules
+
+
+class _Merging(dict[str, Any]):
+    """A dictionary whose `update` goes into the dictionaries inside it."""
+
+    def update(self, other: Mapping[str, Any]) -> None:  # type: ignore[override]
+        for key, value in other.items():
+            if isinstance(self.get(key), dict) and isinstance(value, dict):
+                inner = _Merging(self[key])
+                inner.update(value)
+                value = dict(inner)
+            self[key] = value
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self)
+
+
+def parse_docstring(text: str) -> SimpleNamespace:
+    """What an agent reads of a docstring in Google's style, by the names that docstring_parser has for it."""
+    head, *parts = _SECTION.split(inspect.cleandoc(text))
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    short, _, long = head.strip().partition("\n")
+    return SimpleNamespace(
+        short_description=short or None,
+        long_description=long.strip() or None,
+        params=[
+            SimpleNamespace(arg_name=match[1], type_name=match[2], description=inspect.cleandoc(match[3]))
+            for match in _ITEM.finditer(sections.get("Args", ""))
+        ],
+        returns=None,
+        raises=[],
+        examples=[],
+    )

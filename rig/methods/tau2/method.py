@@ -1,0 +1,322 @@
+"""τ²-bench's solo mode as a method: tickets, tools, and a reward for the world that is left in the end.
+
+The reward is computed as upstream computes it, without a judge: the product of what a task's basis names.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
+from rig.errors import MACHINE, RigError
+from rig.events import Rejudged
+from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.episode import Asking, Episode
+from rig.methods.scripted import called
+from rig.methods.tau2 import tickets
+from rig.methods.tau2.checkout import POLICIES, Domain, World, domain, domains_of
+from rig.methods.tau2.tickets import DONE, Action, Assertion, Ticket
+from rig.metrics import Declaration, Metric, Part, Score
+from rig.models import Prediction, Request, StepKey, ToolDoc
+from rig.tasks import ASSISTANT, PlayedTurn
+
+MOST_MESSAGES = 100
+"""How many messages with calls are answered: upstream's 200 steps, two for a message and its answer."""
+MOST_ERRORS = 10
+"""Calls that may fail. The message with the last of them is the last one."""
+HAND_OVER = "transfer_to_human_agents"
+
+INSTRUCTIONS = """\
+You work for a company's customer service and have a ticket to settle by yourself, with tools alone: the
+customer cannot be asked or told anything. Tools that look at the customer's device or change it act on that
+device. Follow the company's policy, which stands below, and check with the tools whether what you did helped.
+When everything is settled, or the policy says that you can do no more, call `done` by itself. A message that
+calls no tool ends the work without success.
+
+<policy>
+{policy}
+</policy>"""
+
+_DONE = ToolDoc(
+    DONE,
+    "Ends the work on the ticket. To be called once, when everything is settled.",
+    {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
+)
+
+
+@dataclass(frozen=True)
+class Tau2Settings:
+    """How an agent gets tickets: with which technical policy. `place` is the checkout that has it."""
+
+    policy: str
+    place: str
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        told = hashlib.sha256(f"{INSTRUCTIONS}{_DONE}".encode()).hexdigest()
+        return {"protocol": "tau2-solo", "policy": self.policy, "prompt_sha256": told}
+
+    def domain(self, name: str) -> Domain:
+        """A domain of the checkout. Raises RigError."""
+        return domain(self.place, name, self.policy)
+
+
+class Solo(Episode):
+    """A ticket: calls are made and answered until one is `done`, or a limit is reached."""
+
+    task: Ticket
+    settings: Tau2Settings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._domain = self.settings.domain(self.task.domain)
+        self.world = self.task.begin(self._domain)
+        self.calls: list[Call] = []
+        self.errors: list[bool] = []
+
+    def begin(self) -> None:
+        """The ticket stands in the context."""
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in what was played before; its calls are made again."""
+        super().resume(played)
+        for executed in played.executed:
+            self.execute(executed.call)
+
+    def speak(self) -> Asking:
+        """Ask until the work is done, nothing is called, or a limit is reached."""
+        for _ in range(MOST_MESSAGES):
+            yield from self.ask(self.evaluated)
+            if self.is_done or self.steps[-1].executed is None or sum(self.errors) >= MOST_ERRORS:
+                return
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What was predicted. Beside `done`, nothing else of a message counts."""
+        calls = (prediction.call, *prediction.further) if prediction.call is not None else ()
+        done = next((call for call in calls if call.name == DONE), None)
+        return prediction if done is None else replace(prediction, call=done, further=())
+
+    def execute(self, call: Call) -> ExecutedCall:
+        self.calls.append(call)
+        if call.name == DONE:
+            self.errors.append(False)
+            return ExecutedCall(call, Outcome("The work on the ticket has ended."))
+        result = self.world.call(call.name, call.arguments)
+        self.errors.append(result.is_error)
+        return ExecutedCall(call, Outcome(result.text))
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return self._verdicts()[-1], ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the agent has ended the work itself."""
+        return bool(self.calls) and self.calls[-1].name == DONE
+
+    def score(self) -> Score:
+        error = next((turn.error for turn in self.played if turn.error), None)
+        faults = faults_of(self.task, self._domain, self.world, self.calls)
+        if not self.is_done:
+            faults = (self._ending(str(error) if error else ""),)
+        verdicts = self._verdicts()
+        counts: dict[str, float] = {
+            "success": int(not faults),
+            f"success.{self.task.intent}": int(not faults),
+            f"tasks.{self.task.intent}": 1,
+            "hand_over": int(_is_for_a_person(self.task, self._domain)),
+            "calls": len(self.calls),
+            "errors": sum(self.errors),
+            "unneeded": sum(verdict.bad_action for verdict in verdicts),
+        }
+        kind = FaultKind.GENERATION_FAILED if error in MACHINE else FaultKind.WORLD_DIFFERS
+        types = {0: dict(Counter(text.partition(":")[0] for text in faults))} if faults else {}
+        named = tuple(Fault(kind if self.is_done else FaultKind.MISSING_CALL, 0, text) for text in faults)
+        return Score(counts, verdicts, types, named)
+
+    def _ending(self, error: str) -> str:
+        if sum(self.errors) >= MOST_ERRORS:
+            return f"too many errors: {MOST_ERRORS} calls failed"
+        if error:
+            return f"no answer: the last message ended in an error ({error})"
+        if self.played and self.played[-1].steps[-1].executed is None:
+            return "no call: a message called no tool, which ends the work without success"
+        return f"too many steps: {MOST_MESSAGES} messages without `done`"
+
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        """Each call by whether it is one of the truth's, and if not, whether it changed something."""
+        due = dict(enumerate((*self.task.actions, Action(name=DONE, arguments={}))))
+        verdicts = []
+        for call, is_error in zip(self.calls, self.errors, strict=True):
+            place = next((at for at, action in due.items() if _is_same(action, call)), None)
+            if place is not None and not is_error:
+                del due[place]
+                verdicts.append(Verdict(True, CallPlace(0, place)))
+            elif is_error:
+                verdicts.append(Verdict(False, reason="the call failed"))
+            elif call.name in self._domain.writes:
+                verdicts.append(Verdict(False, bad_action=True, reason="changes what need not be changed"))
+            else:
+                verdicts.append(Verdict(False, reason="looks something up"))
+        return tuple(verdicts)
+
+
+def _is_same(action: Action, call: Call) -> bool:
+    is_free = action.compare_args is not None
+    return action.is_made_by(call) and (is_free or call.arguments == action.arguments)
+
+
+def faults_of(task: Ticket, place: Domain, world: World, calls: Sequence[Call]) -> tuple[str, ...]:
+    """What is wrong with the world that was left and with the calls, by a task's basis: nothing earns 1.
+
+    Databases are compared before assertions are made, which may change them.
+    """
+    faults: list[str] = []
+    if "DB" in task.criteria.reward_basis:
+        target = task.begin(place)
+        for action in task.actions:
+            target.act(action.requestor, action.name, action.arguments)
+        sides = zip(("agent's", "user's"), world.hashes(), target.hashes(), strict=True)
+        faults += [f"database: the {side} differs" for side, got, due in sides if got != due]
+    if "ENV_ASSERTION" in task.criteria.reward_basis:
+        failing = (_failing(world, assertion) for assertion in task.criteria.env_assertions or ())
+        faults += [f"assertion: {text}" for text in failing if text]
+    if "ACTION" in task.criteria.reward_basis:
+        missing = (action for action in task.actions if not any(map(action.is_made_by, calls)))
+        faults += [f"action: {action.name} was not called as it should be" for action in missing]
+    return tuple(faults)
+
+
+def _failing(world: World, assertion: Assertion) -> str:
+    """Why an assertion does not hold in a world; empty where it does."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in assertion.arguments.items())
+    text = f"{assertion.func_name}({arguments})"
+    try:
+        value = world.run(assertion.env_type, assertion.func_name, assertion.arguments)
+    except Exception as error:
+        return f"{text} failed: {type(error).__name__}: {error}"
+    return "" if value is assertion.assert_value else f"{text} is {value}"
+
+
+def _is_for_a_person(task: Ticket, place: Domain) -> bool:
+    """Whether an agent succeeds that hands the ticket over to a person, and does nothing else."""
+    world = task.begin(place)
+    call = Call(HAND_OVER, {"summary": ""})
+    world.call(call.name, call.arguments)
+    return not faults_of(task, place, world, [call])
+
+
+def true_call(task: Ticket, request: Request) -> Prediction:
+    """The next of the truth's calls, and at last `done`."""
+    call = task.expected(0).calls[request.key.step].call
+    return called(call.name, call.arguments)
+
+
+def handed_over(task: Ticket, request: Request) -> Prediction:
+    """An agent that hands every ticket over."""
+    return called(HAND_OVER, {"summary": "For a person."}) if request.key.step == 0 else called(DONE)
+
+
+class SoloSetup(Setup):
+    """The checkout whose classes the calls act in. Their code is run, so nobody but the user says where."""
+
+    settings: Tau2Settings
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        names = domains_of(self.settings.place)
+        return {f"{name}_sha256": self.settings.domain(name).fingerprint for name in names}
+
+    @property
+    def grader(self) -> Grading:
+        version = self.method.version
+        return Grading("reward", version, "", {"grader": "reward", "grader_version": version})
+
+    def check(self, task: Ticket, settings: Tau2Settings) -> None:
+        """Raise RigError for a task that this checkout cannot set up."""
+        task.begin(settings.domain(task.domain))
+
+
+class Tau2(Method):
+    """τ²-bench's tickets, worked off without a user."""
+
+    name = "tau2"
+    options: tuple[Option, ...] = (Option("policy", "manual", several=True), Option("code", "", opens=True))
+    oracles = MappingProxyType({"oracle": true_call, "hand-over": handed_over})
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    episode = Solo
+    declaration = Declaration(
+        method="tau2",
+        success="success",
+        metrics=(
+            Metric("success", "success", "success"),
+            Metric("hand_over", "success of handing every ticket over", "hand_over", place="tables"),
+            Metric("error_rate", "calls that failed", "errors", "calls", "lower", place="tables"),
+        ),
+        outcome=(
+            Part("unneeded", "unneeded actions", better="lower"),
+            Part("errors", "failed calls", better="lower"),
+        ),
+        error_types="what is wrong in the end",
+    )
+
+    def declaration_of(self, tasks: Sequence[Ticket]) -> Declaration:
+        """A rate for each intent beside the one of all tasks."""
+        intents = list(dict.fromkeys(task.intent for task in tasks))
+        kinds = (
+            Metric(
+                f"success.{name}",
+                f"success, {name.replace('_', ' ')}",
+                f"success.{name}",
+                f"tasks.{name}",
+                place="tables",
+            )
+            for name in intents
+        )
+        parts = tuple(kinds) if len(intents) > 1 else ()
+        return self.declaration._replace(metrics=(*self.declaration.metrics, *parts))
+
+    def recognises(self, place: Path) -> bool:
+        return tickets.tasks_of(place) is not None
+
+    load = staticmethod(tickets.load)
+    parse = staticmethod(tickets.parse)
+
+    def settings(self, values: Mapping[str, Any]) -> Tau2Settings:
+        if values["policy"] not in POLICIES:
+            raise RigError(f"--set policy={values['policy']}: {' or '.join(POLICIES)}")
+        return Tau2Settings(values["policy"], str(values["code"] or os.environ.get("RIG_TAU2", "")))
+
+    def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:
+        """The policy and the tools, which all tasks share, and then the ticket."""
+        place = settings.domain(task.domain)
+        return Request(
+            StepKey(task.name),
+            INSTRUCTIONS.format(policy=place.policy),
+            (*place.tools, _DONE),
+            f"<ticket>\n{task.ticket}\n</ticket>",
+            several_calls=True,
+        )
+
+    def ready(self, values: Mapping[str, Any]) -> SoloSetup:
+        return SoloSetup(self, self.settings(values))
+
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
+        """Make the truth's calls in every task: a line on each whose own truth does not earn the reward."""
+        settings = self.settings({option.name: option.default for option in self.options})
+        tasks, faults = self.load(place), []
+        for task in tasks:
+            code = settings.domain(task.domain)
+            left = task.begin(code)
+            calls = [Call(action.name, action.arguments) for action in task.actions]
+            for call in calls:
+                left.call(call.name, call.arguments)
+            faults += [f"{task.name}: {fault}" for fault in faults_of(task, code, left, calls)]
+        return Checked(place, len(tasks), tuple(faults))
+
+
+METHOD: Method = Tau2()

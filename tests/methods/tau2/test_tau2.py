@@ -1,0 +1,570 @@
+"""τ²-bench's tickets: the protocol of solo mode, the reward, and the code of a checkout that is run for it.
+
+The checkout of these tests is a small one of our own in the same shape. Upstream's own classes are used where
+RIG_TAU2 names a checkout of them.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.calls import Call
+from rig.cli import main
+from rig.errors import ErrorKind, RigError
+from rig.events import Where
+from rig.methods.episode import course
+from rig.methods.scripted import Scripted, called, failed, replied
+from rig.methods.tau2 import checkout as checkouts
+from rig.methods.tau2.checkout import domain, parse_docstring
+from rig.methods.tau2.method import METHOD, MOST_ERRORS, MOST_MESSAGES, Solo
+from rig.methods.tau2.tickets import Action, Ticket
+from rig.models import Prediction
+from rig.tasks import PlayedTurn
+
+ENVIRONMENT = """
+import hashlib, json
+from types import SimpleNamespace
+
+class Environment:
+    def __init__(self, policy, tools, user_tools):
+        self.policy, self.tools, self.user_tools = policy, tools, user_tools
+        self.syncs = 0
+
+    def sync_tools(self):
+        self.syncs += 1
+        self.bulb = self.tools.db["lamp"]
+
+    def get_response(self, message):
+        try:
+            kit = self.user_tools if message.name in self.user_tools.tools else self.tools
+            text, error = kit.use_tool(message.name, **message.arguments), False
+            self.sync_tools()
+        except Exception as fault:
+            text, error = f"Error: {fault}", True
+        return SimpleNamespace(content=text if isinstance(text, str) else json.dumps(text), error=error)
+
+    def get_db_hash(self):
+        return hashlib.sha256(json.dumps(self.tools.db, sort_keys=True).encode()).hexdigest()
+
+    def get_user_db_hash(self):
+        return hashlib.sha256(json.dumps(self.user_tools.db, sort_keys=True).encode()).hexdigest()
+"""
+DOMAIN = '''
+import json, os
+from pathlib import Path
+from types import SimpleNamespace
+import toml
+from addict import Dict
+from docstring_parser import parse
+from dotenv import load_dotenv
+from loguru import logger
+from tau2.environment.environment import Environment
+
+load_dotenv()
+logger.info("loaded")
+DATA = Path(os.environ["TAU2_DATA_DIR"]) / "tau2" / "domains" / "mock"
+
+def loaded(path):
+    with open(path) as file:
+        return toml.load(file)
+
+class Kit:
+    def __init__(self, db):
+        self.db = db
+
+    @property
+    def tools(self):
+        return {name: getattr(self, name) for name in self.names}
+
+    def use_tool(self, tool_name, **arguments):
+        if tool_name not in self.names:
+            raise ValueError(f"there is no {tool_name}")
+        return self.tools[tool_name](**arguments)
+
+    def tool_type(self, name):
+        return SimpleNamespace(value="write" if name in ("light", "press", "hang") else "read")
+
+    def update_db(self, data):
+        merged = Dict(self.db)
+        merged.update(Dict(data))
+        self.db = merged.to_dict()
+
+    def get_tools(self):
+        docs = {name: parse(tool.__doc__) for name, tool in self.tools.items()}
+        return {name: SimpleNamespace(openai_schema={"function": {
+            "name": name, "description": doc.short_description, "parameters": {
+                "type": "object", "required": [part.arg_name for part in doc.params],
+                "properties": {part.arg_name: {"type": "boolean", "description": part.description}
+                               for part in doc.params}}}}) for name, doc in docs.items()}
+
+class Agent(Kit):
+    names = ("light", "look", "transfer_to_human_agents", "hang", "leave")
+
+    def light(self, on):
+        """Switches the lamp.
+
+        Args:
+            on: Whether it is to be on.
+        """
+        self.db["lamp"] = on
+        self.db["marks"].append(on)
+        return {"lamp": on}
+
+    def look(self):
+        """Says how the lamp is."""
+        print("printed by a tool")
+        return {"lamp": self.db["lamp"]}
+
+    def transfer_to_human_agents(self, summary=""):
+        """Hands over."""
+        return "Transfer successful"
+
+    def hang(self):
+        """Never ends."""
+        while True:
+            pass
+
+    def leave(self):
+        """Ends everything."""
+        raise SystemExit(3)
+
+    def assert_lamp(self, on):
+        return self.db["lamp"] == on
+
+    def assert_nothing(self):
+        raise KeyError("nothing")
+
+    def assert_text(self):
+        return "yes"
+
+class User(Kit):
+    names = ("press",)
+
+    def press(self):
+        """Presses the knob."""
+        self.db["presses"] += 1
+        return "pressed"
+
+    def break_knob(self, times):
+        self.db["presses"] = -times
+
+    def assert_presses(self, count):
+        return self.db["presses"] == count
+
+def get_environment(solo_mode=False):
+    assert solo_mode
+    agent = loaded(DATA / "db.toml")
+    return Environment((DATA / "policy_solo.md").read_text(), Agent(agent), User({"presses": 0}))
+'''
+
+
+def row(name: str, **parts: Any) -> dict[str, Any]:
+    criteria = {"actions": [{"name": "light", "arguments": {"on": True}}], **parts.pop("criteria", {})}
+    return {"id": name, "ticket": "The lamp is off.", "evaluation_criteria": criteria, **parts}
+
+
+LAMP = {"env_type": "assistant", "func_name": "assert_lamp", "arguments": {"on": True}}
+PRESSED = {
+    "env_type": "user",
+    "func_name": "assert_presses",
+    "arguments": {"count": -2},
+    "assert_value": False,
+}
+PERSON = {"name": "transfer_to_human_agents", "arguments": {"summary": "x"}, "compare_args": []}
+TASKS = [
+    row("[lamp]db"),
+    row("[lamp]assertion", criteria={"env_assertions": [LAMP], "reward_basis": ["ENV_ASSERTION"]}),
+    row(
+        "[knob]prepared",
+        initial_state={
+            "initialization_data": {"agent_data": {"lamp": True}},
+            "initialization_actions": [
+                {"env_type": "user", "func_name": "break_knob", "arguments": {"times": 2}}
+            ],
+        },
+        criteria={
+            "actions": [{"name": "press", "arguments": {}, "requestor": "user"}],
+            "env_assertions": [PRESSED],
+            "reward_basis": ["DB", "ENV_ASSERTION", "ACTION"],
+        },
+    ),
+    row(
+        "[lamp]person",
+        criteria={
+            "actions": [PERSON],
+            "reward_basis": ["DB", "ACTION"],
+        },
+    ),
+]
+LEFT_OUT = {
+    "it has no ticket": row("1", ticket=None),
+    "the middle of a conversation": row("2", initial_state={"message_history": [{"role": "user"}]}),
+    "it needs a judge": row("3", criteria={"reward_basis": ["DB", "NL_ASSERTION"]}),
+    "it needs words to a user": row("4", criteria={"communicate_info": ["x"]}),
+    "nothing in it can be judged": row("5", criteria={"actions": []}),
+    "evaluation_criteria": {"id": "6", "ticket": "x"},
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    code, data = tmp_path / "src/tau2", tmp_path / "data/tau2/domains/mock"
+    for name, text in {"environment/environment": ENVIRONMENT, "domains/mock/environment": DOMAIN}.items():
+        file = code / f"{name}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    (code / "__init__.py").write_text("raise AssertionError('everything would be imported')")
+    data.mkdir(parents=True)
+    (data / "tasks.json").write_text(json.dumps([*TASKS, *LEFT_OUT.values()]))
+    (data / "db.toml").write_text("lamp = false\nmarks = []\n[room]\nwindow = 1\ndoor = 2\n")
+    (data / "policy.md").write_text("With a user.")
+    (data / "policy_solo.md").write_text("Lamps are to be on.")
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RIG_TAU2", str(tmp_path))
+    return data
+
+
+def tickets(checkout: Path) -> dict[str, Ticket]:
+    return {task.name: task for task in METHOD.load(checkout)}
+
+
+def played(task: Ticket, *answers: Prediction) -> Solo:
+    """An episode in which the agent answers with these, in order."""
+    values = {option.name: option.default for option in METHOD.options}
+    setup = METHOD.ready(values)
+    episode = Solo(setup, task, setup.settings, Where(0, task.name), lambda _event: None, 0)
+    left = iter(answers)
+    for _ in course(episode, {"assistant": Scripted(lambda _request: next(left))}):
+        pass
+    return episode
+
+
+def success(task: Ticket, *calls: Call | Prediction) -> bool:
+    answers = (c if isinstance(c, Prediction) else called(c.name, c.arguments) for c in calls)
+    return bool(played(task, *answers, called("done")).score().counts["success"])
+
+
+ON, OFF = Call("light", {"on": True}), Call("light", {"on": False})
+
+
+def test_tasks_of_a_folder_are_those_that_need_neither_user_nor_judge(checkout: Path) -> None:
+    loaded = METHOD.load(checkout)
+    assert [task.name for task in loaded] == [task["id"] for task in TASKS]
+    assert {task.suite for task in loaded} == {"mock tasks"}
+    for fault, reason in zip(loaded.faults, LEFT_OUT, strict=True):
+        assert reason in fault
+        assert "\n" not in fault
+
+
+def test_a_folder_stands_for_its_split_base_and_a_file_for_all_of_it(checkout: Path) -> None:
+    (checkout / "split_tasks.json").write_text(json.dumps({"base": ["[lamp]db"], "full": []}))
+    assert [(task.name, task.suite) for task in METHOD.load(checkout)] == [("[lamp]db", "mock base")]
+    assert len(METHOD.load(checkout / "tasks.json")) == len(TASKS)
+    with pytest.raises(RigError, match="no folder of a domain"):
+        METHOD.load(checkout.parent)
+    (checkout / "tasks.json").write_text("{}")
+    with pytest.raises(RigError, match="not a list of objects"):
+        METHOD.load(checkout)
+
+
+def test_the_truth_earns_the_reward_and_nothing_does_not(checkout: Path) -> None:
+    for task in tickets(checkout).values():
+        truth = [call.call for call in task.expected(0).calls[:-1]]
+        assert success(task, *truth), task.name
+        assert not success(task), task.name
+
+
+def test_the_reward_is_the_product_of_what_the_basis_names(checkout: Path) -> None:
+    tasks = tickets(checkout)
+    assert not success(tasks["[lamp]db"], ON, ON)  # the database remembers both
+    assert success(tasks["[lamp]assertion"], OFF, ON, ON)
+    assert not success(tasks["[lamp]assertion"], ON, OFF)
+    assert success(tasks["[lamp]person"], Call("transfer_to_human_agents", {"summary": "anything"}))
+    assert not success(tasks["[knob]prepared"], Call("press"), Call("press"))
+
+
+def test_an_assertion_that_fails_to_answer_does_not_hold(checkout: Path) -> None:
+    for name in ("assert_nothing", "assert_text", "_hidden", "no_such"):
+        criteria = {
+            "env_assertions": [{"env_type": "assistant", "func_name": name}],
+            "reward_basis": ["ENV_ASSERTION"],
+        }
+        task = METHOD.parse({**row("1", criteria=criteria), "domain": "mock"}, "here", "mock")
+        score = played(task, called("light", {"on": True}), called("done")).score()
+        assert not score.counts["success"]
+        assert name in score.faults[0].text
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "is_made"),
+    [
+        ({}, {}, True),
+        ({"a": 1}, {}, True),  # only the arguments of the call are compared
+        ({"a": 1}, {"a": 1}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": 1, "compare_args": []}, {"a": 2}, True),
+        ({"a": 1, "b": 2, "compare_args": ["b"]}, {"a": 9, "b": 2}, True),
+        ({"a": 1, "b": 2, "compare_args": ["b"]}, {"a": 1}, False),
+    ],
+)
+def test_calls_are_compared_with_actions_as_upstream_does(
+    action: dict[str, Any], arguments: dict[str, Any], is_made: bool
+) -> None:
+    compared = action.pop("compare_args", None)
+    assert (
+        Action(name="x", arguments=action, compare_args=compared).is_made_by(Call("x", arguments)) is is_made
+    )
+    assert not Action(name="y", arguments=action, compare_args=compared).is_made_by(Call("x", arguments))
+
+
+def test_done_stands_alone(checkout: Path) -> None:
+    beside = Prediction(raw="", call=ON, further=(Call("done", {}),))
+    episode = played(tickets(checkout)["[lamp]db"], beside)
+    assert [step.prediction.call.name for step in episode.played[0].steps if step.prediction.call] == ["done"]
+    assert not episode.score().counts["success"]
+
+
+def test_several_calls_of_a_message_are_made_in_order(checkout: Path) -> None:
+    assert success(tickets(checkout)["[lamp]assertion"], Prediction(raw="", call=OFF, further=(ON,)))
+
+
+@pytest.mark.parametrize(
+    ("answers", "ending"),
+    [
+        ([called("light", {"on": True}), replied("It is on.")], "no call"),
+        ([called("light", {"on": True}), failed(ErrorKind.TRUNCATED)], "truncated"),
+        ([called("nope")] * MOST_ERRORS + [called("done")], "too many errors"),
+        (
+            [called("light", {"on": True})] + [called("look")] * MOST_MESSAGES + [called("done")],
+            "too many steps",
+        ),
+    ],
+)
+def test_only_done_ends_with_success(checkout: Path, answers: Sequence[Prediction], ending: str) -> None:
+    score = played(tickets(checkout)["[lamp]assertion"], *answers).score()
+    assert not score.counts["success"]
+    assert ending in score.faults[0].text
+
+
+def test_done_as_the_hundredth_message_counts(checkout: Path) -> None:
+    looks = [called("look")] * (MOST_MESSAGES - 2)
+    assert success(tickets(checkout)["[lamp]assertion"], ON, *looks)
+
+
+def test_calls_are_judged_by_the_truth_and_by_what_they_change(checkout: Path) -> None:
+    score = played(
+        tickets(checkout)["[lamp]assertion"],
+        *(called("look"), called("light", {"on": False}), called("light", {"on": True}), called("nope")),
+        called("done"),
+    ).score()
+    assert [(verdict.match, verdict.bad_action) for verdict in score.verdicts] == [
+        *((False, False), (False, True), (True, False), (False, False), (True, False))
+    ]
+    assert (score.counts["errors"], score.counts["unneeded"], score.counts["calls"]) == (1, 1, 5)
+
+
+def test_a_vandal_leaves_nothing_to_the_next_trial(checkout: Path) -> None:
+    task = tickets(checkout)["[lamp]db"]
+    before = domain(str(checkout.parents[3]), "mock", "manual").world().hashes()
+    vandal = [called(name, arguments) for name, arguments in (("light", {"on": 5}), ("press", {})) * 40]
+    played(task, *vandal, called("done"))
+    assert domain(str(checkout.parents[3]), "mock", "manual").world().hashes() == before
+    assert success(task, ON)
+
+
+def test_data_is_merged_into_the_database(checkout: Path) -> None:
+    start = {"initialization_data": {"agent_data": {"room": {"door": 3}}}}
+    task = METHOD.parse({**row("1", initial_state=start), "domain": "mock"}, "here", "mock")
+    world = task.begin(domain(str(checkout.parents[3]), "mock", "manual"))
+    assert world._kit("assistant").db["room"] == {"window": 1, "door": 3}
+
+
+def test_loading_a_domain_leaves_no_trace_in_the_process(checkout: Path) -> None:
+    modules, variables = set(sys.modules), dict(os.environ)
+    place = domain(str(checkout.parents[3]), "mock", "manual")
+    assert place.policy == "Lamps are to be on."
+    assert {"light", "press", "hang"} == place.writes
+    assert dict(os.environ) == variables
+    assert not {name for name in set(sys.modules) - modules if name.startswith(("tau2", "toml", "dotenv"))}
+
+
+def test_what_a_domain_consists_of_is_in_the_fingerprint(checkout: Path) -> None:
+    values = {option.name: option.default for option in METHOD.options}
+    fingerprints = set()
+    for text in ("Lamps are to be on.", "Lamps are to be off."):
+        (checkout / "policy_solo.md").write_text(text)
+        checkouts._domain.cache_clear()
+        fingerprints.add(json.dumps(METHOD.ready(values).fingerprint))
+    assert len(fingerprints) == 2
+
+
+def test_a_tool_that_hangs_or_exits_fails_alone(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checkouts, "LIMIT_S", 0.2)
+    answers = called("hang"), called("leave"), called("look"), called("light", {"on": True}), called("done")
+    episode = played(tickets(checkout)["[lamp]db"], *answers)
+    texts = [str(executed.outcome.response) for executed in episode.played[0].executed]
+    assert texts[0] == "Error: did not finish within 0.2 s"
+    assert texts[1] == "Error: 3"
+    assert episode.score().counts["success"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_arguments_that_are_no_object_are_an_error_of_the_call(checkout: Path) -> None:
+    episode = played(tickets(checkout)["[lamp]db"], called("light", [1]), called("done"))
+    assert episode.score().counts["errors"] == 1
+
+
+def test_a_resumed_episode_is_worth_what_it_was(checkout: Path) -> None:
+    task = tickets(checkout)["[lamp]assertion"]
+    episode = played(task, called("light", {"on": True}), called("nope"), called("done"))
+    turns: list[PlayedTurn] = episode.played
+    again = episode.setup.score(task, turns, episode.settings)
+    assert again == episode.score()
+
+
+def test_errors_are_said_in_a_line(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RigError, match="no checkout of tau2-bench"):
+        domain(str(checkout), "mock", "manual")
+    with pytest.raises(RigError, match="holds no domain airline"):
+        domain(str(checkout.parents[3]), "airline", "manual")
+    with pytest.raises(RigError, match="policy=x: manual or workflow"):
+        METHOD.settings({"policy": "x", "code": ""})
+    task = METHOD.parse(
+        {
+            **row("1", initial_state={"initialization_actions": [{**LAMP, "func_name": "no_such"}]}),
+            "domain": "mock",
+        },
+        "here",
+        "mock",
+    )
+    with pytest.raises(RigError, match="cannot set up the task"):
+        played(task, called("done"))
+    monkeypatch.delenv("RIG_TAU2")
+    with pytest.raises(RigError, match="--set code=DIR"):
+        played(tickets(checkout)["[lamp]db"], called("done"))
+
+
+def test_a_run_shows_the_floor_that_handing_over_reaches(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = str(checkout / "runs.sqlite")
+    options = ("--suite", str(checkout), "--runs", runs, "--display", "none")
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["run", "oracle", "hand-over", *options])
+    capsys.readouterr()
+    main(["show", "latest", "--runs", runs])
+    shown = capsys.readouterr().out
+    for text in ("100.0%", "25.0%", "handing every ticket over"):
+        assert text in shown
+
+
+def test_docstrings_are_read_as_docstring_parser_does() -> None:
+    doc = parse_docstring(
+        """First line.
+
+        More of it,
+        on two lines.
+
+        Args:
+            one: The first,
+                which goes on.
+            two (str): The second: with a colon.
+
+        Returns:
+            Something.
+        """
+    )
+    assert doc.short_description == "First line."
+    assert doc.long_description == "More of it,\non two lines."
+    assert [(part.arg_name, part.type_name, part.description) for part in doc.params] == [
+        ("one", None, "The first,\nwhich goes on."),
+        ("two", "str", "The second: with a colon."),
+    ]
+
+
+PUBLIC = Path(os.environ.get("RIG_TAU2", "none"))
+with_upstream = pytest.mark.skipif(
+    not any((PUBLIC / name).is_dir() for name in ("src/tau2", "tau2")),
+    reason="RIG_TAU2 names no checkout of tau2-bench",
+)
+
+
+def upstream(name: str) -> Path:
+    inside = "data/tau2/domains"
+    return next(p / name for p in (PUBLIC / inside, PUBLIC / "tau2" / inside) if p.is_dir())
+
+
+def solved(task: Ticket, *calls: tuple[str, dict[str, Any]]) -> tuple[bool, int]:
+    episode = played(task, *(called(name, arguments) for name, arguments in calls), called("done"))
+    counts = episode.score().counts
+    return bool(counts["success"]), int(counts["errors"])
+
+
+@with_upstream
+@pytest.mark.slow
+def test_the_vectors_of_upstreams_own_classes() -> None:
+    small = {task.name: task for task in METHOD.load(upstream("telecom") / "tasks_small.json")}
+    roaming = small["[mobile_data_issue]user_abroad_roaming_enabled_off[PERSONA:None]"]
+    toggle = ("toggle_roaming", {})
+    assert solved(roaming, toggle) == (True, 0)
+    assert solved(roaming) == (False, 0)
+    assert solved(roaming, toggle, toggle) == (False, 0)
+    assert solved(roaming, ("toggle_roaming", {"on": True})) == (False, 1)
+    assert solved(roaming, ("nope", {}), toggle) == (True, 1)
+    bill = small["[service_issue]overdue_bill_suspension[PERSONA:Easy]"]
+    truth = [
+        ("send_payment_request", {"customer_id": "C1001", "bill_id": "B1234321"}),
+        ("make_payment", {}),
+        ("resume_line", {"customer_id": "C1001", "line_id": "L1002"}),
+        ("reboot_device", {}),
+    ]
+    assert solved(bill, *truth)[0]
+    assert not any(solved(bill, *truth[:at], *truth[at + 1 :])[0] for at in range(4))
+    assert not solved(bill, *truth[::-1])[0]
+    refuel = ("refuel_data", {"customer_id": "C1001", "line_id": "L1002", "gb_amount": 2.0})
+    exceeded = small["[mobile_data_issue]data_usage_exceeded[PERSONA:Easy]"]
+    assert solved(exceeded, refuel)[0]
+    assert not solved(exceeded, refuel, refuel)[0]
+    locked = small["[service_issue]lock_sim_card_pin[PERSONA:Hard]"]
+    assert solved(locked, ("transfer_to_human_agents", {"summary": "any"}))[0]
+    assert not solved(locked)[0]
+
+
+@with_upstream
+@pytest.mark.slow
+def test_the_initial_worlds_are_upstreams() -> None:
+    worlds = {name: domain(str(PUBLIC), name, "manual").world() for name in ("mock", "telecom")}
+    assert worlds["mock"].hashes()[0][:16] == "107f83a70b7bf4f6"
+    assert [value[:16] for value in worlds["telecom"].hashes()] == ["304cf5ef059852e1", "e1f3a86373888082"]
+    worlds["mock"].call("create_task", {"user_id": "user_1", "title": "Important Meeting"})
+    assert worlds["mock"].hashes()[0][:16] == "3b82583d5c026d81"
+    assert len(domain(str(PUBLIC), "telecom", "manual").tools) == 43
+    used = worlds["telecom"].call("get_data_usage", {"customer_id": "C1001", "line_id": "L1002"})
+    assert json.loads(used.text)["data_used_gb"] == "8.7"
+
+
+@with_upstream
+@pytest.mark.slow
+def test_all_tickets_of_the_leaderboards_set() -> None:
+    tasks = METHOD.load(upstream("telecom"))
+    rates = dict.fromkeys(("truth", "nothing", "hand over"), 0)
+    for task in tasks:
+        truth = [(call.name, call.call.arguments) for call in task.expected(0).calls[:-1]]
+        rates["truth"] += solved(task, *truth) == (True, 0)
+        rates["nothing"] += solved(task)[0]
+        rates["hand over"] += solved(task, ("transfer_to_human_agents", {"summary": ""}))[0]
+    assert rates == {"truth": len(tasks), "nothing": 0, "hand over": 20}
+    assert [task.name for task in METHOD.load(upstream("mock"))] == [
+        *("create_task_1", "create_task_1_with_env_assertions", "update_task_1"),
+        *("update_task_with_initialization_actions", "impossible_task_1"),
+    ]
