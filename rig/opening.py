@@ -17,12 +17,16 @@ from typing import Any
 from rig.errors import RigError
 from rig.paths import cache_directory, expanded, real
 
-_named: set[Path] = set()
+COMMAND = "mcp:"
+"""What the command of a server begins with where a toolbox is named. It is never opened as a path."""
+
+_named: set[Path | str] = set()
 
 
 def name(place: Path | str) -> None:
-    """The user named a file on the command line, or a folder with all that is in it."""
-    _named.add(real(expanded(str(place))))
+    """The user named a file on the command line, a folder with all that is in it, or a server's command."""
+    text = str(place)
+    _named.add(text if text.startswith(COMMAND) else real(expanded(text)))
 
 
 def forget() -> None:
@@ -70,6 +74,8 @@ def was_started_here(run: str, settings: Mapping[str, Any]) -> bool:
 
 
 def _is_named(place: str) -> bool:
+    if place.startswith(COMMAND):
+        return place in _named
     path = real(expanded(place))
     return not _named.isdisjoint((path, *path.parents))
 
@@ -87,6 +93,8 @@ def _places(value: Any) -> Iterator[str]:
     if isinstance(value, list | tuple):
         for part in value:
             yield from _places(part)
+    elif isinstance(value, str) and value.startswith(COMMAND):
+        yield value
     elif isinstance(value, str | Path):
         for part in dict.fromkeys(_parts(str(value))):
             # A name that no file can have is none.

@@ -23,6 +23,8 @@ Tools: TypeAlias = Literal["all", "suite", "exact"]
 """All tools, those of the plugins a task uses, or only the tools it needs."""
 History: TypeAlias = Literal["recorded", "replayed"]
 """Whether earlier calls are shown with the responses in the file or with those of the simulator."""
+Answers: TypeAlias = Literal["live", "replay", "live-misses"]
+"""Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """By which rules calls are matched and counted (docs/reference/metrics.md)."""
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
@@ -132,10 +134,23 @@ class MethodOptions:
 
     toolbox: str | None = option(
         None,
-        "Tools by name, or your own by folder. Runs their code.",
+        "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
         CONVERSATIONS,
-        metavar="NAME|DIR",
+        metavar="NAME|DIR|mcp:COMMAND",
         opens=True,
+        users_only=True,
+        verbs="screen",
+    )
+    servers: Answers = option(
+        "live",
+        "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was.",
+        CONVERSATIONS,
+        verbs="screen",
+    )
+    server_network: bool = option(
+        False,
+        "Let MCP servers use your network. Without it, they have none where the system can do that.",
+        CONVERSATIONS,
         users_only=True,
         verbs="screen",
     )

@@ -16,12 +16,18 @@ from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
 from rig.methods.base import Report
+from rig.opening import COMMAND
+from rig.toolbox.cassette import from_log
 from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, holds_toolbox
+from rig.toolbox.isolation import network_of
 from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
+from rig.toolbox.servers import CASSETTE, ServerUse, imported, record_into, servers_of
 from rig.toolbox.spec import Tool
+from rig.toolbox.toolbox import Toolbox
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_NETWORK = option("Let MCP servers use your network.")
 _STARTER = Path(__file__).parent / "starter"
 _FIRST = (
     "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
@@ -105,8 +111,9 @@ def check(
     directory: Path | None = argument(),
     world: Path | None = option("A folder of JSON databases to replay the calls in."),
     toolbox: str | None = option(
-        "The tools that the conversations call. rig runs the code in DIR.", "NAME|DIR"
+        "The tools that the conversations call. rig runs the code in DIR, and starts its servers.", "NAME|DIR"
     ),
+    server_network: bool = _NETWORK,
     record: bool = option("First write what the simulator returns into the conversations in DIRECTORY."),
     as_json: bool = json_option("Print the report as JSON."),
 ) -> int:
@@ -115,8 +122,9 @@ def check(
     With --toolbox and no DIRECTORY, check the conversations that come with the toolbox. rig prints one line
     for each fault, and exits with code 1 if there are any.
     """
-    if directory is None and toolbox is not None:
-        suites = find_toolbox(toolbox).suites
+    box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
+    if directory is None and box is not None:
+        suites = box.suites
         if not suites:
             raise RigError(f"the toolbox {toolbox} comes with no conversations; name their folder")
         directory = suites[0]
@@ -125,7 +133,7 @@ def check(
             raise click.UsageError("--record needs a DIRECTORY.")
         reports = list(_of_suites(world))
     else:
-        reports = [_check(directory, world, toolbox, record=record, as_json=as_json)]
+        reports = [_check(directory, world, box, record=record, as_json=as_json)]
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -143,7 +151,9 @@ def _of_suites(world: Path | None) -> Iterator[Report]:
             yield from (report for report in reports if report is not None)
 
 
-def _check(place: Path, world: Path | None, toolbox: str | None, *, record: bool, as_json: bool) -> Report:
+def _check(
+    place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
+) -> Report:
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
@@ -161,12 +171,18 @@ def tools() -> None:
 
 
 @tools.verb("list")
-def list_tools(*, toolboxes: tuple[str, ...] = argument("[NAME|DIR]..."), as_json: bool = AS_JSON) -> None:
+def list_tools(
+    *,
+    toolboxes: tuple[str, ...] = argument("[NAME|DIR|mcp:COMMAND]..."),
+    server_network: bool = _NETWORK,
+    as_json: bool = AS_JSON,
+) -> None:
     """List the tools of a toolbox, or of all installed toolboxes.
 
-    rig runs the code in DIR.
+    rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
-    boxes = [find_toolbox(name) for name in toolboxes or plugins.registered().toolboxes]
+    use = ServerUse("live", server_network)
+    boxes = [find_toolbox(name, use) for name in toolboxes or plugins.registered().toolboxes]
     if as_json:
         print_json([{"toolbox": box.name, "tools": list(map(_as_json, box.tools.values()))} for box in boxes])
         return
@@ -181,15 +197,16 @@ def list_tools(*, toolboxes: tuple[str, ...] = argument("[NAME|DIR]..."), as_jso
 @tools.verb("info")
 def tool_info(
     *,
-    toolbox: str = argument("NAME|DIR"),
+    toolbox: str = argument("NAME|DIR|mcp:COMMAND"),
     tools: tuple[str, ...] = argument("[TOOL]..."),
+    server_network: bool = _NETWORK,
     as_json: bool = AS_JSON,
 ) -> None:
     """Show tools as a model sees them, and how rig compares their calls.
 
-    rig runs the code in DIR.
+    rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
-    box = find_toolbox(toolbox)
+    box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
     chosen = [box.tools[doc.name] for doc in docs]
     if as_json:
@@ -200,6 +217,8 @@ def tool_info(
     if holds_toolbox(place):
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         say(f"{', '.join(path.name for path in files_of(place))}: what is here {code}")
+    if servers_of(box) is not None:
+        say(network_of(network=server_network))
     for suite in box.suites:
         say(f"conversations: {suite}")
     for tool, doc in zip(chosen, docs, strict=True):
@@ -237,23 +256,35 @@ def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
 @tools.verb("import")
 def import_(
     *,
-    file: Path = argument(),
+    file: str = argument("FILE|mcp:COMMAND"),
     output: Path | None = option("Write tools.json into this folder.", "DIR"),
+    server_network: bool = _NETWORK,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Import tools from OpenAI's functions, MCP's tools/list, or rig's own form.
+    """Import tools from OpenAI's functions, MCP's tools/list, rig's own form, or an MCP server.
 
     With --output, rig writes the tools in its own form, which says whether each tool changes things and how
     its calls are compared, so that you can correct that. Without --output, rig only shows what it recognized.
     A tool that changes things gets a `default`: its answer to calls that your conversations do not expect.
+
+    rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
+    folders that the command names, which the server then works on instead of yours.
     """
-    listing = read_listing(file)
+    is_server = file.startswith(COMMAND)
+    if is_server:
+        listing, write_server = imported(file, ServerUse("live", server_network), output or Path())
+    else:
+        listing, write_server = read_listing(Path(file)), None
     target = None if output is None else output / LISTING
     if target is not None:
         if target.exists():
             raise RigError(f"{target}: already exists; give another folder, or delete it")
+        if write_server is not None:
+            write_server()
         tools = (
-            replace(tool, default={"status": "ok"}) if tool.action and tool.default is UNSAID else tool
+            replace(tool, default={"status": "ok"})
+            if tool.action and tool.default is UNSAID and not is_server
+            else tool
             for tool in listing.tools
         )
         write_listing(Listing(listing.form, tuple(tools)), target)
@@ -269,6 +300,36 @@ def import_(
     print_table(("tool", "kind", "description"), rows)
     if target is not None:
         say(f"written to {target}")
+
+
+@tools.verb()
+def record(
+    *,
+    folder: Path = argument("DIR"),
+    log: Path | None = option("Add the calls of a client's log: JSON-RPC messages, a line each.", type=_FILE),
+    redact: tuple[str, ...] = option("Leave out what matches a regular expression.", "REGEX"),
+    server_network: bool = _NETWORK,
+) -> int:
+    """Record what MCP servers answer to the calls of the conversations in a folder, in calls.jsonl.
+
+    rig starts the servers, and plays the conversations as `rig check` does. `--servers replay` then answers
+    without a server. Values of the servers' environment are left out.
+    """
+    use = ServerUse("live", server_network, redact)
+    box = find_toolbox(str(folder), use)
+    servers = servers_of(box)
+    if servers is None:
+        raise RigError(f"{folder}: has no servers to record: it needs mcp.json")
+    cassette = record_into(servers)
+    report = _check(folder, None, box, record=False, as_json=False)
+    for call in () if log is None else from_log(log, next(iter(servers.servers))):
+        cassette.add(call)
+    for line in (*report.faults, *report.summary):
+        say(str(line))
+    target = folder / CASSETTE
+    cassette.write(target, servers.redact)
+    say(f"{target}: {counted(len(cassette.calls), 'call')} recorded; play them with --servers replay")
+    return bool(report.faults)
 
 
 def _kind(tool: Tool | ToolDeclaration) -> str:

@@ -23,7 +23,7 @@ from rig.options import Option as Option
 from rig.paths import CONVERSATIONS
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
-from rig.toolbox.toolbox import Simulator
+from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
 
@@ -276,7 +276,7 @@ class Method:
         """Get ready for a run with these options. Raises RigError for what would stop it."""
         return Setup(self, self.settings(values))
 
-    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report | None:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report | None:
         """Check the tasks of a folder or file, a line on each fault; None where nothing can be checked.
 
         `world` and `toolbox` are only given where tasks hold responses: the calls are then made in the world
@@ -284,6 +284,8 @@ class Method:
         """
         return None
 
-    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
+    def record(
+        self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
+    ) -> Sequence[Path]:
         """Write into the tasks of a folder what their calls return; the files that changed."""
         return ()

@@ -24,6 +24,7 @@ from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
 from rig.tasks import Task, in_random_order, select
 from rig.toolbox.folder import find_toolbox, hash_of, holds_toolbox
+from rig.toolbox.servers import ServerUse
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
@@ -250,7 +251,8 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     check_writable(store)
     if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
         # The tasks that come with a toolbox, where nobody says which tasks.
-        suites = find_toolbox(options.toolbox).suites
+        use = ServerUse(options.servers, options.server_network)
+        suites = find_toolbox(options.toolbox, use).suites
         options = options.replace(conversations=suites[0]) if suites else options
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     planned = plan_tasks(options, method, tasks, store, name)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.world import RECORDED_CALLS, Snapshot, Tables, decode, stored_lists, value_of
+from rig.toolbox.rules import equal
+from rig.toolbox.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 
 LIMIT = 50
 """Records of a diff, by default."""
 
-_BOOKKEEPING = ("session", "id_generators", RECORDED_CALLS)
+_BOOKKEEPING = ("session", "id_generators", RECORDED_CALLS, *SERVER_TABLES)
 """Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""
 
 _Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
@@ -133,7 +134,7 @@ def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tup
     return key, records
 
 
-_LEFT_OUT = ("id_generators", RECORDED_CALLS)
+_LEFT_OUT = ("id_generators", RECORDED_CALLS, *SERVER_TABLES)
 """How many ids were drawn, and which answers given, is nobody's thing."""
 
 _ANY = "(any)"
@@ -188,6 +189,19 @@ def compare(expected: Snapshot, got: Snapshot, tables: Tables) -> Differences:
     """How a world differs from the expected one in what it holds."""
     due, there = contents(expected, tables), contents(got, tables)
     return Differences(*(tuple(sorted(records.elements())) for records in (due - there, there - due)))
+
+
+def differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
+    """Where two JSON values differ: the JSON pointer, and what is there in each, None for nothing."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in dict.fromkeys([*one, *other]):
+            step = str(name).replace("~", "~0").replace("/", "~1")
+            yield from differences(one.get(name), other.get(name), f"{place}/{step}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (first, second) in enumerate(zip(one, other, strict=True)):
+            yield from differences(first, second, f"{place}/{number}")
+    elif not equal(one, other):
+        yield place, one, other
 
 
 def drawn_values(snapshot: Snapshot, tables: Tables) -> frozenset[str]:

@@ -15,11 +15,14 @@ from rig import plugins
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
 from rig.files import read_bytes
+from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
 from rig.toolbox.functions import loaded, match_of
 from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
 from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.server_config import CONFIG
+from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
 from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import RECORDED_CALLS, World
@@ -102,21 +105,27 @@ LISTING, CODE, CONVERSATIONS = "tools.json", "toolbox.py", "conversations"
 
 def holds_toolbox(place: Path) -> bool:
     """Whether a folder has tools of its own."""
-    return place.is_dir() and any((place / name).is_file() for name in (LISTING, CODE))
+    return place.is_dir() and (
+        any((place / name).is_file() for name in (LISTING, CODE)) or holds_servers(place)
+    )
 
 
 def holds_code(place: Path) -> bool:
-    """Whether a folder has code that is run when its tools are loaded."""
-    return (place / CODE).is_file()
+    """Whether a folder has code that is run when its tools are loaded or called."""
+    return (place / CODE).is_file() or holds_servers(place)
 
 
-def load_folder(place: Path) -> Toolbox | None:
+def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     """The toolbox of a folder; None if its code registers one itself. Raises RigError, with the place.
 
-    The code of toolbox.py is run.
+    The code of toolbox.py is run, and servers are started as their `use` says.
     """
     place = real(place)
-    module = loaded(place / CODE, place) if holds_code(place) else None
+    if holds_servers(place):
+        if (place / CODE).is_file():
+            raise RigError(f"{place}: has {CONFIG} and {CODE}; keep servers and functions in two folders")
+        return load_servers(place, use, (place / CONVERSATIONS,), hash_of(place), place / LISTING)
+    module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None
     listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
@@ -148,6 +157,8 @@ def load_folder(place: Path) -> Toolbox | None:
 
 def files_of(place: Path) -> list[Path]:
     """The files that say what the tools of a folder do."""
+    if holds_servers(place):
+        return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
     code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
 
@@ -174,24 +185,27 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
     return world
 
 
-def find_toolbox(text: str | None) -> Toolbox:
+def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
     """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
 
-    Its code is run. Raises RigError if there is none, or more than one.
+    Its code is run, and its servers are started as their `use` says. Raises RigError if there is none, or
+    more than one.
     """
     registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:
         return next(iter(registered.values()))
     if text in registered:
         return registered[text]
+    if text.startswith(COMMAND):
+        return _of_command(text, use)
     place = Path(text)
     if not place.exists():
         there_are = ", ".join(registered)
         raise RigError(
             f"no toolbox is called {text!r}{did_you_mean(text, registered)}; choose from: {there_are}"
-            " (your own: --toolbox DIR)"
+            " (your own: --toolbox DIR, or --toolbox mcp:COMMAND)"
         )
-    if holds_toolbox(place) and (toolbox := _loaded(real(place), hash_of(place))) is not None:
+    if holds_toolbox(place) and (toolbox := _loaded(real(place), _marks(place), use)) is not None:
         return toolbox
     toolboxes: list[Toolbox] = list(plugins.at(text).toolboxes.values())
     if len(toolboxes) != 1:
@@ -200,5 +214,14 @@ def find_toolbox(text: str | None) -> Toolbox:
 
 
 @lru_cache(maxsize=8)
-def _loaded(place: Path, sha256: str) -> Toolbox | None:
-    return load_folder(place)
+def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
+    return load_folder(place, use)
+
+
+def _marks(place: Path) -> tuple[object, ...]:
+    """What changes when a folder's toolbox is another one."""
+    state = sorted(place.rglob("*")) if holds_servers(place) else []
+    return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
+
+
+_of_command = lru_cache(maxsize=8)(of_command)

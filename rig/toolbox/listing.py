@@ -279,7 +279,10 @@ _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:
-    """A tool as a file declares it. `default` is what it answers where nothing was recorded."""
+    """A tool as a file declares it. `default` is what it answers where nothing was recorded.
+
+    A tool of an MCP server says which `server` has it, and under which name (`tool`) if that is another.
+    """
 
     name: str
     description: str
@@ -288,6 +291,8 @@ class ToolDeclaration:
     returns: str = ""
     match: Mapping[str, Rule] = field(default_factory=dict)
     default: Json = UNSAID
+    server: str = ""
+    tool: str = ""
 
     def as_json(self) -> JsonObject:
         """As rig's own form has it."""
@@ -299,6 +304,7 @@ class ToolDeclaration:
             **({"returns": self.returns} if self.returns else {}),
             "match": {name: rule.name for name, rule in self.match.items()},
             **({} if self.default is UNSAID else {"default": self.default}),
+            **{name: text for name, text in (("server", self.server), ("tool", self.tool)) if text},
         }
 
 
@@ -316,17 +322,28 @@ def read_listing(file: Path) -> Listing:
     documents = read(file)
     if len(documents) != 1:
         raise RigError(f"{file}: needs one list of tools")
+    return listing_of(documents[0])
+
+
+def listing_of(document: DocumentPart, *, strict: bool = True) -> Listing:
+    """The tools of a document. One with a fault is an error, or a note where that is not `strict`."""
     forms: list[str] = []
     tools: dict[str, ToolDeclaration] = {}
     notes: list[str] = []
-    for part in _tools(documents[0], notes):
-        form, tool = _declaration(part, notes)
+    for part in _tools(document, notes):
+        try:
+            form, tool = _declaration(part, notes)
+        except RigError as error:
+            if strict:
+                raise
+            notes.append(f"left out: {error}")
+            continue
         if tool.name in tools:
             raise part.fault(f"there is already a tool named {tool.name}")
         forms.append(form)
         tools[tool.name] = tool
     if not tools:
-        raise RigError(f"{file}: holds no tools")
+        raise RigError(f"{document.place}: holds no tools{f' ({notes[0]})' if notes else ''}")
     return Listing(forms[0], tuple(tools.values()), tuple(notes))
 
 
@@ -410,6 +427,7 @@ def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclara
             raise rule.fault(str(error)) from error
     match = matching(parameters, rules)
     default = outer["default"].value if "default" in outer else UNSAID
+    server, tool = (outer[part].text() if part in outer else "" for part in ("server", "tool"))
     return form, ToolDeclaration(
-        name, " ".join(description.split()), parameters, acts, returns, match, default
+        name, " ".join(description.split()), parameters, acts, returns, match, default, server, tool
     )

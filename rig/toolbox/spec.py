@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter
 
 from rig import times
 from rig.calls import Json, JsonObject
+from rig.errors import RigError
 from rig.toolbox.rules import Rule
 
 
@@ -32,6 +33,10 @@ class ToolError(Exception):
 
 class Stuck(ToolError):
     """A tool was given up on that did not come to an end, and may still hold the world's database."""
+
+
+class Unavailable(RigError):
+    """A server cannot be had at all. It ends a run, which can be resumed, and is no outcome of a call."""
 
 
 def quoted(value: object, limit: int = 80) -> str:

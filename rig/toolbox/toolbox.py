@@ -17,7 +17,7 @@ from rig.models import ToolDoc
 from rig.toolbox.diff import Differences, WorldDiff, compare, diff, drawn_values
 from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.schemas import check, check_names
-from rig.toolbox.spec import Stuck, Text, Tool, ToolError, quoted
+from rig.toolbox.spec import Stuck, Text, Tool, ToolError, Unavailable, quoted
 from rig.toolbox.world import Snapshot, World
 
 
@@ -27,7 +27,7 @@ class Toolbox:
     `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given None,
     else from what lies at a path. `suites` are the folders of tasks that come with it, `texts` are kinds of
     free text beside those that arguments of tools are. `sha256` is its hash, where that is to be known of
-    more than its tools.
+    more than its tools. `fingerprint` is what else of it can change an answer, as flat JSON values.
     """
 
     def __init__(
@@ -40,8 +40,10 @@ class Toolbox:
         suites: tuple[Path, ...] = (),
         texts: tuple[Text, ...] = (),
         sha256: str = "",
+        fingerprint: Mapping[str, Json] | None = None,
     ) -> None:
         self.name = name
+        self.fingerprint = dict(fingerprint or {})
         self._texts = texts
         self._sha256 = sha256
         by_name: dict[str, Tool] = {}
@@ -169,6 +171,10 @@ class Simulator:
         self._world.begin(now, username, credentials)
         self._world.remember(recorded)
 
+    def renew(self) -> None:
+        """Have whatever the world keeps beside its records begin anew, such as processes of servers."""
+        self._world.renew()
+
     def snapshot(self) -> Snapshot:
         """The state between two calls."""
         return self._world.snapshot()
@@ -231,8 +237,8 @@ class Simulator:
         except Stuck:
             self._world.renew()
             raise
-        except (ToolError, MemoryError):
-            raise  # memory is the machine's fault, and none of the call: with more of it, it may be right
+        except (ToolError, MemoryError, Unavailable):
+            raise  # no memory and no server are the machine's fault, and none of the call: it may be right
         except Exception as error:
             # A fault of the tool is the outcome of this call, and no reason to end a run of many hours.
             # ToolTalk checks no types, and makes an error of anything that goes wrong inside a tool.

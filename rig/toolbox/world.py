@@ -99,6 +99,8 @@ def hexadecimal(*widths: int) -> Identifiers:
 
 RECORDED_CALLS = "recorded_calls"
 """The table of what tools without code answer."""
+SERVER_TABLES = ("server_state", "server_calls")
+"""The tables of what servers are to be brought to: what their files hold is there as records as well."""
 
 _SESSION = """\
 CREATE TABLE id_generators (

@@ -272,7 +272,7 @@ def test_check_makes_the_calls(folder: Make) -> None:
     place = folder(code=code, one=text)
     with pytest.raises(RigError, match="its tools are code, which is run when you name it: --toolbox"):
         ToolTalk().check(place)
-    faults = list(map(str, ToolTalk().check(place, toolbox=str(place)).faults))
+    faults = list(map(str, ToolTalk().check(place, toolbox=find_toolbox(str(place))).faults))
     one, code_file = place / "conversations" / "one.yaml", place / "toolbox.py"
     assert faults == [
         f"{one}, line 7: 2.calls.1: fails: get_n failed: KeyError: -1 (write `raises` where it shall)",

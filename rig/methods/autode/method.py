@@ -26,6 +26,7 @@ from rig.metrics import Score
 from rig.models import Message, Model, Prediction, Request
 from rig.tasks import ASSISTANT as THE_ASSISTANT
 from rig.tasks import Step
+from rig.toolbox.toolbox import Toolbox
 
 
 class Dialogue(Episode):
@@ -174,7 +175,7 @@ class AutoDE(Method):
         is_public = checkout.find_dataset(place) is not None
         return checkout.load(place) if is_public else load_directory(place)
 
-    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
         values = {option.name: option.default for option in self.options}
         return check(place, self.ready(values))
 

@@ -25,7 +25,8 @@ from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.toolbox import Simulator
+from rig.toolbox.servers import use_of
+from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
 VERSION = "4"
@@ -217,6 +218,8 @@ class ToolEval(Method):
         Option("offer", "plugins", several=True),
         Option("max_queries", 200),
         Option("toolbox", None, opens=True),
+        Option("servers", "live"),
+        Option("server_network", False),
         Option("world", None, opens=True),
     )
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
@@ -227,7 +230,7 @@ class ToolEval(Method):
     load = staticmethod(queries.load)
     parse = staticmethod(queries.parse)
 
-    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
         try:
             tasks = queries.load(place)
         except RigError as error:
@@ -241,7 +244,7 @@ class ToolEval(Method):
         return Checked(place, len(tasks), tuple(faults))
 
     def settings(self, values: Mapping[str, Any]) -> ToolEvalSettings:
-        toolbox = find_toolbox(values["toolbox"])
+        toolbox = find_toolbox(values["toolbox"], use_of(values))
         return ToolEvalSettings(values["search"], values["offer"], values["max_queries"], toolbox)
 
     def opening(self, task: Query, settings: ToolEvalSettings, role: str) -> Request:

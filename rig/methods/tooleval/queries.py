@@ -246,6 +246,7 @@ class ToolEvalSettings:
             "prompt_sha256": hashlib.sha256(told).hexdigest(),
             "toolbox": self.toolbox.name,
             "toolbox_sha256": self.toolbox.sha256,
+            **self.toolbox.fingerprint,
             **({"comparison": "2"} if self.strategy.ranks else {}),
         }
 

@@ -5,6 +5,7 @@ What calls return can be written into them, and everything else there is left as
 
 import json
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,18 +13,22 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from rig.calls import ExecutedCall, JsonObject
+from rig.calls import ExecutedCall, Json, JsonObject
 from rig.documents import YAML_ENDINGS, Lines, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
+from rig.methods.tooltalk.setup import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons
 from rig.tasks import turn_number
+from rig.toolbox.diff import differences
 from rig.toolbox.functions import Function
 from rig.toolbox.schemas import is_refusal, refused
+from rig.toolbox.server_world import Servers
+from rig.toolbox.servers import servers_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 _Path = tuple[str | int, ...]
@@ -46,7 +51,10 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
                 other = seen[conversation.name]
                 faults.append(f"{path}: {conversation.name} is the name of one in {other}, too")
             seen[conversation.name] = path
-            faults += _faults(path, conversation, where, simulator)
+            of_calls = list(_faults(path, conversation, where, simulator))
+            faults += of_calls
+            if not of_calls and (servers := servers_of(toolbox)) is not None:
+                faults += _differing(conversation, where, simulator, servers)
     faults += _of_code(toolbox)
     return Checked(place, len(seen), tuple(faults))
 
@@ -90,10 +98,47 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
             yield f"{place}: fails: {executed.exception} (write `raises` where it shall)"
         elif recorded.exception is not None and executed.exception is None:
             yield f"{place}: should fail with {recorded.exception!r}, and does not"
-        elif recorded.recorded and recorded.response != executed.response:
+        elif recorded.recorded and any(_differences(recorded, executed, servers_of(simulator.toolbox))):
             returned, written = reasons.show(executed.response), reasons.show(recorded.response)
             text = f"returns {returned}, written is {written}"
             yield f"{place}: {text} (take `returns` out and record it again)"
+
+
+def _differing(
+    conversation: Conversation, places: list[str], simulator: Simulator, servers: Servers
+) -> Iterator[str]:
+    """Where servers answer otherwise, or leave other files, when all happens again in another world, whose
+    processes begin anew with each turn.
+    """
+    again = simulator.twin()
+    once, twice = replay(conversation, simulator), replay(conversation, again)
+    left = iter(places)
+    for first, second in zip(once, twice, strict=True):
+        again.renew()
+        for one, other in zip(first.calls, second.calls, strict=True):
+            place, route = next(left), servers.routes[one.name]
+            for pointer, was, now in _differences(one, other, servers):
+                yield (
+                    f"{place}: answers {reasons.show(was)}, then {reasons.show(now)} at {pointer} (for"
+                    f' {route.server} in mcp.json: "restart": "replay", if it keeps this in memory, or'
+                    f' "volatile": {{"{route.tool}": ["{pointer}"]}}, if it does not matter)'
+                )
+    for line in simulator.compare(simulator.snapshot(), again.snapshot()).lines:
+        yield f"{places[-1] if places else conversation.name}: ends otherwise the second time: {line}"
+
+
+def _differences(
+    one: ExecutedCall, other: ExecutedCall, servers: Servers | None
+) -> Iterator[tuple[str, Json, Json]]:
+    """Where two outcomes of a call differ, but for what its server says is volatile."""
+    volatile: tuple[str, ...] = ()
+    if servers is not None:
+        route = servers.routes[one.name]
+        volatile = servers.servers[route.server].volatile.get(route.tool, ())
+    for pointer, was, now in differences(one.outcome.as_json(), other.outcome.as_json()):
+        pointer = pointer.removeprefix("/response").removeprefix("/exception") or "/"
+        if not any(fnmatchcase(pointer, pattern) for pattern in volatile):
+            yield pointer, was, now
 
 
 def _of_code(toolbox: Toolbox) -> Iterator[str]:

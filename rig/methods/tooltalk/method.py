@@ -32,6 +32,7 @@ from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Matching
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
+from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import Snapshots
 from rig.tooltalk import TOOLTALK
@@ -160,6 +161,8 @@ class ToolTalk(Method):
         Option("history", "recorded", several=True),
         Option("max_calls", 10),
         Option("toolbox", None, opens=True),
+        Option("servers", "live"),
+        Option("server_network", False),
         Option("world", None, opens=True),
         Option("grader", "default"),
         Option("similarity", "minilm", opens=True),
@@ -179,7 +182,7 @@ class ToolTalk(Method):
         """Calls that must not be made are counted where there are any."""
         return FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
 
-    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
         from rig.methods.tooltalk.check import check_directory
         from rig.methods.tooltalk.check_written import check_own
@@ -187,7 +190,9 @@ class ToolTalk(Method):
         own = _own_toolbox(place, toolbox)
         return check_directory(place, open_world(world), TOOLTALK) if own is None else check_own(place, own)
 
-    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
+    def record(
+        self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
+    ) -> Sequence[Path]:
         from rig.methods.tooltalk.check import record_directory
         from rig.methods.tooltalk.check_written import record_own
 
@@ -199,7 +204,7 @@ class ToolTalk(Method):
 
     def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
         own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
-        return ToolTalkSettings(**own, toolbox=find_toolbox(values["toolbox"]))
+        return ToolTalkSettings(**own, toolbox=find_toolbox(values["toolbox"], use_of(values)))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:
         return ToolTalkSetup.of(self, self.settings(values), values)
@@ -208,14 +213,13 @@ class ToolTalk(Method):
 METHOD = ToolTalk()
 
 
-def _own_toolbox(place: Path, toolbox: str | None) -> Toolbox | None:
+def _own_toolbox(place: Path, toolbox: Toolbox | None) -> Toolbox | None:
     """The toolbox that conversations are for, None for ToolTalk's; a folder's own where it is data alone.
 
     Raises RigError if it is code that nobody named.
     """
     if toolbox is not None:
-        named = find_toolbox(toolbox)
-        return None if named is TOOLTALK else named
+        return None if toolbox is TOOLTALK else toolbox
     for folder in (place, place.parent):
         if holds_toolbox(folder) and (folder is place or place.name == OWN):
             if holds_code(folder):

@@ -48,7 +48,7 @@ class ToolTalkSettings:
     def fingerprint(self) -> JsonObject:
         """The settings, and a hash of every sentence that a model reads in any conversation.
 
-        A toolbox other than ToolTalk's own is named, with a hash of its code.
+        A toolbox other than ToolTalk's own is named, with a hash of its code and whatever else it answers by.
         """
         docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()
@@ -56,7 +56,8 @@ class ToolTalkSettings:
         parts = {"protocol": "tooltalk", **own, "prompt_sha256": hashlib.sha256(told).hexdigest()}
         if self.toolbox is TOOLTALK:
             return parts
-        return {**parts, "toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
+        named = {"toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
+        return {**parts, **named, **self.toolbox.fingerprint}
 
 
 def context(metadata: Metadata) -> str:

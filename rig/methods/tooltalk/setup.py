@@ -19,6 +19,7 @@ from rig.scoring.matching import Terms
 from rig.tasks import PlayedTurn
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.rules import TrueCall
+from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot, World
 from rig.tooltalk import TOOLTALK
@@ -123,7 +124,7 @@ class WorldSetup(Setup):
     def of(cls, method: Method, settings: object, values: Mapping[str, Any]) -> Self:
         """The setup for a run with these options."""
         place, similarity = values["world"], values["similarity"]
-        toolbox = find_toolbox(values["toolbox"])
+        toolbox = find_toolbox(values["toolbox"], use_of(values))
         world = partial(toolbox.world, None if place is None else Path(place))
         named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:

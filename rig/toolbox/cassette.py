@@ -1,0 +1,204 @@
+"""What servers answered, kept as lines of JSON: played again without a server, and never made up.
+
+A line is a server with its listing, the state that conversations begin in, or a call: its arguments, the hash
+of the state before and after it, and the answer as the server sent it. Values of the environment are replaced
+by their names.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from pydantic import BaseModel, Field
+
+from rig.calls import Json, JsonObject
+from rig.documents import json_of, parsed
+from rig.errors import RigError
+from rig.files import read_text, write
+
+VERSION = 1
+LARGEST = 64 << 20
+REDACTED = "[redacted]"
+_SHORTEST = 4
+"""Characters of a value that is looked for: a shorter one is no secret, and would be everywhere."""
+
+Redact: TypeAlias = Callable[[Json], Json]
+
+
+class RecordedCall(BaseModel):
+    """A call and its answer, `result` or `error`, as the protocol has it. Without `before`, in any state."""
+
+    server: str
+    tool: str
+    arguments: JsonObject
+    before: str | None = None
+    after: str | None = None
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+
+    @property
+    def answer(self) -> JsonObject:
+        return {"result": self.result} if self.result is not None else {"error": self.error or {}}
+
+
+class _Header(BaseModel):
+    kind: str
+    v: int = VERSION
+    name: str = ""
+    tools: list[JsonObject] = Field(default_factory=list)
+    sha256: str = ""
+
+
+class Answer(NamedTuple):
+    """What was answered, and the hash of the state that it left; None where it is as before."""
+
+    answer: JsonObject
+    after: str | None
+
+
+class Cassette:
+    """Recorded calls, and the state that each conversation begins in."""
+
+    def __init__(self, listings: Mapping[str, Json], state: str, calls: Iterable[RecordedCall] = ()) -> None:
+        self.listings, self.state = dict(listings), state
+        self.calls: list[RecordedCall] = []
+        self._by_key: dict[str, list[RecordedCall]] = defaultdict(list)
+        for call in calls:
+            self.add(call)
+
+    @classmethod
+    def read(cls, path: Path) -> "Cassette":
+        """Raises RigError, with the place."""
+        listings: dict[str, Json] = {}
+        state, calls = "", []
+        for number, line in enumerate(read_text(path, LARGEST).splitlines(), 1):
+            where = f"{path}, line {number}"
+            value = json_of(line, where)
+            if isinstance(value, dict) and value.get("kind") == "call":
+                calls.append(parsed(RecordedCall, value, where, "a recorded call"))
+                continue
+            header = parsed(_Header, value, where, "a line of a cassette")
+            if header.v != VERSION:
+                raise RigError(f"{where}: version {header.v}; this rig reads version {VERSION}")
+            if header.kind == "server":
+                listings[header.name] = value
+            state = header.sha256 if header.kind == "state" else state
+        if not listings:
+            raise RigError(f"{path}: not a cassette; `rig tools record` makes one")
+        return cls(listings, state, calls)
+
+    def add(self, call: RecordedCall) -> None:
+        """Record a call. One that is there already is left out."""
+        same = self._by_key[key(call.server, call.tool, call.arguments, call.before)]
+        if call not in same:
+            same.append(call)
+            self.calls.append(call)
+
+    def find(self, server: str, tool: str, arguments: JsonObject, state: str, again: int) -> Answer | None:
+        """The answer to a call in a state, the `again`th time that it is made; None if none was recorded."""
+        for before in (state, None):
+            if same := self._by_key.get(key(server, tool, arguments, before)):
+                call = same[min(again, len(same) - 1)]
+                return Answer(call.answer, call.after)
+        return None
+
+    def write(self, path: Path, redact: Redact) -> None:
+        """Write the cassette, in place of one that is there. Raises RigError."""
+        servers = [{"kind": "server", "v": VERSION, **listing} for listing in self.listings.values()]
+        calls = (call.model_dump(exclude_none=True) for call in self.calls)
+        lines = [
+            *servers,
+            {"kind": "state", "sha256": self.state},
+            *({"kind": "call", **call} for call in calls),
+        ]
+        told = (json.dumps(redact(line), sort_keys=True, ensure_ascii=False) for line in lines)
+        write("".join(f"{line}\n" for line in told), path, force=True)
+
+
+def key(server: str, tool: str, arguments: JsonObject, before: str | None) -> str:
+    """Equal for calls that are equal: 1 is 1.0, and the order of names is none."""
+    told = json.dumps([server, tool, _plain(arguments), before], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+    """Arguments without those that are what the schema says of them where they are left out."""
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name in required or "default" not in (of := properties.get(name, {})) or of["default"] != value
+    }
+
+
+def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Redact:
+    """What replaces the values of an environment by their names, and texts that match a pattern.
+
+    Raises RigError for a pattern that is none.
+    """
+    spelled: dict[str, str] = {}
+    for name, value in environment.items():
+        if len(value) >= _SHORTEST:
+            ways = (value, base64.b64encode(value.encode()).decode(), quote(value, safe=""))
+            spelled.update(dict.fromkeys((*ways, json.dumps(value)[1:-1]), f"${name}"))
+    try:
+        compiled = [re.compile(pattern) for pattern in patterns]
+    except re.error as error:
+        raise RigError(f"--redact: not a regular expression: {error}") from error
+    longest_first = sorted(spelled.items(), key=lambda item: -len(item[0]))
+
+    def text(value: str) -> str:
+        for secret, name in longest_first:
+            value = value.replace(secret, name)
+        for pattern in compiled:
+            value = pattern.sub(REDACTED, value)
+        return value
+
+    return lambda value: with_texts(value, text) if longest_first or compiled else value
+
+
+def with_texts(value: Json, change: Callable[[str], str]) -> Json:
+    """A value with every text in it changed, names as well."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): with_texts(inner, change) for name, inner in value.items()}
+    return [with_texts(inner, change) for inner in value] if isinstance(value, list) else value
+
+
+def from_log(path: Path, server: str) -> list[RecordedCall]:
+    """The calls of a client's log: JSON-RPC messages, a line each, or under `msg`, `message` or `data`."""
+    asked: dict[Json, JsonObject] = {}
+    calls = []
+    for number, line in enumerate(read_text(path, LARGEST).splitlines(), 1):
+        if not line.strip():
+            continue
+        value = json_of(line, f"{path}, line {number}")
+        for name in ("msg", "message", "data"):
+            if isinstance(value, dict) and isinstance(value.get(name), dict):
+                value = value[name]
+        if not isinstance(value, dict) or not isinstance(value.get("id"), int | str):
+            continue
+        if value.get("method") == "tools/call" and isinstance(value.get("params"), dict):
+            asked[value["id"]] = value["params"]
+        elif value["id"] in asked and ("result" in value or "error" in value):
+            params = asked.pop(value["id"])
+            told = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
+            told |= {name: value[name] for name in ("result", "error") if name in value}
+            calls.append(parsed(RecordedCall, told, f"{path}, line {number}", "a call and its answer"))
+    return calls

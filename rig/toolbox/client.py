@@ -1,0 +1,296 @@
+"""A client of one MCP server, over the pipes of a process of its own, in both eras of the protocol.
+
+Up to 2025-11-25, a session begins with `initialize`; from 2026-07-28 on, each request says what it needs.
+Whatever a server sends is bounded in time and size, and only an answer with the number of the request counts.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from rig import __version__
+from rig.calls import Json, JsonObject
+from rig.documents import json_of
+from rig.errors import RigError
+
+LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Versions that begin with a handshake; the first is asked for."""
+MODERN = "2026-07-28"
+
+START_S = 60.0
+"""Seconds until a server has answered for the first time. Some load a runtime on a busy machine."""
+LONGEST_LINE = 16 << 20
+MOST_BYTES = 64 << 20
+"""Bytes that a server may send until a request is answered."""
+MOST_NOISE = 1_000
+"""Lines that are no messages, until a request is answered."""
+_MOST_PAGES = 100
+_MOST_LOG = 1 << 16
+_SETTLING_S = 0.2
+"""Seconds after the first listing in which a server may still change it; some do so when a session begins."""
+
+
+class ServerFault(Exception):
+    """A server ended, did not answer in time, or did not keep to the protocol. Its process is ended."""
+
+
+class Refused(Exception):
+    """A server answered a request with an error of the protocol."""
+
+    def __init__(self, error: Json) -> None:
+        fields = error if isinstance(error, dict) else {}
+        super().__init__(str(fields.get("message") or error))
+        self.error = fields
+
+
+class Listing(NamedTuple):
+    """What a server says of itself, and its tools, as it sent them."""
+
+    protocol: str
+    server: JsonObject
+    tools: list[JsonObject]
+
+
+class Client:
+    """A running server. `seconds` is how long a call may take. Raises ServerFault if it does not start.
+
+    `folder` is its working directory, `environment` all that it finds in its environment.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = 30.0
+    ) -> None:
+        self._seconds = seconds
+        self._received = b""
+        self._log = b""
+        self._number = 0
+        self._moved = False
+        self._listing: Listing | None = None
+        self._meta: JsonObject = {}
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        try:
+            self._process = subprocess.Popen(
+                command, cwd=folder, env=dict(environment), start_new_session=True, bufsize=0, **pipes
+            )
+        except (OSError, ValueError) as error:
+            raise ServerFault(f"does not start: {getattr(error, 'strerror', None) or error}") from error
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        try:
+            self._protocol, self._server = self._begin()
+        except Refused as refusal:
+            self.end()
+            raise ServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
+
+    @property
+    def log(self) -> str:
+        """The last that the server wrote to its standard error."""
+        return self._log.decode("utf-8", "replace")
+
+    def _begin(self) -> tuple[str, JsonObject]:
+        """Begin a session; the version of the protocol, and what the server says of itself."""
+        about = {"name": "rig", "version": __version__}
+        asked = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
+        try:
+            result = self._request("initialize", asked, START_S)
+        except Refused as refusal:
+            supported = (refusal.error.get("data") or {}) if isinstance(refusal.error, dict) else {}
+            supported = supported.get("supported") if isinstance(supported, dict) else None
+            older = [version for version in LEGACY if isinstance(supported, list) and version in supported]
+            if older:
+                result = self._request("initialize", {**asked, "protocolVersion": older[0]}, START_S)
+            else:
+                names = ("protocolVersion", "clientCapabilities", "clientInfo")
+                said = zip(names, (MODERN, {}, about), strict=True)
+                self._meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in said}}
+                result = self._request("server/discover", {}, START_S)
+        server = result.get("serverInfo")
+        server = server if isinstance(server, dict) else {}
+        if self._meta:
+            if MODERN not in (result.get("supportedVersions") or ()):
+                raise Refused(f"it has {result.get('supportedVersions')}")
+            return MODERN, server
+        protocol = str(result.get("protocolVersion"))
+        if protocol not in LEGACY:
+            raise Refused(f"it answers with version {protocol[:40]}")
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, time.monotonic() + START_S)
+        return protocol, server
+
+    def listing(self) -> Listing:
+        """The server's tools. Raises ServerFault where a listing has no end, or is none."""
+        if self._listing is None:
+            tools = self._tools()
+            self._receive(None, time.monotonic() + _SETTLING_S)
+            if self._moved:
+                tools, self._moved = self._tools(), False
+            self._listing = Listing(self._protocol, self._server, tools)
+        return self._listing
+
+    def _tools(self) -> list[JsonObject]:
+        tools: list[JsonObject] = []
+        cursors: list[Json] = [None]
+        for _ in range(_MOST_PAGES):
+            params = {} if cursors[-1] is None else {"cursor": cursors[-1]}
+            try:
+                page = self._request("tools/list", params, START_S)
+            except Refused as refusal:
+                self._give_up(f"does not list its tools: {refusal}")
+            listed = page.get("tools")
+            if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
+                self._give_up("answers tools/list without a list of tools")
+            tools += listed
+            if page.get("nextCursor") is None:
+                return tools
+            if page["nextCursor"] in cursors:
+                break
+            cursors.append(page["nextCursor"])
+        self._give_up("lists its tools without an end")
+
+    def call(self, tool: str, arguments: JsonObject) -> JsonObject:
+        """What the server answers to a call: the protocol's `{"result": …}` or `{"error": …}`.
+
+        Raises ServerFault if there is no answer, and where the server's tools are others by now.
+        """
+        if self._moved:
+            self._moved = False
+            if self._listing is not None and self._tools() != self._listing.tools:
+                self._give_up("changed its tools")
+        try:
+            params = {"name": tool, "arguments": arguments}
+            return {"result": self._request("tools/call", params, self._seconds)}
+        except Refused as refusal:
+            return {"error": refusal.error or {"message": str(refusal)}}
+
+    def end(self) -> None:
+        """End the process, with all that it started. What it held in memory is lost."""
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _give_up(self, text: str) -> NoReturn:
+        """Raises ServerFault: what a server does that does not keep to the protocol is not waited for."""
+        self.end()
+        lines = self.log.strip().splitlines()
+        raise ServerFault(f"{text} ({lines[-1].strip()[:200]})" if lines else text)
+
+    def _request(self, method: str, params: JsonObject, seconds: float) -> JsonObject:
+        """The result of a request. Raises Refused for an error that the server answers with."""
+        self._number += 1
+        until = time.monotonic() + seconds
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": {**params, **self._meta}}
+        self._send(message, until)
+        answer = self._receive(self._number, until)
+        if answer is None:
+            self._give_up(f"did not answer {method} within {seconds:g} s")
+        if "error" in answer:
+            raise Refused(answer["error"])
+        if not isinstance(answer.get("result"), dict):
+            self._give_up(f"answered {method} with neither a result nor an error")
+        result: JsonObject = answer["result"]
+        return result
+
+    def _send(self, message: JsonObject, until: float) -> None:
+        left = f"{json.dumps(message)}\n".encode()
+        pipe = self._process.stdin
+        assert pipe is not None
+        while left:
+            try:
+                left = left[pipe.write(left) or 0 :]
+            except BlockingIOError:
+                pass
+            except (OSError, ValueError):
+                self._give_up(self._ending())
+            if left:
+                self._read(until, pipe)
+                if time.monotonic() > until:
+                    self._give_up("does not read what it is sent")
+
+    def _receive(self, number: int | None, until: float) -> JsonObject | None:
+        """The answer of this number; None if it does not come. What else comes is dealt with, or dropped."""
+        noise = size = 0
+        while True:
+            line, newline, rest = self._received.partition(b"\n")
+            if newline:
+                self._received = rest
+                message = _message(line)
+                noise += message is None and bool(line.strip())
+                if message is not None and "method" in message:
+                    self._heed(message, until)
+                elif message is not None and number is not None and message.get("id") == number:
+                    return message
+            elif not (chunk := self._read(until)):
+                return None
+            else:
+                size += chunk
+            if noise > MOST_NOISE or size > MOST_BYTES or len(self._received) > MOST_BYTES:
+                self._give_up("floods its output with what is no answer")
+            if not newline and len(self._received) > LONGEST_LINE:
+                self._give_up(f"sends a line of more than {LONGEST_LINE >> 20} MiB")
+
+    def _heed(self, message: JsonObject, until: float) -> None:
+        """A request or a note of the server's: it is not asked for anything but whether rig is there."""
+        if "id" not in message:
+            self._moved |= message["method"] == "notifications/tools/list_changed"
+        elif message["method"] == "ping":
+            self._send({"jsonrpc": "2.0", "id": message["id"], "result": {}}, until)
+        else:
+            error = {"code": -32601, "message": "rig has no sampling, no elicitation and no roots"}
+            self._send({"jsonrpc": "2.0", "id": message["id"], "error": error}, until)
+
+    def _read(self, until: float, writing: Any = None) -> int:
+        """Wait for output; the bytes that came, or until `writing` takes more. 0 if time is up.
+
+        What the server logs is read as well, so that it never waits for that.
+        """
+        out, log = self._process.stdout, self._process.stderr
+        with selectors.DefaultSelector() as selector:
+            assert out is not None
+            assert log is not None
+            selector.register(out, selectors.EVENT_READ)
+            if not log.closed:
+                selector.register(log, selectors.EVENT_READ)
+            if writing is not None:
+                selector.register(writing, selectors.EVENT_WRITE)
+            while (left := until - time.monotonic()) > 0:
+                ready = {key.fileobj for key, _ in selector.select(left)}
+                if log in ready and not (text := log.read(1 << 16)):
+                    selector.unregister(log)
+                    log.close()
+                elif log in ready:
+                    self._log = (self._log + text)[-_MOST_LOG:]
+                if out in ready:
+                    chunk = out.read(1 << 18)
+                    if chunk == b"":
+                        self._give_up(self._ending())
+                    self._received += chunk or b""
+                    return len(chunk or b"")
+                if writing in ready:
+                    return 1
+        return 0
+
+    def _ending(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        code = self._process.poll()
+        return "closed its output" if code is None else f"ended with exit code {code}"
+
+
+def _message(line: bytes) -> JsonObject | None:
+    """The message of a line; None for a line that is none."""
+    try:
+        message = json_of(line.decode(), "a server")
+    except (RigError, UnicodeDecodeError):
+        return None
+    return message if isinstance(message, dict) else None

@@ -1,0 +1,138 @@
+"""What a server runs in: no network where the system can do that, an environment of its own, and bounds.
+
+`npx` and `uvx` fetch programs when they are started. They are asked where the program is that they fetched
+before, and that is started instead.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.files import read_json
+
+_LARGEST_FILE = 1 << 30
+"""Bytes that a server may write into one file."""
+_BOUNDED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE // 512} -c 0; exec "$@"', "sh")
+_WAYS: tuple[tuple[str, ...], ...] = (
+    ("unshare", "--map-current-user", "--net", "--pid", "--fork", "--kill-child", "--"),
+    ("unshare", "--map-root-user", "--net", "--"),
+    ("sandbox-exec", "-p", "(version 1)(allow default)(deny network*)"),
+)
+"""Programs that start another without a network, the best first."""
+_FETCH_S = 300.0
+
+
+@lru_cache(maxsize=1)
+def without_network() -> tuple[str, ...] | None:
+    """What to put before a command, so that it runs without a network; None if this system has nothing."""
+    for way in _WAYS:
+        if shutil.which(way[0]) and _succeeds([*way, "/bin/sh", "-c", ":"]):
+            return way
+    return None
+
+
+def confined(command: Sequence[str], *, network: bool) -> list[str]:
+    """The whole command of a server."""
+    way = () if network else without_network() or ()
+    return [*way, *_BOUNDED, *command]
+
+
+def network_of(*, network: bool) -> str:
+    """Which network servers have, in words."""
+    if network:
+        return "servers have your network (--server-network)"
+    if without_network() is None:
+        return "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
+    return f"servers have no network ({(without_network() or ('',))[0]})"
+
+
+def environment(program: str, home: Path, named: Mapping[str, str]) -> dict[str, str]:
+    """All that a server finds in its environment: where programs are, an empty home, and what is named."""
+    places = dict.fromkeys([str(Path(program).parent), "/usr/local/bin", "/usr/bin", "/bin"])
+    plain = {"PATH": os.pathsep.join(places), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**plain, "HOME": str(home), "TMPDIR": str(home), "PYTHONHASHSEED": "0", **named}
+
+
+@lru_cache(maxsize=16)
+def program_of(command: tuple[str, ...], folder: Path, *, network: bool) -> tuple[str, ...]:
+    """A command with its program by its absolute path. Raises RigError if it is not there.
+
+    npx and uvx are asked for theirs, and may fetch it if there is to be a network.
+    """
+    name = Path(command[0]).name.removesuffix(".cmd")
+    if name in _LAUNCHERS:
+        return _LAUNCHERS[name](command[0], command[1:], network)
+    place = folder / command[0]
+    program = str(place) if os.sep in command[0] else shutil.which(command[0])
+    if program is None or not os.access(program, os.X_OK):
+        raise RigError(f"{command[0]}: no such program; give its path, or install it")
+    return (os.path.abspath(program), *command[1:])
+
+
+_VALUED = ("-p", "--package", "--from", "--with", "--python", "-c", "--call")
+
+
+def _asked(words: Sequence[str]) -> tuple[str, int, str]:
+    """The package that a launcher is to start, where the program's own arguments begin, and its name."""
+    package = ""
+    number = 0
+    while number < len(words) and words[number].startswith("-"):
+        name, _, value = words[number].partition("=")
+        if name in _VALUED:
+            number += not value
+            package = (value or words[min(number, len(words) - 1)]) if name in _VALUED[:3] else package
+        number += 1
+    if number >= len(words):
+        raise RigError("npx or uvx without the name of a package; give the whole command")
+    return package or words[number], number + 1, words[number]
+
+
+def _npx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
+    package, first, word = _asked(words)
+    offline = () if network else ("--offline",)
+    asked = ["npx", *offline, "--yes", "--package", package, "--", "node", "-p", "process.env.PATH"]
+    found = _output([launcher, *asked[1:]], package, network).split(os.pathsep)[0]
+    name = re.sub(r"(?<=.)@[^/]*$", "", package)
+    modules = Path(found).parent
+    about = read_json(modules / name / "package.json")
+    programs = about.get("bin") if isinstance(about, dict) else None
+    programs = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
+    if not isinstance(programs, dict) or not programs:
+        raise RigError(f"npx {package}: the package has no program")
+    script = programs.get(word) or next(iter(programs.values()))
+    return (shutil.which("node") or "node", str(modules / name / str(script)), *words[first:])
+
+
+def _uvx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
+    package, first, word = _asked(words)
+    offline = () if network else ("--offline",)
+    asked = [launcher, *offline, "--from", package, "python", "-c", "import sys; print(sys.prefix)"]
+    name = re.split(r"[@=<>~\[!]", word)[0]
+    return (str(Path(_output(asked, package, network)) / "bin" / name), *words[first:])
+
+
+_LAUNCHERS = {"npx": _npx, "uvx": _uvx}
+
+
+def _output(command: Sequence[str], package: str, network: bool) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RigError(f"{command[0]}: cannot be asked for {package}: {error}") from error
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it says nothing"])[-1][:200]
+        remedy = "" if network else "; fetch it once with --server-network"
+        raise RigError(f"{Path(command[0]).name} does not have {package} here: {why}{remedy}")
+    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -1,0 +1,405 @@
+"""A world that MCP servers act in: their files, as records that snapshots hold, and processes of its own.
+
+Servers start when they are first called. Before a call, the files and the processes are made what the records
+say: those of a snapshot that was restored, in whatever other world it was taken. A server reads its folder by
+another path in each world, so `/state` stands for it in arguments and answers.
+"""
+
+import hashlib
+import json
+import re
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from rig import times
+from rig.calls import Json, JsonObject
+from rig.options import Answers
+from rig.toolbox.cassette import Cassette, RecordedCall, Redact, normalized, with_texts
+from rig.toolbox.client import Client, Listing, ServerFault
+from rig.toolbox.isolation import confined, environment, program_of
+from rig.toolbox.server_config import Server, own_path
+from rig.toolbox.spec import ToolError, Unavailable
+from rig.toolbox.state import (
+    BESIDE,
+    UNSEEN,
+    Depot,
+    Entry,
+    Files,
+    Manifest,
+    StateFault,
+    initial,
+    records,
+    remove,
+    sha256_of,
+)
+from rig.toolbox.world import World, encode
+
+ROOT = "/state"
+"""What models call the folder that a server works in."""
+NOT_RECORDED = "No answer was recorded for this call."
+LONGEST = 2**20
+"""Characters of an answer. No model reads as much."""
+
+
+class Route(NamedTuple):
+    """The server that has a tool, the tool's name there, its schema, and whether it changes things."""
+
+    server: str
+    tool: str
+    parameters: JsonObject
+    action: bool
+
+
+class Servers:
+    """The servers of a toolbox, what their worlds share: the files to begin with, and what is recorded."""
+
+    def __init__(
+        self,
+        folder: Path,
+        servers: Mapping[str, Server],
+        depot: Callable[[], Path],
+        answers: Answers = "live",
+        network: bool = False,
+        cassette: Cassette | None = None,
+        redact: Redact = lambda value: value,
+    ) -> None:
+        self.folder, self.servers, self.answers, self.network = folder, servers, answers, network
+        self.cassette, self.redact = cassette, redact
+        self.recording: Cassette | None = None
+        self.routes: Mapping[str, Route] = {}
+        self.listings: dict[str, Listing] = {}
+        self._worlds = 0
+        self._depot_folder = depot
+        self._depot: Depot | None = None
+        self._base: Manifest | None = None
+
+    @property
+    def depot(self) -> Depot:
+        if self._depot is None:
+            self._depot = Depot(self._depot_folder() / "contents")
+        return self._depot
+
+    @property
+    def base(self) -> Manifest:
+        """The files that conversations begin with. Raises RigError."""
+        if self._base is None:
+            names = [name for server in self.servers.values() for name in server.state]
+            self._base = initial(self.folder, names, self.depot)
+        return self._base
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        return (*UNSEEN, *(pattern for server in self.servers.values() for pattern in server.unseen))
+
+    @property
+    def replays(self) -> bool:
+        """Whether processes are brought to a state by making the calls again that led to it."""
+        remembers = any(server.restart == "replay" for server in self.servers.values())
+        return remembers or self.answers == "live-misses"
+
+    def place(self) -> Path:
+        """A new folder for a world."""
+        self._worlds += 1
+        return self._depot_folder() / str(self._worlds)
+
+    def start(self, name: str, place: Path, now: float) -> Client:
+        """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
+        server, root, home = self.servers[name], place / "state", place / "home"
+        remove(home)
+        home.mkdir(parents=True)
+        words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
+        named = {
+            key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
+        }
+        program = program_of((server.command[0], *words), self.folder, network=self.network)
+        # git takes the clock from here, and others that want to give the same result twice.
+        clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
+        dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
+        try:
+            command = confined(program, network=self.network)
+            client = Client(command, root, environment(program[0], home, dated), server.seconds)
+            if name not in self.listings:
+                self.listings[name] = client.listing()
+                listed = sha256_of_listing(self.listings[name])
+                if server.listing not in ("", listed):
+                    client.end()
+                    raise Unavailable(
+                        f"the server {name} is not the one that was imported: its tools or version differ;"
+                        " import it again with `rig tools import`"
+                    )
+        except ServerFault as fault:
+            raise Unavailable(f"the server {name} {fault}; try its command: {' '.join(program)}") from fault
+        return client
+
+
+def sha256_of_listing(listing: Listing) -> str:
+    """A hash of a server's name and version, and of its tools in whatever order it lists them."""
+    tools = sorted(json.dumps(tool, sort_keys=True) for tool in listing.tools)
+    server = {name: listing.server.get(name) for name in ("name", "version")}
+    return hashlib.sha256(json.dumps([server, tools], sort_keys=True).encode()).hexdigest()
+
+
+_SCHEMA = """\
+CREATE TABLE files (path TEXT PRIMARY KEY NOT NULL, content TEXT);
+CREATE TABLE database_rows (
+    file TEXT NOT NULL, in_table TEXT NOT NULL, row TEXT NOT NULL, copies INTEGER NOT NULL,
+    PRIMARY KEY (file, in_table, row)
+);
+CREATE TABLE server_state (id INTEGER PRIMARY KEY CHECK (id = 1), manifest TEXT NOT NULL, recorded TEXT);
+CREATE TABLE server_calls (number INTEGER PRIMARY KEY, call TEXT NOT NULL, acts INTEGER NOT NULL);
+"""
+
+
+class ServerWorld(World):
+    """A world of servers. What they were called, and what their files hold, are rows like any other's."""
+
+    schema: ClassVar[str] = _SCHEMA
+    hint = ""
+
+    def __init__(self, servers: Servers) -> None:
+        super().__init__()
+        self._servers = servers
+        self._clients: dict[str, Client] = {}
+        self._at: tuple[object, ...] | None = None
+        self._place = servers.place()
+        self._files: Files | None = None
+        weakref.finalize(self, _end_all, self._clients)
+        cassette = servers.cassette
+        recorded = None if cassette is None else cassette.state
+        base = {} if servers.answers == "replay" else servers.base
+        self.database.table("server_state").insert({"id": 1, "manifest": "{}", "recorded": recorded})
+        self._show(base)
+
+    def atomic(self) -> AbstractContextManager[object]:
+        """A block that nothing is undone of: what a server did before it failed is done."""
+        return nullcontext()
+
+    def renew(self) -> None:
+        """Begin with new processes, whatever they would know still."""
+        super().renew()
+        self._drop()
+
+    def close(self) -> None:
+        self._drop()
+        super().close()
+
+    def call(self, name: str, arguments: JsonObject) -> Json:
+        """What a tool answers. Raises ToolError if it refuses, and Unavailable if a server cannot be had."""
+        servers, route = self._servers, self._servers.routes[name]
+        arguments = normalized(arguments, route.parameters)
+        told: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}
+        again = json.dumps(told, sort_keys=True)
+        told["arguments"] = servers.redact(arguments)
+        before = self.state
+        if servers.cassette is not None:
+            done = self.database.execute("SELECT count(*) FROM server_calls WHERE call = ?", [again])
+            found = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
+            if found is not None:
+                self._note(again, route, found.after or before)
+                return response_of(found.answer)
+            if servers.answers == "replay":
+                raise ToolError(NOT_RECORDED)
+        answer = self._answer(route, arguments)
+        if answer is None:
+            raise ToolError(f"{name} gave no answer: its server ended, or took too long.")
+        self._note(again, route, None)
+        if servers.recording is not None:
+            fields = {name: servers.redact(value) for name, value in answer.items()}
+            servers.recording.add(RecordedCall(**told, before=before, after=self.state, **fields))
+        if servers.cassette is not None:
+            self._set("recorded", self._live_state())
+        return response_of(answer)
+
+    def list_tools(self) -> None:
+        """Start all servers, so that they list their tools. Raises Unavailable."""
+        self.set_clock(times.read(_LISTING_CLOCK, times.INSTANT))
+        self._settle()
+        for name in self._servers.servers:
+            self._clients[name] = self._servers.start(name, self._place, self._seconds())
+        self._drop()
+
+    @property
+    def state(self) -> str:
+        """A hash of all that an answer can depend on besides the call."""
+        if (recorded := self._row("recorded")) is not None:
+            return str(recorded)
+        return self._live_state()
+
+    def _live_state(self) -> str:
+        manifest = sha256_of(self._manifest())
+        remembers = any(server.restart == "replay" for server in self._servers.servers.values())
+        calls = [call for call, acts in self._calls() if acts] if remembers else []
+        return hashlib.sha256(json.dumps([manifest, calls]).encode()).hexdigest() if calls else manifest
+
+    def _answer(self, route: Route, arguments: JsonObject) -> JsonObject | None:
+        """The answer of a running server; None if it fails at this call twice, from the same state."""
+        for _ in range(2):
+            try:
+                self._settle()
+                answer = self._call(route.server, route.tool, arguments)
+                self._take_in()
+            except ServerFault:
+                self._drop()
+            except StateFault as fault:
+                self._drop()
+                raise ToolError(f"Refused, and undone: {fault}.") from fault
+            else:
+                return answer
+        return None
+
+    def _call(self, server: str, tool: str, arguments: JsonObject) -> JsonObject:
+        if server not in self._clients:
+            self._clients[server] = self._servers.start(server, self._place, self._seconds())
+        root = str(self._place / "state")
+        inside = with_texts(
+            arguments, lambda text: _VIRTUAL.sub(lambda match: f"{match[1] or ''}{root}", text)
+        )
+        answer = self._clients[server].call(tool, inside)
+        outside: JsonObject = with_texts(answer, lambda text: text.replace(root, ROOT))
+        return outside
+
+    def _settle(self) -> None:
+        """Make files and processes what the records say."""
+        now = self._moment()
+        if self._at == now:
+            return
+        if self._files is None:
+            self._files = Files(self._place / "state", self._servers.depot)
+        for name in list(self._clients):
+            same_clock = self._at is not None and self._at[0] == now[0]
+            if self._servers.servers[name].restart != "never" or not same_clock:
+                self._clients.pop(name).end()
+        if self._servers.replays:
+            self._repeat()
+        else:
+            self._put(self._manifest())
+        self._at = self._moment()
+
+    def _repeat(self) -> None:
+        """Make the calls again that led here, from the files of the beginning."""
+        _end_all(self._clients)
+        self._put(self._servers.base)
+        for call, _ in self._calls():
+            told = json.loads(call)
+            self._call(told["server"], told["tool"], told["arguments"])
+        if self._servers.answers == "live-misses":
+            self._take_in()
+        else:
+            self._put(self._manifest())
+
+    def _put(self, manifest: Manifest) -> None:
+        assert self._files is not None
+        self._files.put(manifest, self._seconds())
+
+    def _take_in(self) -> None:
+        """Note what the files hold now."""
+        assert self._files is not None
+        manifest = self._files.take()
+        self._files.age(manifest, self._seconds())
+        self._show(manifest)
+
+    def _show(self, manifest: Manifest) -> None:
+        """Make the records those of a manifest."""
+        before = self._manifest()
+        if before == manifest:
+            return
+        changed = [path for path in {**before, **manifest} if before.get(path) != manifest.get(path)]
+        # What SQLite keeps beside a database belongs to it.
+        changed += [BESIDE.sub("", path) for path in changed]
+        files, rows = self.database.table("files"), self.database.table("database_rows")
+        for path in dict.fromkeys(changed):
+            self.database.execute("DELETE FROM files WHERE path = ?", [encode(path)])
+            self.database.execute("DELETE FROM database_rows WHERE file = ?", [encode(path)])
+        root = str(self._place / "state")
+        for path, content, inside in records(manifest, self._servers.depot, self._servers.unseen, changed):
+            files.insert({"path": encode(path), "content": encode(str(content).replace(root, ROOT))})
+            for table, row in dict.fromkeys(inside):
+                named = {"file": encode(path), "in_table": encode(table), "row": encode(row)}
+                rows.insert({**named, "copies": inside.count((table, row))})
+        self._set("manifest", json.dumps(manifest))
+
+    def _note(self, call: str, route: Route, after: str | None) -> None:
+        self.database.table("server_calls").insert({"call": call, "acts": int(route.action)})
+        if after is not None:
+            self._set("recorded", after)
+        else:
+            self._at = self._moment()
+
+    def _moment(self) -> tuple[object, ...]:
+        """What files and processes have to agree with: the clock, the files, and the calls that were made."""
+        return self._seconds(), self._row("manifest"), tuple(self._calls())
+
+    def _seconds(self) -> float:
+        return self.now.replace(tzinfo=UTC).timestamp()
+
+    def _manifest(self) -> dict[str, Entry]:
+        return {path: Entry(*entry) for path, entry in json.loads(self._row("manifest") or "{}").items()}
+
+    def _calls(self) -> Iterator[tuple[str, int]]:
+        yield from self.database.execute("SELECT call, acts FROM server_calls ORDER BY number").fetchall()
+
+    def _row(self, column: str) -> Any:
+        return self.database.execute(f"SELECT {column} FROM server_state").fetchone()[0]
+
+    def _set(self, column: str, value: str) -> None:
+        self.database.table("server_state").update(1, {column: value})
+
+    def _drop(self) -> None:
+        _end_all(self._clients)
+        self._at = None
+
+
+_LISTING_CLOCK = "2025-01-15 09:00:00"
+_VIRTUAL = re.compile(rf"\A(file://)?{ROOT}(?=/|\Z)")
+
+
+def _end_all(clients: dict[str, Client]) -> None:
+    for client in clients.values():
+        client.end()
+    clients.clear()
+
+
+def response_of(answer: JsonObject) -> Json:
+    """What a model reads of an answer: its structured content, else its text, as JSON where it is an object
+    or a list, else its parts. Raises ToolError for what failed, and for what is too long.
+    """
+    if "error" in answer:
+        raise ToolError(str(answer["error"].get("message") or answer["error"]))
+    result = answer["result"]
+    if result.get("resultType", "complete") != "complete":
+        raise ToolError("The tool asks for input, and nobody is there to give it.")
+    content = result.get("content")
+    parts = [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if result.get("isError") is True:
+        texts = (part if isinstance(part, str) else json.dumps(part) for part in parts)
+        raise ToolError("\n".join(texts) or "It failed, and does not say why.")
+    value = result.get("structuredContent")
+    if value is None:
+        value = parts[0] if len(parts) == 1 else parts or None
+    if (size := len(json.dumps(value))) > LONGEST:
+        raise ToolError(f"The answer has {size:,} characters, more than {LONGEST:,}.")
+    return value
+
+
+def _part(part: JsonObject) -> Json:
+    kind, text = part.get("type"), part.get("text")
+    if kind == "text" and isinstance(text, str):
+        if text.lstrip()[:1] in ("{", "["):
+            try:
+                value = json.loads(text, parse_constant=lambda name: name)
+            except (ValueError, RecursionError):
+                return text
+            return value if isinstance(value, dict | list) else text
+        return text
+    data = part.get("data")
+    inner = part.get("resource")
+    if data is None and isinstance(inner, dict):
+        data = inner.get("blob")
+    if isinstance(data, str):
+        about = {name: part.get(name) for name in ("type", "mimeType") if isinstance(part.get(name), str)}
+        return {**about, "characters": len(data), "sha256": hashlib.sha256(data.encode()).hexdigest()}
+    return {name: value for name, value in part.items() if name not in ("_meta", "annotations")}

@@ -1,0 +1,252 @@
+"""MCP servers as a toolbox: of a command (`mcp:COMMAND`), or of a folder with `mcp.json`.
+
+Nothing is started until a tool is called, or a listing is needed. docs/how-to/mcp.md shows how it is used.
+"""
+
+import atexit
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import gettempdir
+from typing import NamedTuple
+
+from rig.calls import Json, JsonObject
+from rig.documents import DocumentPart
+from rig.errors import RigError
+from rig.files import read_bytes, temporary_folder
+from rig.options import Answers
+from rig.paths import real
+from rig.toolbox.cassette import Cassette, redactor
+from rig.toolbox.functions import match_of
+from rig.toolbox.isolation import without_network
+from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
+from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
+from rig.toolbox.server_world import Route, Servers, ServerWorld, sha256_of_listing
+from rig.toolbox.spec import FREE_TEXT, Tool
+from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import World
+
+CASSETTE = "calls.jsonl"
+
+
+class ServerUse(NamedTuple):
+    """Who answers the calls of servers, whether servers get your network, and what is redacted."""
+
+    answers: Answers = "live"
+    network: bool = False
+    redacted: tuple[str, ...] = ()
+
+
+LIVE = ServerUse()
+
+
+def use_of(values: Mapping[str, Json]) -> ServerUse:
+    """How a run with these options uses servers."""
+    return ServerUse(values["servers"], values["server_network"])
+
+
+def holds_servers(place: Path) -> bool:
+    """Whether a folder names servers."""
+    return (place / CONFIG).is_file() and b'"command"' in read_bytes(place / CONFIG)
+
+
+def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, file: Path) -> Toolbox:
+    """The toolbox of a folder with mcp.json, whose hash is `sha256`. Raises RigError, with the place.
+
+    The `file` tools.json says what its tools are, where it is there; else the servers are asked.
+    """
+    config = read_config(place)
+    cassette = None
+    if use.answers != "live":
+        if not (place / CASSETTE).is_file():
+            raise RigError(f"{place / CASSETTE}: no such file; `rig tools record {place}` makes it")
+        cassette = Cassette.read(place / CASSETTE)
+    servers = Servers(place, config, _folder_once(), use.answers, use.network, cassette, _redact(config, use))
+    if file.is_file():
+        tools = read_listing(file).tools
+    elif cassette is not None:
+        tools = _declared(
+            place / CASSETTE, {name: of["tools"] for name, of in cassette.listings.items()}
+        ).tools
+    else:
+        tools = _asked(servers).tools
+    return _toolbox(place.name, servers, tools, suites, sha256)
+
+
+def of_command(text: str, use: ServerUse) -> Toolbox:
+    """The toolbox of `mcp:COMMAND`: files and folders that the command names are copied. Raises RigError."""
+    servers, _ = _of_command(text, use)
+    tools = _asked(servers).tools
+    told = json.dumps([text, [tool.as_json() for tool in tools]])
+    (name,) = servers.servers
+    return _toolbox(name, servers, tools, (), hashlib.sha256(told.encode()).hexdigest())
+
+
+def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
+    """The tools of `mcp:COMMAND`, and what writes mcp.json and the state into a folder. Raises RigError."""
+    servers, copied = _of_command(text, use)
+    listing = _asked(servers)
+    pinned = {
+        name: replace(server, listing=sha256_of_listing(servers.listings[name]))
+        for name, server in servers.servers.items()
+    }
+    return listing, partial(write_config, folder, pinned, copied)
+
+
+def _of_command(text: str, use: ServerUse) -> tuple[Servers, Mapping[str, Path]]:
+    """The servers of a command on a copy of what it names, and what was copied, by its name there."""
+    if use.answers != "live":
+        raise RigError(
+            "--servers needs what was recorded, which is in a folder; begin with `rig tools import`"
+        )
+    server, copied = server_of(text, Path.cwd())
+    folder = _folder_once()
+    write_config(folder() / "box", {server.name: server}, copied)
+    return Servers(folder() / "box", {server.name: server}, folder, network=use.network), copied
+
+
+def servers_of(toolbox: Toolbox) -> Servers | None:
+    """The servers of a toolbox; None if it has none."""
+    return toolbox.servers if isinstance(toolbox, _ServerToolbox) else None
+
+
+def record_into(servers: Servers) -> Cassette:
+    """What is recorded from now on of the calls that are made in the worlds of these servers."""
+    _asked(servers)
+    told = {
+        name: {"name": name, "protocol": of.protocol, "server": of.server, "tools": of.tools}
+        for name, of in servers.listings.items()
+    }
+    world = ServerWorld(servers)
+    servers.recording = Cassette(told, world.state)
+    world.close()
+    return servers.recording
+
+
+class _ServerToolbox(Toolbox):
+    servers: Servers
+
+
+def _toolbox(
+    name: str, servers: Servers, tools: Sequence[ToolDeclaration], suites: tuple[Path, ...], sha256: str
+) -> Toolbox:
+    first = next(iter(servers.servers))
+    routes = {
+        of.name: Route(of.server or first, of.tool or of.name, of.parameters, of.action) for of in tools
+    }
+    for tool, route in routes.items():
+        if route.server not in servers.servers:
+            raise RigError(
+                f"{servers.folder / CONFIG}: there is no server {route.server}, whose tool is {tool}"
+            )
+    servers.routes = routes
+    toolbox = _ServerToolbox(
+        name,
+        [
+            Tool(
+                *(of.name, name, of.description, of.parameters, of.returns, of.action),
+                match=match_of(of.match),
+                function=partial(_call, of.name),
+            )
+            for of in tools
+        ],
+        new_world=partial(ServerWorld, servers),
+        suites=suites,
+        texts=(FREE_TEXT,),
+        sha256=sha256,
+        fingerprint=_fingerprint(servers),
+    )
+    toolbox.servers = servers
+    return toolbox
+
+
+def _call(tool: str, world: World, /, **arguments: Json) -> Json:
+    assert isinstance(world, ServerWorld)
+    return world.call(tool, arguments)
+
+
+def _fingerprint(servers: Servers) -> JsonObject:
+    """What can change an answer besides the folder's files: who answers, and from what."""
+    parts: JsonObject = {"servers": servers.answers}
+    if servers.cassette is not None:
+        parts["cassette_sha256"] = hashlib.sha256(read_bytes(servers.folder / CASSETTE)).hexdigest()
+    if servers.answers != "replay":
+        closed = not servers.network and without_network() is not None
+        listed = {name: sha256_of_listing(of) for name, of in servers.listings.items()}
+        pinned = {name: server.listing for name, server in servers.servers.items()}
+        parts["server_network"] = "none" if closed else "open"
+        parts["listing_sha256"] = ", ".join(f"{name} {(pinned | listed)[name]}" for name in servers.servers)
+        world = ServerWorld(servers)
+        parts["state_sha256"] = world.state
+        world.close()
+    return parts
+
+
+def _redact(config: Mapping[str, Server], use: ServerUse) -> Callable[[Json], Json]:
+    named = ((name, value) for server in config.values() for name, value in server.environment.items())
+    paths = {path for server in config.values() for path in server.state}
+    hidden = {name: value for name, value in named if value.removeprefix("./") not in paths}
+    return redactor({name: value for name, value in hidden.items() if "$STATE" not in value}, use.redacted)
+
+
+def _asked(servers: Servers) -> Listing:
+    """The tools that servers list, which are started for it."""
+    world = ServerWorld(servers)
+    world.list_tools()
+    world.close()
+    return _declared(servers.folder / CONFIG, {name: of.tools for name, of in servers.listings.items()})
+
+
+def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing:
+    """The tools of servers under names that no two of them have, and that rig can call."""
+    names = Counter(str(tool.get("name")) for tools in listed.values() for tool in tools)
+    used: dict[str, int] = {}
+    tools = []
+    for server, of_server in listed.items():
+        for tool in of_server:
+            own = str(tool.get("name"))
+            name = _name(own if names[own] == 1 or len(listed) == 1 else f"{server}.{own}", used)
+            schema = tool.get("inputSchema")
+            tools.append(
+                {
+                    "name": name,
+                    "description": tool["description"] if isinstance(tool.get("description"), str) else "",
+                    "inputSchema": schema if isinstance(schema, dict) else {},
+                    "annotations": tool.get("annotations"),
+                    "server": server,
+                    **({"tool": own} if own != name else {}),
+                }
+            )
+    return listing_of(DocumentPart({"tools": tools}, file), strict=False)
+
+
+def _name(text: str, used: dict[str, int]) -> str:
+    """A name for a tool that fits rig's, and that no other tool has."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
+    name = name if NAME.fullmatch(name) else f"_{name}"
+    used[name] = used.get(name, 0) + 1
+    return name if used[name] == 1 else f"{name}_{used[name]}"
+
+
+@cache
+def _folders() -> ExitStack:
+    """The folders that are removed when rig ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack
+
+
+def _folder_once() -> Callable[[], Path]:
+    """Makes a folder for the files of servers when it is first needed."""
+
+    @cache
+    def folder() -> Path:
+        return real(_folders().enter_context(temporary_folder(Path(gettempdir()), "rig-servers")))
+
+    return folder

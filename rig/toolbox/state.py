@@ -1,0 +1,318 @@
+"""The files that a server works on: taken in, put back, and shown as records.
+
+Contents are kept once, by their hash. Links are never followed, and what is neither a file, a folder nor a
+link is refused, as is more than a state may hold: a model decides what is written here.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from rig.calls import Json
+from rig.errors import RigError, counted
+
+MOST_ENTRIES = 20_000
+MOST_BYTES = 512 << 20
+"""Of all files of a state."""
+DEEPEST = 64
+
+_LONGEST_TEXT = 1 << 14
+"""Characters of a text file that are shown; of more, there is a hash."""
+_MOST_ROWS = 5_000
+_READ_S = 2.0
+_SQLITE = b"SQLite format 3\0"
+BESIDE = re.compile(r"-(wal|shm|journal)$")
+"""How files are called that SQLite keeps beside a database."""
+_FICLONE = 0x40049409
+UNSEEN = (".git/index", ".git/logs/*", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD")
+"""What differs though nothing does: patterns of paths, anywhere in a state, that are not compared."""
+
+
+class Entry(NamedTuple):
+    """What lies at a path: a `file` by the hash of its content, a `folder`, or a `link` by its target."""
+
+    kind: str
+    content: str = ""
+    executable: bool = False
+
+
+Manifest: TypeAlias = Mapping[str, Entry]
+"""What lies in a folder, by the path from there, parents first."""
+
+
+class StateFault(Exception):
+    """Files that no state may hold."""
+
+
+class Depot:
+    """Contents of files by their hash, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._sizes: dict[str, int] = {}
+
+    def keep(self, path: Path) -> str:
+        """The hash of a file's content, which is kept. The file may be changed meanwhile."""
+        unhashed = self._folder / f"new-{os.urandom(8).hex()}"
+        _copy(path, unhashed)
+        with unhashed.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        self._sizes[digest] = unhashed.stat().st_size
+        os.replace(unhashed, self._folder / digest)
+        return digest
+
+    def place(self, digest: str) -> Path:
+        """Where the content of this hash lies."""
+        return self._folder / digest
+
+    def size(self, digest: str) -> int:
+        return self._sizes[digest]
+
+
+class Files:
+    """A folder that a server works in, as it was when it was last looked at."""
+
+    def __init__(self, root: Path, depot: Depot) -> None:
+        self.root = root
+        self._depot = depot
+        self._seen: dict[str, tuple[tuple[int, ...], str]] = {}
+
+    def take(self) -> Manifest:
+        """What lies in the folder now. Raises StateFault for what no state may hold."""
+        manifest: dict[str, Entry] = {}
+        seen: dict[str, tuple[tuple[int, ...], str]] = {}
+        left = MOST_BYTES
+        for path, found in _walk(self.root):
+            if len(manifest) >= MOST_ENTRIES:
+                raise StateFault(f"there are more than {counted(MOST_ENTRIES, 'file')}")
+            if stat.S_ISLNK(found.st_mode):
+                manifest[path] = Entry("link", os.readlink(self.root / path))
+            elif stat.S_ISDIR(found.st_mode):
+                manifest[path] = Entry("folder")
+            elif stat.S_ISREG(found.st_mode):
+                left -= found.st_size
+                if left < 0:
+                    raise StateFault(f"its files hold more than {MOST_BYTES >> 20} MiB")
+                mark = found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+                before, digest = self._seen.get(path, ((), ""))
+                digest = digest if before == mark else self._depot.keep(self.root / path)
+                seen[path] = mark, digest
+                manifest[path] = Entry("file", digest, bool(found.st_mode & stat.S_IXUSR))
+            else:
+                raise StateFault(f"{path} is neither a file nor a folder")
+        self._seen = seen
+        return manifest
+
+    def put(self, manifest: Manifest, now: float) -> None:
+        """Make the folder hold just this, all of it as old as `now`. Raises StateFault if that fails."""
+        for attempt in (1, 2):
+            try:
+                current = self.take() if attempt == 1 and self.root.is_dir() else None
+                self._put(manifest, current, now)
+                if self.take() == manifest:
+                    return
+            except (OSError, StateFault):
+                continue
+        raise StateFault("its files cannot be put back as they were")
+
+    def _put(self, manifest: Manifest, current: Manifest | None, now: float) -> None:
+        if current is None:
+            remove(self.root)
+            self.root.mkdir(parents=True)
+            self._seen, current = {}, {}
+        for path, entry in reversed(list(current.items())):
+            if manifest.get(path) != entry and not (entry.kind == "folder" and path in manifest):
+                remove(self.root / path)
+        for path, entry in manifest.items():
+            target = self.root / path
+            if entry.kind == "folder":
+                if path not in current or current[path].kind != "folder":
+                    remove(target)
+                    target.mkdir()
+            elif current.get(path) != entry:
+                remove(target)
+                if entry.kind == "link":
+                    os.symlink(entry.content, target)
+                else:
+                    _copy(self._depot.place(entry.content), target)
+                    target.chmod(0o755 if entry.executable else 0o644)
+        self.age(manifest, now)
+
+    def age(self, manifest: Manifest, now: float) -> None:
+        """Make what lies there as old as `now`, so that no answer tells when it was made."""
+        for path, entry in reversed(list(manifest.items())):
+            before = self._seen.get(path)
+            with suppress(OSError):
+                if entry.kind == "link" or abs((self.root / path).stat().st_mtime - now) < 1:
+                    continue
+                os.utime(self.root / path, (now, now))
+                after = (self.root / path).lstat()
+                if before is not None and before[0][2:] == (after.st_size, after.st_ino):
+                    mark = after.st_mtime_ns, after.st_ctime_ns, *before[0][2:]
+                    self._seen[path] = mark, before[1]
+
+
+def remove(path: Path) -> None:
+    """Remove whatever lies at a path, following no link."""
+    if path.is_dir() and not path.is_symlink():
+        with suppress(OSError):
+            path.chmod(0o755)
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(FileNotFoundError, IsADirectoryError):
+        path.unlink()
+
+
+def sha256_of(manifest: Manifest) -> str:
+    """A hash of all that lies in a folder: equal for equal files."""
+    lines = "".join(f"{path!a} {tuple(entry)!a}\n" for path, entry in sorted(manifest.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _walk(root: Path, inside: str = "", depth: int = 0) -> Iterator[tuple[str, os.stat_result]]:
+    if depth > DEEPEST:
+        raise StateFault(f"its folders lie deeper than {DEEPEST} levels")
+    try:
+        names = sorted(entry.name for entry in os.scandir(root / inside))
+    except OSError as error:
+        raise StateFault(f"{inside or 'its folder'} cannot be read: {error.strerror}") from error
+    for name in names:
+        path = f"{inside}/{name}" if inside else name
+        try:
+            found = os.lstat(root / path)
+        except OSError:
+            continue
+        yield path, found
+        if stat.S_ISDIR(found.st_mode):
+            yield from _walk(root, path, depth + 1)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file's content, sharing its blocks where the file system can do that."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(source, flags)
+    except OSError as error:
+        raise StateFault(f"{source.name} cannot be read: {error.strerror}") from error
+    with open(handle, "rb") as read, target.open("xb") as written:
+        try:
+            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
+        except OSError:
+            shutil.copyfileobj(read, written, 1 << 20)
+
+
+def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
+    """The state that lies in a folder under these names. Raises RigError, with the place."""
+    manifest: dict[str, Entry] = {}
+    for name in dict.fromkeys(names):
+        place = folder / name
+        for parent in reversed(Path(name).parents[:-1]):
+            manifest.setdefault(parent.as_posix(), Entry("folder"))
+        if place.is_symlink() or not (place.is_dir() or place.is_file()):
+            raise RigError(
+                f"{place}: no such file or folder; `state` in mcp.json names what a server works on"
+            )
+        try:
+            if place.is_file():
+                found = place.stat()
+                executable = bool(found.st_mode & stat.S_IXUSR)
+                manifest[name] = Entry("file", depot.keep(place), executable)
+                continue
+            inside = Files(place, depot).take()
+        except StateFault as error:
+            raise RigError(f"{place}: {error}") from error
+        manifest[name] = Entry("folder")
+        manifest |= {f"{name}/{path}": entry for path, entry in inside.items()}
+        for path, entry in inside.items():
+            if entry.kind == "link" and _leaves(path, entry.content):
+                raise RigError(f"{place / path}: is a link that leads out of the state")
+    return dict(sorted(manifest.items()))
+
+
+def _leaves(path: str, target: str) -> bool:
+    return os.path.isabs(target) or os.path.normpath(Path(path).parent / target).startswith("..")
+
+
+def records(
+    manifest: Manifest, depot: Depot, unseen: Sequence[str], only: Sequence[str] | None = None
+) -> Iterator[tuple[str, Json, list[tuple[str, str]]]]:
+    """What people compare of a state: each path, what lies there, and the rows of a database as (table, row).
+
+    Paths that match an `unseen` pattern are left out, and so is what SQLite keeps beside a database. With
+    `only` some paths are looked at.
+    """
+    databases = {path for path, entry in manifest.items() if _is_database(entry, depot)}
+    for path, entry in manifest.items():
+        if only is not None and path not in only:
+            continue
+        main = BESIDE.sub("", path)
+        hidden = main != path and main in databases
+        if hidden or any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in unseen):
+            continue
+        if entry.kind == "folder":
+            yield path, "a folder", []
+        elif entry.kind == "link":
+            yield path, f"a link to {entry.content}", []
+        elif path in databases and (rows := _rows(path, manifest, depot)) is not None:
+            yield path, "a database", rows
+        else:
+            yield path, _text(depot, entry.content), []
+
+
+def _is_database(entry: Entry, depot: Depot) -> bool:
+    if entry.kind != "file":
+        return False
+    with depot.place(entry.content).open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _text(depot: Depot, digest: str) -> str:
+    size = depot.size(digest)
+    if size <= _LONGEST_TEXT:
+        with suppress(UnicodeDecodeError):
+            return depot.place(digest).read_bytes().decode()
+    return f"{size:,} bytes, SHA-256 {digest}"
+
+
+def _rows(path: str, manifest: Manifest, depot: Depot) -> list[tuple[str, str]] | None:
+    """The rows of a database as text; None if it cannot be read, or holds too many. Its code is not run."""
+    folder = depot.place("reading")
+    remove(folder)
+    folder.mkdir()
+    for ending in ("", "-wal", "-journal"):
+        if (entry := manifest.get(f"{path}{ending}")) is not None and entry.kind == "file":
+            shutil.copyfile(depot.place(entry.content), folder / f"x{ending}")
+    until = time.monotonic() + _READ_S
+    rows: list[tuple[str, str]] = []
+    try:
+        with closing(sqlite3.connect(folder / "x")) as database:
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+            database.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
+            listed = database.execute(
+                "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
+            )
+            for name, sql in listed.fetchall():
+                rows.append((name, sql))
+                if sql.lstrip()[:12].upper() != "CREATE TABLE":
+                    continue
+                quoted = name.replace('"', '""')
+                for row in database.execute(f'SELECT * FROM "{quoted}"'):
+                    rows.append((name, repr(row)))
+                    if len(rows) > _MOST_ROWS:
+                        return None
+    except (sqlite3.Error, ValueError, AttributeError):
+        return None
+    finally:
+        remove(folder)
+    return rows
