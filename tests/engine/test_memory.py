@@ -250,8 +250,8 @@ def test_the_count_of_real_models(
 
 
 def test_a_cache_type_that_llama_cpp_refuses_does_not_fit(tmp_path: Path) -> None:
-    """The block of q8_0 has 32 values, a head of this model 16."""
-    info = inspect(tiny_architectures.write(tmp_path / "tiny.gguf", "glm4moe"))
+    """The block of q8_0 has 32 values, a compressed key of this model 48."""
+    info = inspect(tiny_architectures.write(tmp_path / "tiny.gguf", "deepseek2"))
     for load in (False, True):
         with pytest.raises(RigError, match="block size 32 does not divide") as error:
             plan_for(info, EngineSettings(kv_type="q8_0"), lambda _: None, load=load)

@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 import tiny_gguf
 
-WIDTH, HEADS, KV_HEADS, HEAD, INNER, EXPERTS = 64, 4, 2, 16, 96, 4
+WIDTH, HEADS, KV_HEADS, HEAD, INNER, EXPERTS = 64, 2, 1, 32, 96, 4
 _STATE, _KERNEL, _GROUPS, _SSM_HEADS = 16, 4, 1, 8
 
 Tensors = Iterator[tuple[str, tuple[int, ...]]]
@@ -284,6 +284,7 @@ ARCHITECTURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "attention.value_length": 32,
             "attention.key_length_mla": 32,
             "attention.value_length_mla": 16,
+            "rope.dimension_count": 16,
         },
     ),
     "mamba2": (("attn_norm mamba2",) * 4, {**_MAMBA2, "attention.head_count": 0}),
@@ -319,14 +320,14 @@ ARCHITECTURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "qwen35": (
         tuple(f"attn_norm post_attention_norm {part} ffn" for part in (*("delta/split",) * 3, "attn/gated")),
-        {**_DELTA_NET, "rope.dimension_sections": [3, 3, 2, 0]},
+        {**_DELTA_NET, "rope.dimension_sections": [6, 6, 4, 0]},
     ),
     "qwen35moe": (
         tuple(
             f"attn_norm post_attention_norm {part} moe/gated_shared"
             for part in (*("delta/split",) * 3, "attn/gated")
         ),
-        {**_SHARED, **_DELTA_NET, "rope.dimension_sections": [3, 3, 2, 0]},
+        {**_SHARED, **_DELTA_NET, "rope.dimension_sections": [6, 6, 4, 0]},
     ),
     "falcon-h1": (("attn_norm ffn_norm_plain mamba2/no_norm attn ffn",) * 4, _MAMBA2),
 }
