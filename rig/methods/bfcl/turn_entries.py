@@ -46,7 +46,7 @@ FILES: Mapping[str, str] = {
 
 _STATELESS = ("MathAPI",)
 _REFUSED = ("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run")
-_PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 _LONG_CONTEXT = "long_context"
 
 
@@ -184,27 +184,29 @@ def true_call(text: str) -> PythonCall:
 
 
 class Instances:
-    """An instance of each class that an entry involves, and the results of the calls made of them.
+    """Instances of classes of BFCL's, by name, and the results of the calls made of them."""
 
-    Raises RigError for a class that cannot be had from the folder `code`.
-    """
+    def __init__(self, instances: Mapping[str, Any]) -> None:
+        self._instances = instances
+        self._methods = {
+            method: bound
+            for instance in instances.values()
+            for method, bound in inspect.getmembers(instance, predicate=inspect.ismethod)
+            if not method.startswith("_")
+        }
 
-    def __init__(self, entry: MultiTurnEntry, code: Path) -> None:
-        self._instances: dict[str, Any] = {}
-        self._methods: dict[str, Any] = {}
+    @classmethod
+    def of(cls, entry: MultiTurnEntry, code: Path) -> "Instances":
+        """One of each class that an entry involves. Raises RigError for one that `code` does not have."""
+        instances: dict[str, Any] = {}
         for name in entry.involved:
             if name not in FILES:
                 raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
-            cls = getattr(_module(real(code), FILES[name]), name, None)
-            if cls is None:
-                raise RigError(f"{code / FILES[name]}.py: has no class {name}")
-            instance = cls()
+            instances[name] = class_of(_module(real(code), FILES[name]), name)()
             if name not in _STATELESS:
-                instance._load_scenario(copy.deepcopy(entry.config.get(name, {})), long_context=entry.is_long)
-            self._instances[name] = instance
-            for method, bound in inspect.getmembers(instance, predicate=inspect.ismethod):
-                if not method.startswith("_"):
-                    self._methods[method] = bound
+                config = copy.deepcopy(entry.config.get(name, {}))
+                instances[name]._load_scenario(config, long_context=entry.is_long)
+        return cls(instances)
 
     def call(self, call: PythonCall) -> str:
         """What a call gives, as text; a fault is a text, too."""
@@ -233,20 +235,27 @@ class Instances:
                     yield f"{name}.{attribute}"
 
 
+def class_of(module: ModuleType, name: str) -> Any:
+    """A class of a module. Raises RigError if it has none of that name."""
+    cls = getattr(module, name, None)
+    if cls is None:
+        raise RigError(f"{module.__file__}: has no class {name}")
+    return cls
+
+
 @lru_cache(maxsize=32)
 def _module(code: Path, name: str) -> ModuleType:
-    with _found_in(code, name):
+    needed = {} if name == _LONG_CONTEXT else {f"{PACKAGE}.{_LONG_CONTEXT}": _module(code, _LONG_CONTEXT)}
+    with importable(needed):
         return loaded(code / f"{name}.py", code)
 
 
 @contextmanager
-def _found_in(code: Path, name: str) -> Iterator[None]:
-    """While a module is loaded, what it imports of its own package is found in the same folder."""
-    parts = _PACKAGE.split(".")
+def importable(modules: Mapping[str, ModuleType]) -> Iterator[None]:
+    """While classes are loaded, they find these modules, and nothing else of their own package."""
+    parts = PACKAGE.split(".")
     packages = {".".join(parts[: end + 1]): ModuleType(parts[end]) for end in range(len(parts))}
-    own = {**packages}
-    if name != _LONG_CONTEXT:
-        own[f"{_PACKAGE}.{_LONG_CONTEXT}"] = _module(code, _LONG_CONTEXT)
+    own = {**packages, **modules}
     for package in packages.values():
         package.__path__ = []
     before = {name_of_module: sys.modules.get(name_of_module) for name_of_module in own}

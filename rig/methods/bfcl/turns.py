@@ -42,7 +42,7 @@ class MultiTurn(Episode):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._world = Instances(self.task, self.setup.code)
+        self._world = Instances.of(self.task, self.setup.code)
         self._calling = 0
 
     @property
@@ -102,7 +102,7 @@ def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path)
 
     `calls` are those of each turn that was played. A turn in which nothing is due is not judged.
     """
-    world, truth = (Instances(entry, code) for _ in range(2))
+    world, truth = (Instances.of(entry, code) for _ in range(2))
     results: list[str] = []
     for turn, due in enumerate(entry.truth):
         if turn >= len(calls):
@@ -165,7 +165,7 @@ class MultiTurnSetup(BfclSetup):
 
     def check(self, task: MultiTurnEntry, settings: BfclSettings) -> None:
         """Raise RigError for an entry whose classes cannot be had."""
-        Instances(task, self.code)
+        Instances.of(task, self.code)
 
     def score(self, task: MultiTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, self.code)

@@ -305,7 +305,7 @@ class Tau2(Method):
     def ready(self, values: Mapping[str, Any]) -> SoloSetup:
         return SoloSetup(self, self.settings(values))
 
-    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
+    def check(self, place: Path, world: Path | None = None, toolbox: object = None) -> Checked:
         """Make the truth's calls in every task: a line on each whose own truth does not earn the reward."""
         settings = self.settings({option.name: option.default for option in self.options})
         tasks, faults = self.load(place), []

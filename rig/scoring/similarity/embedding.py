@@ -65,7 +65,11 @@ class Embedding:
             return 0.0
         if first == second:
             return 1.0
-        return cosine(self._embedding(_readable(first)), self._embedding(_readable(second)))
+        return cosine(self.vector(first), self.vector(second))
+
+    def vector(self, text: str) -> Any:
+        """The embedding of a text, a numpy vector."""
+        return self._embedding(_readable(text))
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)

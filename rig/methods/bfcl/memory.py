@@ -1,0 +1,481 @@
+"""BFCL's memory as a method: what a model noted in earlier conversations has to answer questions later.
+
+A task is a scenario: its conversations first, turn by turn, and then its questions, each of which begins with
+the memory that the conversations left. All questions of a scenario stand on the same notes, so they are one
+task, and intervals are over scenarios.
+"""
+
+import ast
+import copy
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from rig.calls import Call, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
+from rig.documents import Foreign, Many, parsed
+from rig.errors import ErrorKind, RigError
+from rig.events import Rejudged
+from rig.methods.base import Grading, Loaded, Method, Option
+from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
+from rig.methods.bfcl.data import BfclSettings as Naming
+from rig.methods.bfcl.turn_entries import DOCUMENTATION, PACKAGE, Instances, PythonCall, class_of, importable
+from rig.methods.bfcl.turns import MOST_STEPS, MultiTurnSetup
+from rig.methods.episode import Episode
+from rig.methods.scripted import replied
+from rig.metrics import Declaration, Metric, Part, Score
+from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.paths import real
+from rig.scoring.similarity.minilm import MiniLM
+from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Task
+from rig.toolbox.functions import loaded
+
+BACKENDS = ("kv", "rec_sum", "vector")
+"""Entries under keys, one text, or texts found by their meaning."""
+FILE = "BFCL_v4_memory.json"
+CONVERSATIONS = "memory_prereq_conversation"
+
+INSTRUCTIONS = """\
+You assist somebody over many conversations, and remember them only by what you write into your memory with
+the functions you have. Note what may matter later, keep it short and up to date, and look things up before
+you say that you do not know them."""
+_SETTINGS: Mapping[str, str] = {
+    "customer": "You work in the customer service of a company.",
+    "healthcare": "You accompany a patient between appointments.",
+    "student": "You help a student with studies and everyday life.",
+    "finance": "You support somebody who works in finance.",
+    "notetaker": "You keep somebody's notes, plans and deadlines.",
+}
+_MEMORIES: Mapping[str, str] = {
+    "rec_sum": "Your memory is one text, which you always see.",
+    **dict.fromkeys(
+        ("kv", "vector"), "You always see your core memory, which is small; look things up in your archive."
+    ),
+}
+_ANSWER = """\
+Answer the question by a text of this form and nothing else: {'answer': the answer in as few words as can be,
+'context': what it rests on}. If neither the conversation nor the memory has it, answer `I do not know`."""
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """How a model remembers: in one of the `BACKENDS`."""
+
+    backend: str
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise RigError(f"--set backend={self.backend}: choose from: {', '.join(BACKENDS)}")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        told = repr((INSTRUCTIONS, _SETTINGS, _MEMORIES, _ANSWER)).encode()
+        return {
+            "protocol": "bfcl-memory",
+            "backend": self.backend,
+            "prompt_sha256": sha256(told).hexdigest(),
+        }
+
+
+class Question(Foreign):
+    """A question at the end. An answer is right if one of `truths` stands in it."""
+
+    id: str
+    text: str
+    truths: Many[str]
+
+
+class _Source(Foreign):
+    scenario: str
+    conversations: Many[Many[str]]
+    questions: Many[Question]
+    functions: dict[str, Many[JsonObject]]
+
+
+class _Talk(Foreign):
+    question: Many[Many[Words]]
+
+
+class _Entry(_Talk):
+    id: str
+    scenario: str
+
+
+@dataclass(frozen=True)
+class Scenario(Task):
+    """A scenario: what the user says in each of its conversations, and the questions."""
+
+    name: str
+    suite: str
+    conversations: Sequence[Sequence[str]]
+    questions: Sequence[Question]
+    functions: Mapping[str, Sequence[JsonObject]]
+    source: JsonObject
+
+    @cached_property
+    def turns(self) -> tuple[tuple[int, str], ...]:
+        """The number of the conversation or question of each turn, and what is said in it."""
+        entries = (*self.conversations, *([question.text] for question in self.questions))
+        return tuple((number, text) for number, texts in enumerate(entries) for text in texts)
+
+    @property
+    def known_turns(self) -> tuple[int, ...]:
+        return tuple(range(len(self.turns)))
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"scenario": self.name, "questions": str(len(self.questions))}
+
+    def question(self, turn: int) -> Question | None:
+        """The question of a turn; None if it is one of a conversation."""
+        number = self.turns[turn][0] - len(self.conversations)
+        return self.questions[number] if number >= 0 else None
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        question = self.question(turn)
+        return ExpectedTurn((self.turns[turn][1],), reply=question.truths[0] if question else "Noted.")
+
+
+class Remembering(Episode):
+    """A scenario: conversations that write into a memory, and questions that read it."""
+
+    task: Scenario
+    settings: MemorySettings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._name = f"MemoryAPI_{self.settings.backend}"
+        self._written = backend(self.settings.backend, real(self.setup.code))
+        self._memory = self._written
+        self._entry = -1
+        self._context = ""
+        self._calling = 0
+        self._is_given_up = False
+
+    def begin(self) -> None:
+        """Say what the user says. A new conversation or question begins with what the memory holds."""
+        entry, text = self.task.turns[self.turn]
+        if entry != self._entry:
+            self._entry, self._is_given_up = entry, False
+            self._log.clear()
+            is_question = self.task.question(self.turn) is not None
+            self._memory = copy.deepcopy(self._written) if is_question else self._written
+            parts = (
+                _SETTINGS.get(self.task.name, ""),
+                _MEMORIES[self.settings.backend],
+                f"<memory>\n{self._memory._dump_core_memory_to_context()}\n</memory>",
+                _ANSWER if is_question else "",
+            )
+            self._context = "\n\n".join(filter(None, parts))
+        self._calls = Instances({self._name: self._memory})
+        self._calling = 0
+        self._log.append(("", ReplyMessage(text)))
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in a turn that was played before; its calls are made again."""
+        super().resume(played)
+        for executed in played.executed:
+            self.execute(executed.call)
+        self._is_given_up |= played.error is not None
+
+    def speak(self) -> Any:
+        """The turn; nothing of it once its conversation was given up, as upstream has it."""
+        if not self._is_given_up:
+            yield from super().speak()
+            self._is_given_up = self.steps[-1].prediction.error is not None
+
+    def opening(self, role: str) -> Request:
+        return opening(self.task, self.settings, self._context)
+
+    def messages(self, role: str) -> Iterable[Message]:
+        return (
+            UserMessage(message.text) if not speaker and isinstance(message, ReplyMessage) else message
+            for speaker, message in self._log
+        )
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        self._calling += prediction.call is not None
+        if self._calling <= MOST_STEPS:
+            return prediction
+        detail = f"still calling after {MOST_STEPS} messages with calls; the conversation ends here"
+        return Prediction(prediction.raw, error=ErrorKind.CALL_CAP, error_detail=detail)
+
+    def execute(self, call: Call) -> ExecutedCall:
+        arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+        return ExecutedCall(call, Outcome(self._calls.call(PythonCall(call.name, (), arguments))))
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return Verdict(False, reason="not judged: only answers are"), ()
+
+    def score(self) -> Score:
+        return judge(self.task, self.played)
+
+
+def opening(task: Scenario, settings: MemorySettings, context: str = "") -> Request:
+    """How every request begins; the context has what the memory holds."""
+    tools = tools_of(task.functions[settings.backend], "python", Naming("dots"))
+    return Request(StepKey(task.name), INSTRUCTIONS, tools, context, several_calls=True)
+
+
+def judge(task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
+    """The answers of a scenario by its questions: the last words of a turn, whole, as upstream judges them.
+
+    The strict rate judges what stands under `answer` alone, and nothing where an answer has no such part.
+    """
+    counts: Counter[str] = Counter()
+    faults = []
+    for turn in turns:
+        question = task.question(turn.turn)
+        if question is None:
+            continue
+        reply = turn.steps[-1].prediction.reply if turn.steps else None
+        right = reply is not None and is_right(reply, question.truths)
+        counts.update(
+            questions=1,
+            correct=right,
+            strict=reply is not None and is_right(_answer_of(reply), question.truths),
+            characters=len(reply or ""),
+        )
+        if not right:
+            kind = FaultKind.NOT_SAID if reply is not None else FaultKind.GENERATION_FAILED
+            faults.append(Fault(kind, turn.turn, f"{question.id}: {question.truths[0]} is not in the answer"))
+    counts.update({"all": counts["questions"] == counts["correct"] == len(task.questions)})
+    types = {fault.turn: {"answer_not_found": 1} for fault in faults}
+    verdicts = tuple(
+        Verdict(False, reason="not judged: only answers are") for turn in turns for _ in turn.executed
+    )
+    return Score(dict(counts), verdicts, types, tuple(faults))
+
+
+_DROPPED = re.compile(r"[,./\-_*^()]")
+
+
+def is_right(text: str, truths: Iterable[str]) -> bool:
+    """Whether one of the true answers stands in a text as words, without these signs and in any case.
+
+    The rule is upstream's `agentic_checker`, with its oddities: "1.8" is in "18%", and no text has "$49.99",
+    because no word begins at a dollar sign.
+    """
+    plain = _plain(text)
+    return any(re.search(rf"\b{re.escape(_plain(truth))}\b", plain) for truth in truths)
+
+
+def _plain(text: str) -> str:
+    return _DROPPED.sub("", text).lower().replace("'", '"')
+
+
+def _answer_of(reply: str) -> str:
+    """What stands under `answer` in a reply that is such an object; empty if it is none."""
+    start, end = reply.find("{"), reply.rfind("}")
+    try:
+        value = ast.literal_eval(reply[start : end + 1]) if 0 <= start < end < 20_000 else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        value = None
+    return str(value["answer"]) if isinstance(value, dict) and "answer" in value else ""
+
+
+class _Index:
+    """What the classes use of faiss: vectors under numbers, and those with the largest inner products."""
+
+    def __init__(self, _inner: Any = None) -> None:
+        self._vectors: dict[int, Any] = {}
+
+    def add_with_ids(self, vectors: Any, numbers: Any) -> None:
+        self._vectors |= {int(number): vector for number, vector in zip(numbers, vectors, strict=True)}
+
+    def remove_ids(self, numbers: Any) -> None:
+        for number in numbers:
+            self._vectors.pop(int(number), None)
+
+    def reset(self) -> None:
+        self._vectors.clear()
+
+    def search(self, queries: Any, count: int) -> tuple[Any, Any]:
+        numbers = np.array(list(self._vectors), dtype=np.int64)
+        scores = np.stack(list(self._vectors.values())) @ queries[0]
+        order = np.argsort(-scores, kind="stable")[:count]
+        return scores[order][None], numbers[order][None]
+
+
+class _Sentences:
+    """What the classes use of sentence-transformers, with the same encoder, which comes with rig.
+
+    It is loaded with the first text, when the library's own name means the library again.
+    """
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self._encoder = MiniLM()
+
+    def get_sentence_embedding_dimension(self) -> int:
+        return 384
+
+    def encode(self, texts: Sequence[str], **_: Any) -> Any:
+        vectors = np.stack([self._encoder.vector(text) for text in texts])
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class _BM25Plus:
+    """What the classes use of rank_bm25: BM25+ with k1 = 1.5, b = 0.75 and delta = 1 (Lv and Zhai, 2011)."""
+
+    def __init__(self, documents: Sequence[Sequence[str]]) -> None:
+        self._documents = [Counter(document) for document in documents]
+        self._lengths = np.array([len(document) for document in documents])
+        self._containing = Counter(word for document in self._documents for word in document)
+
+    def get_scores(self, query: Sequence[str]) -> Any:
+        scores = np.zeros(len(self._documents))
+        norm = 1.5 * (0.25 + 0.75 * self._lengths / self._lengths.mean())
+        for word in query:
+            if word in self._containing:
+                weight = np.log((len(self._documents) + 1) / self._containing[word])
+                counts = np.array([document[word] for document in self._documents])
+                scores += weight * (1 + counts * 2.5 / (norm + counts))
+        return scores
+
+
+def backend(name: str, code: Path) -> Any:
+    """An empty memory of a backend. Raises RigError for one that cannot be had from the folder `code`."""
+    return class_of(_module(code, f"memory_{name}"), f"MemoryAPI_{name}")()
+
+
+@cache
+def _module(code: Path, name: str) -> ModuleType:
+    base = "memory_api_metaclass"
+    members: dict[str, dict[str, Any]] = {
+        "overrides": {"final": lambda function: function},
+        "rank_bm25": {"BM25Plus": _BM25Plus},
+        "faiss": {"IndexFlatIP": _Index, "IndexIDMap": _Index},
+        "sentence_transformers": {"SentenceTransformer": _Sentences},
+        "bfcl_eval.utils": dict.fromkeys(
+            ("get_directory_structure_by_id", "is_first_memory_prereq_entry", "is_memory_prereq")
+        ),
+    }
+    modules = {place: ModuleType(place) for place in members}
+    for place, module in modules.items():
+        vars(module).update(members[place])
+    if name != base:
+        modules[f"{PACKAGE}.{base}"] = _module(code, base)
+    with importable(modules):
+        return loaded(code / f"{name}.py", code)
+
+
+class MemorySetup(MultiTurnSetup):
+    """The classes that remember. Their code is run, so that nobody but the user says where it is."""
+
+    @property
+    def grader(self) -> Grading:
+        version = self.method.version
+        return Grading("answer", version, "", {"grader": "answer", "grader_version": version})
+
+    def check(self, task: Scenario, settings: MemorySettings) -> None:  # type: ignore[override]
+        """Raise RigError for a backend whose class cannot be had."""
+        backend(settings.backend, real(self.code))
+
+    def score(self, task: Scenario, turns: Sequence[PlayedTurn], settings: Any) -> Score:  # type: ignore[override]
+        return judge(task, turns)
+
+
+def true_reply(task: Scenario, request: Request) -> Prediction:
+    """The answer to a question, and in a conversation a word of thanks."""
+    return replied(task.expected(request.key.turn).reply)
+
+
+class BFCLMemory(Method):
+    """The Berkeley Function Calling Leaderboard's memory category."""
+
+    name = "bfcl-memory"
+    declaration = Declaration(
+        method="bfcl-memory",
+        success="all",
+        metrics=(
+            Metric("correct", "right answers", "correct", "questions"),
+            Metric("strict", "right by the part `answer` alone", "strict", "questions", place="tables"),
+            Metric(
+                "length",
+                "characters of an answer",
+                "characters",
+                "questions",
+                "lower",
+                "number",
+                place="tables",
+            ),
+        ),
+        outcome=(Part("correct", "right", "questions"),),
+        error_types="kinds of wrong answers",
+    )
+    options: tuple[Option, ...] = (
+        Option("backend", "rec_sum", several=True),
+        Option("code", "", opens=True),
+    )
+    oracles: Mapping[str, Any] = MappingProxyType({"oracle": true_reply})
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    episode = Remembering
+
+    def recognises(self, place: Path) -> bool:
+        return place.name == FILE and place.is_file()
+
+    def load(self, place: Path) -> Loaded:
+        """The scenarios of the file, with the conversations that lie beside it. Raises RigError."""
+        if not self.recognises(place):
+            raise RigError(f"{place}: is not BFCL's {FILE}")
+        truths = {row["id"]: row.get("ground_truth") for row, _ in lines(place.parent / ANSWERS / FILE)}
+        documents = {
+            name: declared_in(place.parent / DOCUMENTATION / f"memory_{name}.json") for name in BACKENDS
+        }
+        questions: dict[str, list[JsonObject]] = {}
+        for row, where in lines(place):
+            entry = parsed(_Entry, row, where, "an entry of BFCL's memory")
+            text = " ".join(message.content for turn in entry.question for message in turn)
+            questions.setdefault(entry.scenario, []).append(
+                {"id": entry.id, "text": text, "truths": truths.get(entry.id)}
+            )
+        tasks, faults = [], []
+        for scenario, asked in questions.items():
+            file = place.parent / CONVERSATIONS / f"memory_{scenario}.json"
+            try:
+                talks = [parsed(_Talk, row, where, "a conversation") for row, where in lines(file)]
+                source = {
+                    "scenario": scenario,
+                    "conversations": [
+                        [" ".join(message.content for message in turn) for turn in talk.question]
+                        for talk in talks
+                    ],
+                    "questions": asked,
+                    "functions": documents,
+                }
+                tasks.append(self.parse(source, f"{place}: {scenario}", "memory"))
+            except RigError as error:
+                faults.append(str(error))
+        if not tasks:
+            raise RigError(next(iter(faults), f"{place}: holds no entries"))
+        return Loaded(tasks, faults)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
+        """A scenario from what is stored of it. Raises RigError."""
+        row = parsed(_Source, source, where, "a scenario of BFCL's memory")
+        if (
+            not row.conversations
+            or not row.questions
+            or not all(question.truths for question in row.questions)
+        ):
+            raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")
+        return Scenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
+
+    def settings(self, values: Mapping[str, Any]) -> MemorySettings:
+        return MemorySettings(values["backend"])
+
+    def opening(self, task: Scenario, settings: MemorySettings, role: str) -> Request:
+        return opening(task, settings)
+
+    def ready(self, values: Mapping[str, Any]) -> MemorySetup:
+        return MemorySetup(self, self.settings(values), values)  # type: ignore[arg-type]
+
+
+METHOD: Method = BFCLMemory()
