@@ -28,11 +28,25 @@ class ErrorKind(StrEnum):
     """llama.cpp failed to decode a batch."""
     TEMPLATE = "template"
     """The chat template refused the messages."""
+    HTTP_STATUS = "http_status"
+    """A server answered with a status or a message that says it failed, or tried to redirect."""
+    TIMEOUT = "timeout"
+    """A server did not answer in time."""
+    MALFORMED = "malformed"
+    """A server's answer is not what its API promises, or is larger than any answer can be."""
+    CONNECTION = "connection"
+    """A server closed the connection before its answer was complete."""
     CALL_CAP = "call_cap"
     """The model was still calling tools when the cap on calls per turn was reached."""
 
 
-MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.MEMORY, ErrorKind.DECODE, ErrorKind.TEMPLATE})
+SERVER = frozenset({ErrorKind.HTTP_STATUS, ErrorKind.TIMEOUT, ErrorKind.MALFORMED, ErrorKind.CONNECTION})
+"""Failures of a server, or of the way to it."""
+
+PASSING = frozenset({ErrorKind.MEMORY, ErrorKind.DECODE, *SERVER})
+"""Failures of the machine that another try may not have. A context or a template fails again."""
+
+MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.TEMPLATE, *PASSING})
 """Failures that say something of the machine and the setup, and nothing of the model."""
 
 

@@ -3,6 +3,7 @@
 The llama.cpp engine, the oracle and the scripted models of the tests are equal.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -67,6 +68,11 @@ class StepKey:
     turn: int = 0
     step: int = 0
     repeat: int = 0
+
+    def digest(self, seed: int) -> bytes:
+        """16 bytes that seed the choices of this step alone."""
+        name = f"{seed}/{self.conversation}/{self.turn}/{self.step}/{self.repeat}"
+        return hashlib.blake2b(name.encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
-"""Which files of a run store rig opens: those that somebody named on the command line.
+"""Which files and servers of a run store rig opens: those that somebody named on the command line.
 
 A store may come from anywhere, and a path in it is somebody's words: a toolbox is code, a model is megabytes
 of untrusted binary. So a verb opens what a store names only if the user names it, too, with `rig --open` or
 an option of the verb. `rig run --resume` also opens what a run names that was started here. A file in the
-cache remembers that; no store can say it of itself.
+cache remembers that; no store can say it of itself. The same holds for servers. Hosts other than this
+machine, and keys, have to be named each time.
 """
 
 import hashlib
 import json
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -21,17 +23,47 @@ COMMAND = "mcp:"
 """What the command of a server begins with where a toolbox is named. It is never opened as a path."""
 
 _named: set[Path | str] = set()
+_hosts: set[str] = set()
+_key_variables: list[str] = []
+
+
+def is_url(text: str) -> bool:
+    """Whether a model's name is the address of a server."""
+    return text.startswith(("http://", "https://"))
 
 
 def name(place: Path | str) -> None:
-    """The user named a file on the command line, a folder with all that is in it, or a server's command."""
+    """The user named a file on the command line, a folder with all that is in it, or a server."""
     text = str(place)
-    _named.add(text if text.startswith(COMMAND) else real(expanded(text)))
+    _named.add(_server(text) or real(expanded(text)))
+
+
+def allow_hosts(hosts: Iterable[str]) -> None:
+    """The user lets rig connect to these hosts besides this machine."""
+    _hosts.update(host.lower().strip("[]") for host in hosts)
+
+
+def is_allowed(host: str) -> bool:
+    """Whether the user named another host than this machine."""
+    return host.lower() in _hosts
+
+
+def use_key(variable: str) -> None:
+    """The user named the environment variable that holds the key of the servers."""
+    if not os.environ.get(variable):
+        raise RigError(f"--key-from {variable}: no such environment variable, or it is empty; set it")
+    _key_variables.append(variable)
+
+
+def key() -> str | None:
+    """The key of the servers; None if the user named none. It is read anew each time and kept nowhere."""
+    return os.environ.get(_key_variables[-1]) if _key_variables else None
 
 
 def forget() -> None:
     """Another command begins."""
-    _named.clear()
+    for names in (_named, _hosts, _key_variables):
+        names.clear()
 
 
 def require_named(
@@ -74,10 +106,17 @@ def was_started_here(run: str, settings: Mapping[str, Any]) -> bool:
 
 
 def _is_named(place: str) -> bool:
-    if place.startswith(COMMAND):
-        return place in _named
+    if server := _server(place):
+        return server in _named
     path = real(expanded(place))
     return not _named.isdisjoint((path, *path.parents))
+
+
+def _server(place: str) -> str:
+    """What is started or connected to, by a command or an address; empty for files."""
+    if place.startswith(COMMAND):
+        return place
+    return place.partition("#")[0].rstrip("/") if is_url(place) else ""
 
 
 def _started_file() -> Path:
@@ -89,7 +128,7 @@ def _digest(run: str, settings: Mapping[str, Any]) -> str:
 
 
 def _places(value: Any) -> Iterator[str]:
-    """The parts of a value that are there as files or folders, such as DIR in `distilbert:DIR@0.5`."""
+    """The parts of a value that are servers, or are there as files or folders, as in `distilbert:DIR@0.5`."""
     if isinstance(value, list | tuple):
         for part in value:
             yield from _places(part)
@@ -99,13 +138,16 @@ def _places(value: Any) -> Iterator[str]:
         for part in dict.fromkeys(_parts(str(value))):
             # A name that no file can have is none.
             with suppress(OSError, ValueError):
-                if part and expanded(part).exists():
+                if part and (is_url(part) or expanded(part).exists()):
                     yield part
 
 
 def _parts(text: str) -> Iterator[str]:
     """A text, and what may be a path in it: `ROLE=PLACE`, `NAME=KIND:PLACE`, `PLACE:SCALE`, `PLACE@VALUE`."""
     value = text.partition("=")[2]
+    if is_url(text) or is_url(value):
+        yield text if is_url(text) else value
+        return
     for begun in (text, value, text.partition(":")[2], value.partition(":")[2]):
         yield begun
         yield begun.rpartition(":")[0]

@@ -37,11 +37,12 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """As the chat template has it where nothing is said, or as its switch says."""
 
-GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, GRADING = (
+GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
     "Conversations",
     "Prompt",
     "Generation",
     "Machine",
+    "Servers",
     "Grading",
 )
 """The groups of options in the help, in order."""
@@ -209,7 +210,7 @@ class MethodOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """How a GGUF file is run. None means: decided at loading, by what fits, and then recorded.
+    """How a GGUF file or a server's model is run. None means: decided at loading, and then recorded.
 
     Arms' names have the options in this order.
     """
@@ -446,6 +447,26 @@ class EngineOptions:
         GENERATION,
         verbs="judge screen",
         recorded="always",
+    )
+    whole_prompt: bool = option(False, "")
+    dialect: str | None = option(
+        None,
+        "How the server is spoken to: llama-server, llama-cpp-python, ollama, lm-studio or vllm.",
+        SERVERS,
+        metavar="NAME",
+        unset="found by asking it",
+        verbs="judge",
+        recorded="never",
+    )
+    timeout: float = option(
+        600.0,
+        "Give up on an answer of a server after N seconds.",
+        SERVERS,
+        metavar="N",
+        more_than=0,
+        most=86_400,
+        verbs="judge",
+        recorded="never",
     )
 
 

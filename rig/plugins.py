@@ -23,7 +23,7 @@ from rig.paths import expanded, real
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
-    *("rig.engine", "rig.displays", "rig.exports"),
+    *("rig.engine", "rig.serving", "rig.displays", "rig.exports"),
 )
 
 
@@ -91,6 +91,7 @@ class Registry:
         self.toolboxes = Tenants("toolbox")
         self.formats = Tenants("answer format")
         self.presets = Tenants("preset of an answer format")
+        self.dialects = Tenants("dialect")
         self.displays = Tenants("display")
         self.papers = Tenants("paper")
         self.exports = Tenants("export")
@@ -111,6 +112,10 @@ class Registry:
     def add_preset(self, preset: Named) -> None:
         """The form of a family whose templates show no calls: a `Preset` (`rig.engine.formats.shape`)."""
         self.presets.add(preset)
+
+    def add_dialect(self, dialect: Named) -> None:
+        """How a server of models is spoken to: a class of `Dialect` (`rig.serving.dialects.base`)."""
+        self.dialects.add(dialect)
 
     def add_display(self, display: Named) -> None:
         """How a run is shown: a class of `Display` (`rig.displays.base`), for `--display NAME`.

@@ -38,6 +38,7 @@ RANKS = {
     "rig.reading": (1, 0),
     "rig.toolbox": (1, 0),
     "rig.engine": (1, 1),
+    "rig.serving": (1, 2),
     "rig.tooltalk": (1, 1),
     # floor 2: how tasks are played and scored
     "rig.rates": (2, 0),
@@ -70,6 +71,7 @@ RANKS = {
 
 UNRELATED = {
     "rig.engine": {"rig.tooltalk"},
+    "rig.serving": {"rig.tooltalk"},
     "rig.toolbox": {"rig.engine"},
     "rig.tooltalk": {"rig.engine"},
     "rig.scoring": {"rig.engine", "rig.tooltalk"},
@@ -92,6 +94,7 @@ BY_NAME = {
         "rig.displays",
         "rig.exports",
         "rig.engine",
+        "rig.serving",
         "rig.tooltalk",
         "rig.judging",
         "rig.papers",
@@ -223,6 +226,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.engine": ("core", "files", "grammar memory", "formats", "decoding", "."),
     "rig.methods": (".", "autode bfcl tau2 tooleval tooltalk", "dynamic"),
     "rig.papers": (".", "autode toolbench"),
+    "rig.serving": ("dialects", "."),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.

@@ -6,16 +6,17 @@ What the shell offers while you type a model, a run or a conversation is here, t
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from rig import displays
+from rig import displays, opening
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
-from rig.options import GROUPS, TABLE, Option
+from rig.options import GROUPS, SERVERS, TABLE, Option
 from rig.paths import runs_file
 
 if TYPE_CHECKING:
@@ -194,6 +195,25 @@ GRADED_BY = option(
     "NAME",
     default="",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """To whom rig may connect besides this machine, and with which key. Nothing of that is stored."""
+
+    allow_host: tuple[str, ...] = option(
+        "Let a server be on this host; prompts then leave this machine. Give it each time.",
+        "HOST",
+        group=SERVERS,
+    )
+    key_from: str | None = option(
+        "Send the key in this environment variable to the server.", "VARIABLE", group=SERVERS
+    )
+
+    def __post_init__(self) -> None:
+        opening.allow_hosts(self.allow_host)
+        if self.key_from is not None:
+            opening.use_key(self.key_from)
 
 
 class Grouped(click.Command):

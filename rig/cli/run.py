@@ -23,6 +23,7 @@ from rig.cli.options import (
     NAME,
     OUTPUT,
     WRITTEN_STORE,
+    Network,
     RolesCommand,
     chosen_options,
     complete_models,
@@ -186,6 +187,7 @@ def command(
     models: tuple[str, ...] = argument("MODEL...", shell_complete=complete_models),
     playing: Playing,
     resuming: Resuming,
+    network: Network,
     as_json: bool = JSON_AT_END,
     where: str | None = option(
         "Load the models in Ray actors, on this machine or in a cluster.",
@@ -197,9 +199,9 @@ def command(
 ) -> int:
     """Evaluate one or more models, and store every turn.
 
-    MODEL is a name from `rig models list`, the path of a .gguf file, or `oracle`, which replays the right
-    calls. You can repeat an option marked *: rig then runs every combination as an arm of its own, such as
-    `smollm2-135m docs=names`.
+    MODEL is a name from `rig models list`, the path of a .gguf file, the address of a server (URL, or
+    URL#NAME), or `oracle`, which replays the right calls. You can repeat an option marked *: rig then runs
+    every combination as an arm of its own, such as `smollm2-135m docs=names`.
 
     Ctrl-C stops the run; `rig run --resume RUN` continues it with the same models and options.
 
@@ -211,6 +213,7 @@ def command(
       rig run a.gguf --docs full --docs names       with and without descriptions
       rig run a.gguf --temperature 0.7 --repeats 5  five samples of every answer
       rig run a.gguf --toolbox my-tools             your own tools and conversations
+      rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
     name = playing.name
     if resuming.resume is not None:
@@ -345,6 +348,7 @@ def noise(
         start=0.05,
     ),
     playing: Playing,
+    network: Network,
     full: bool = FULL,
     as_json: bool = json_option("Print JSON; the display uses stderr."),
 ) -> int | None:

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from shutil import rmtree
 from socket import create_connection
@@ -25,6 +24,7 @@ from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
 from rig.errors import RigError, counted
 from rig.files import started_s
 from rig.models import Model, Notify
+from rig.serving.address import is_loopback
 
 if TYPE_CHECKING:
     import psutil
@@ -229,12 +229,6 @@ def _listeners(process: "psutil.Process") -> Iterator[str]:
         for connection in process.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and not is_loopback(connection.laddr.ip):
                 yield f"{connection.laddr.ip}:{connection.laddr.port}"
-
-
-def is_loopback(ip: str) -> bool:
-    """Whether nobody off this machine can reach an address; `::ffff:127.0.0.1` is one of IPv4."""
-    address = ip_address(ip.partition("%")[0])
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _sessions() -> list[Path]:

@@ -72,7 +72,7 @@ class LlamaCppModel(Model):
         self.tokenizer = tokenizer
         self.settings = settings
         self._sampling = sampling
-        self.prompts = PromptBuilder(template, tokenizer)
+        self.prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
         self.grammar = make_grammar(self.weights, tokenizer, settings, notify)
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify

@@ -10,16 +10,17 @@ as text afterwards, as transformers does it (`sanitize_control_tokens`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol
 
 from rig.calls import Json
 from rig.engine.core.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import common
 from rig.engine.formats.base import AnswerFormat, Offer
-from rig.models import Request
+from rig.models import Message, Request
 
 _START, _END = "\ue0f0", "\ue0f1"
 """Of Unicode's private use area; a template that escapes what is not ASCII escapes them too."""
@@ -29,13 +30,37 @@ _MARKED = re.compile(
 )
 
 
+class Writer(Protocol):
+    """What shows the history in a form of answers."""
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        """The messages of a chat."""
+        ...
+
+
+def conversation(request: Request, form: Writer, offer: Offer, shared: str) -> list[ChatMessage]:
+    """The messages of a request: the system's, with what is `shared`, and the history."""
+    chat, context = form.write(request.messages), request.context
+    if not offer.context_apart:
+        return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
+    # The context is told in the user's first message.
+    if chat and chat[0].role == "user" and context:
+        chat[0] = replace(chat[0], parts=(context, "\n\n", *chat[0].parts))
+    elif context:
+        chat.insert(0, ChatMessage("user", (context,)))
+    return [ChatMessage("system", (shared,)), *chat]
+
+
 class PromptBuilder:
     """Renders requests through a chat template and tokenises them.
 
     Runs begun before `cuts_before_tools` was thought of go on without it: their logits have other low bits.
+    With `whole` a prompt is tokenized in one piece, as servers do it: what spells a special token becomes one
+    wherever it comes from, and what ends one content can grow together with what follows.
     """
 
-    def __init__(self, template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    def __init__(self, template: ChatTemplate, tokenizer: Tokenizer, *, whole: bool = False) -> None:
+        self._whole = whole
         self._template = template
         self._tokenizer = tokenizer
         longest_first = sorted(tokenizer.specials, key=len, reverse=True)
@@ -53,6 +78,8 @@ class PromptBuilder:
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))
         shared = f"{request.instructions}\n\n{words}" if words else request.instructions
         fragments = self._render(request, form, offer, shared)
+        if self._whole:
+            return self._with_bos(self._whole_segments(fragments))
         cut = 0
         if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
             # How many tokens are those of the rules alone; the last ones can grow together.
@@ -75,20 +102,32 @@ class PromptBuilder:
             segments[-1] += content
             if not (offer.context_apart and contents == 1 and request.tools_are_shared):
                 segments.append([])
-        built = [tuple(segment) for segment in segments if segment]
-        if self._tokenizer.adds_bos and built[0][:1] != (self._tokenizer.bos,):
-            built[0] = (self._tokenizer.bos, *built[0])
-        return built
+        return self._with_bos([tuple(segment) for segment in segments if segment])
+
+    def _whole_segments(self, fragments: Sequence[Fragment]) -> list[Segment]:
+        """The whole prompt's tokens, cut where a content ends if a token ends there, too."""
+        ends, length = set(), 0
+        for fragment in fragments:
+            length += len(fragment.text.encode())
+            if fragment.is_content:
+                ends.add(length)
+        segments: list[list[int]] = [[]]
+        length = 0
+        for token in self._tokenizer.template("".join(fragment.text for fragment in fragments)):
+            segments[-1].append(token)
+            length += len(self._tokenizer.piece(token) or self._tokenizer.special_text(token).encode())
+            if length in ends:
+                segments.append([])
+        return [tuple(segment) for segment in segments if segment]
+
+    def _with_bos(self, segments: list[Segment]) -> list[Segment]:
+        bos = (self._tokenizer.bos,)
+        if self._tokenizer.adds_bos and segments[0][:1] != bos:
+            segments[0] = bos + segments[0]
+        return segments
 
     def _render(self, request: Request, form: AnswerFormat, offer: Offer, shared: str) -> list[Fragment]:
-        chat, context = form.write(request.messages), request.context
-        system = ChatMessage("system", (shared, "\n\n" + context))
-        if offer.context_apart:  # it is told in the user's first message
-            system = ChatMessage("system", (shared,))
-            if chat and chat[0].role == "user" and context:
-                chat[0] = replace(chat[0], parts=(context, "\n\n", *chat[0].parts))
-            elif context:
-                chat.insert(0, ChatMessage("user", (context,)))
+        system, *chat = conversation(request, form, offer, shared)
         declared, variables = self._shielded(offer.declarations), form.variables
         if declared and offer.declared_as != "tools":
             variables, declared = {**variables, offer.declared_as: declared}, []
@@ -107,6 +146,8 @@ class PromptBuilder:
 
     def _shielded(self, value: Json) -> Json:
         """A JSON value, every string in it shielded."""
+        if self._whole:
+            return value
         if isinstance(value, str):
             return self._special.sub(rf"{_START}\g<0>{_END}", _MARKS.sub("", value))
         if isinstance(value, Mapping):

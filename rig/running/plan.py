@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from rig import opening, serving
 from rig.calls import JsonObject
 from rig.engine import EngineSettings, apply_adapter, load
 from rig.errors import RigError
@@ -109,6 +110,25 @@ class Plan:
             declaration=self.declaration,
             repeats=self.repeats,
         )
+
+
+AGAIN, EXACT = "again", "exact"
+"""What the names of the arms end with that `noise` adds."""
+
+_OF_SERVERS = (
+    *(
+        "max_tokens",
+        "thinking_tokens",
+        "sampling",
+        "temperature",
+        "seed",
+        "parallel",
+        "format",
+        "tool_choice",
+    ),
+    *("several_calls", "thinking", "dialect", "timeout"),
+)
+"""The settings of the engine that a served model has, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +246,9 @@ def _known(make: Callable[[], Model], _: Notify) -> Model:
 def _engine_variants(
     text: str, engines: Mapping[str, EngineSettings], adapters: Sequence["Adapter | None"]
 ) -> list[_Variant]:
-    """A model file without an adapter, or with each of several; all of them share loaders."""
+    """A served model, or a model file without an adapter, or with each of several, which share loaders."""
+    if opening.is_url(text):
+        return [_served_variant(text, engines)]
     # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import resolve
@@ -245,3 +267,18 @@ def _engine_variants(
         )
         for with_adapter in resolved.with_adapters(adapters)
     ]
+
+
+def _served_variant(url: str, engines: Mapping[str, EngineSettings]) -> _Variant:
+    """A served model. Settings that differ in what only files have are the same to it."""
+    loaders: dict[str, Loader] = {}
+    distinct: set[tuple[EngineSettings, bool]] = set()
+    name = url
+    for label, settings in engines.items():
+        name = serving.check(url, settings)
+        own = EngineSettings(**{part: getattr(settings, part) for part in _OF_SERVERS})
+        kind = own, label.endswith(AGAIN)
+        if kind not in distinct:
+            distinct.add(kind)
+            loaders[label] = partial(serving.load, url, own)
+    return _Variant(name, loaders if len(loaders) > 1 else {"": next(iter(loaders.values()))})

@@ -18,7 +18,7 @@ from rig.metrics import NO_REMARK, Remark
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
 from rig.running.control import HUMAN, Person
 from rig.running.deciding import CAUTION
-from rig.running.plan import Plan, make_arms
+from rig.running.plan import AGAIN, EXACT, Plan, make_arms
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
@@ -28,9 +28,6 @@ from rig.toolbox.servers import ServerUse
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
-
-AGAIN, EXACT = "again", "exact"
-"""What the names of the arms end with that `noise` adds."""
 
 
 class Options:
@@ -230,8 +227,8 @@ def _label(varied: Mapping[str, Any]) -> str:
 
 
 def _unambiguous(model: str, names: Container[str]) -> str:
-    """A name that the method, rig or its registry knows, or the absolute path of a file."""
-    if model in names or model == HUMAN:
+    """A name that the method, rig or its registry knows, a server's, or the absolute path of a file."""
+    if model in names or model == HUMAN or opening.is_url(model):
         return model
     from rig.engine.files.registry import resolve
 
@@ -249,6 +246,10 @@ def _split(text: str, option: str, form: str) -> tuple[str, str]:
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     """The plan of a new run. Raises RigError for anything that would stop it; writes nothing."""
     check_writable(store)
+    if any(map(opening.is_url, options.models)) and not options.is_changed("grammar"):
+        # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
+        # is with a file beside it.
+        options = options.replace(grammar=("none",), whole_prompt=True)
     if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
         # The tasks that come with a toolbox, where nobody says which tasks.
         use = ServerUse(options.servers, options.server_network)

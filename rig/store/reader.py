@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlite_utils import Database
 
 from rig import methods
-from rig.errors import MACHINE, ErrorKind, RigError, did_you_mean
+from rig.errors import MACHINE, PASSING, RigError, did_you_mean
 from rig.events import Where
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
@@ -56,14 +56,12 @@ _CONVERSATIONS = "SELECT id, name, turns FROM conversations WHERE run = ? ORDER 
 _TASK = "id, name, suite, source, known_turns, ground_truths"
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
 
-PASSING = (ErrorKind.MEMORY, ErrorKind.DECODE)
-"""Failures of the machine that another try may not have. A context or a template fails again."""
-
+_PASSING = tuple(sorted(map(str, PASSING)))
 _FAILED_TURNS = f"""
     WITH failed AS (
         SELECT arm, conversation, repeat, min(turns.turn) AS first
         FROM predictions JOIN turns ON turns.id = predictions.turn
-        WHERE predictions.error IN {tuple(map(str, PASSING))} AND arm IN (SELECT id FROM arms WHERE run = ?1)
+        WHERE predictions.error IN {_PASSING} AND arm IN (SELECT id FROM arms WHERE run = ?1)
         GROUP BY 1, 2, 3
     )
     SELECT arm, conversation, repeat, first AS turn, count(*) AS n

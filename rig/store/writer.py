@@ -18,6 +18,7 @@ from sqlite_utils import Database
 
 from rig import __version__
 from rig.calls import JsonObject, Verdict
+from rig.errors import PASSING
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
@@ -25,7 +26,6 @@ from rig.models import Sibling
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.inspection import remember
-from rig.store.reader import PASSING
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views

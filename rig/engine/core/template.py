@@ -141,7 +141,7 @@ class ChatTemplate:
         messages become the user's, and consecutive messages of one role become one. `tools` are declarations
         in OpenAI's shape, for templates that show them; `variables` are passed to the template as well.
         """
-        return self._render(self._adapt(messages), tools, variables)
+        return self._render(self.adapt(messages), tools, variables)
 
     def expand(
         self,
@@ -155,7 +155,8 @@ class ChatTemplate:
         all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
         return process.render(self.source, messages, tools, all_variables)
 
-    def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    def adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+        """The messages as `render` shows them to the template."""
         adapted: list[ChatMessage] = []
         for message in messages:
             takes = {"tool": self.results if message.call_id else self.tool, "system": self.system}

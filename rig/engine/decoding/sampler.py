@@ -1,7 +1,6 @@
 """Choosing a token from logits and a mask: the likeliest, or one drawn after llama.cpp's samplers."""
 
 import ctypes
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -38,8 +37,7 @@ class Sampler:
         """`vocab` is llama.cpp's of the model; without it there are no penalties."""
         self._temp = sampling.temp
         self._random = None
-        name = f"{seed}/{key.conversation}/{key.turn}/{key.step}/{key.repeat}"
-        digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+        digest = key.digest(seed)
         if sampling.draws:
             self._random = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
         active = sampling.active

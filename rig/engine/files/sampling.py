@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rig.calls import Json, JsonObject
 from rig.documents import Foreign, json_of, parsed
-from rig.engine.core.settings import GREEDY, Sampling
+from rig.engine.core.settings import GREEDY, EngineSettings, Sampling
 from rig.engine.files.info import GgufInfo
 from rig.errors import RigError
 from rig.files import read_text
@@ -45,6 +45,12 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
         return sampling
     if text == "llama.cpp":
         return _of_info(info, LLAMA_CPP)
+    return _of_user(text)
+
+
+def _of_user(text: str) -> Sampling:
+    """The settings that a user wrote, or a file of the user's."""
+    where = f"--sampling {text}"
     if "=" in text and not expanded(text).exists():
         return _sampling(_values(text, where), where)
     path = expanded(text)
@@ -54,6 +60,16 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
             " or settings as temp=0.6,top_k=20"
         )
     return _from_file(path)
+
+
+def sampling_for_server(settings: EngineSettings) -> Sampling | None:
+    """How a server is to choose tokens; None if it decides. Raises RigError."""
+    text = settings.sampling
+    if text in ("author", "llama.cpp"):
+        return None
+    if text is None:
+        return Sampling(temp=settings.temperature)
+    return GREEDY if text == "greedy" else _of_user(text)
 
 
 def author_of(info: GgufInfo) -> Sampling | None:

@@ -132,30 +132,8 @@ class NativeFormat(AnswerFormat):
         )
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        chat: list[ChatMessage] = []
-        results: list[ChatMessage] = []
-        number = 0
-        for message in messages:
-            joins = isinstance(message, CallMessage) and message.joins and bool(results)
-            if not joins:
-                chat += results
-                results = []
-            if isinstance(message, UserMessage):
-                chat.append(ChatMessage("user", (message.text,)))
-                continue
-            thoughts = (self._native.thinking.key if message.reasoning else "", message.reasoning)
-            if isinstance(message, ReplyMessage):
-                chat.append(ChatMessage("assistant", (message.text,), thoughts=thoughts))
-                continue
-            call = self._tool_call(number, message.call)
-            number += 1
-            if joins:
-                chat[-1] = replace(chat[-1], calls=(*chat[-1].calls, call))
-            else:
-                write = None if self._native.shows_calls else self._shape.write
-                chat.append(ChatMessage("assistant", (message.content,), (call,), "", "", thoughts, write))
-            results.append(self._result(call, message.outcome))
-        return [*chat, *results]
+        write = None if self._native.shows_calls else self._shape.write
+        return chat_messages(messages, self._tool_call, self._result, self._native.thinking.key, write)
 
     def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
@@ -163,8 +141,7 @@ class NativeFormat(AnswerFormat):
         return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
 
     def _result(self, tool_call: ToolCall, outcome: Outcome) -> ChatMessage:
-        failed = outcome.exception is not None
-        text = json_text({"exception": outcome.exception} if failed else outcome.response)
+        text = result_text(outcome)
         if not self.template.results:
             text = f"Result of {tool_call.name}: {text}"
         return ChatMessage("tool", (text,), name=tool_call.name, call_id=tool_call.id)
@@ -273,6 +250,48 @@ class NativeFormat(AnswerFormat):
             case {"tool": str(name), "arguments": dict(arguments)}:
                 return self._checker.call(name, arguments)
         raise AnswerError("neither a tool call nor a reply")
+
+
+def chat_messages(
+    messages: Sequence[Message],
+    tool_call: Callable[[int, Call], ToolCall],
+    result: Callable[[ToolCall, Outcome], ChatMessage],
+    thoughts_key: str,
+    write_calls: Callable[[Sequence[ToolCall]], str] | None = None,
+) -> list[ChatMessage]:
+    """The history in OpenAI's shape: calls are parts of messages, and their results messages of their own.
+
+    `tool_call` makes a call with its number in the history, `result` what is shown of its outcome. Thoughts
+    are shown under `thoughts_key`; empty, they are left out.
+    """
+    chat: list[ChatMessage] = []
+    results: list[ChatMessage] = []
+    number = 0
+    for message in messages:
+        joins = isinstance(message, CallMessage) and message.joins and bool(results)
+        if not joins:
+            chat += results
+            results = []
+        if isinstance(message, UserMessage):
+            chat.append(ChatMessage("user", (message.text,)))
+            continue
+        thoughts = (thoughts_key if message.reasoning else "", message.reasoning)
+        if isinstance(message, ReplyMessage):
+            chat.append(ChatMessage("assistant", (message.text,), thoughts=thoughts))
+            continue
+        call = tool_call(number, message.call)
+        number += 1
+        if joins:
+            chat[-1] = replace(chat[-1], calls=(*chat[-1].calls, call))
+        else:
+            chat.append(ChatMessage("assistant", (message.content,), (call,), "", "", thoughts, write_calls))
+        results.append(result(call, message.outcome))
+    return [*chat, *results]
+
+
+def result_text(outcome: Outcome) -> str:
+    """What a model is shown of a call's outcome."""
+    return json_text({"exception": outcome.exception} if outcome.exception is not None else outcome.response)
 
 
 _RULES = (

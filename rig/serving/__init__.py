@@ -1,0 +1,47 @@
+"""Models behind HTTP: how their servers are spoken to, probed, and held against the same file in process.
+
+Importing this package imports no HTTP library and opens nothing; `load` does.
+"""
+
+from rig.engine.core.settings import EngineSettings
+from rig.errors import RigError
+from rig.models import Model, Notify
+from rig.plugins import Registry, registered
+
+__all__ = ["check", "load", "register"]
+
+_DIALECTS = {
+    "llama-server": "llama_server:LlamaServer",
+    "llama-cpp-python": "llama_cpp_python:LlamaCppPython",
+    "ollama": "ollama:Ollama",
+    "lm-studio": "lm_studio:LmStudio",
+    "vllm": "vllm:Vllm",
+}
+
+
+def register(registry: Registry) -> None:
+    """Offer rig's own dialects (`rig.plugins`)."""
+    for name, place in _DIALECTS.items():
+        registry.dialects.later(name, f"rig.serving.dialects.{place}")
+
+
+def check(url: str, settings: EngineSettings) -> str:
+    """The address of a server as rig writes it. Raises RigError for one that rig does not connect to.
+
+    Nothing is asked yet.
+    """
+    from rig.serving.address import Address
+
+    address = Address.parse(url)
+    address.targets()
+    if settings.dialect is not None and settings.dialect not in registered().dialects:
+        names = ", ".join(registered().dialects)
+        raise RigError(f"--dialect {settings.dialect}: no such dialect; choose from {names}")
+    return str(address)
+
+
+def load(url: str, settings: EngineSettings, notify: Notify) -> Model:
+    """A served model. Raises RigError if nobody answers there, or not as any dialect has it."""
+    from rig.serving.model import load as load_over_http
+
+    return load_over_http(url, settings, notify)

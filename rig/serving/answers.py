@@ -1,0 +1,182 @@
+"""What a server answers: put together from its events, checked piece by piece, and read as calls or words."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rig.calls import Call, Json, JsonObject, Outcome
+from rig.engine.core.template import ChatMessage, ToolCall
+from rig.engine.formats.base import CallChecker, Offer, Reading, json_text
+from rig.engine.formats.form import chat_messages, declarations, result_text
+from rig.engine.formats.salvage import AnswerError, check_unicode, read_answer
+from rig.errors import ErrorKind
+from rig.models import Message, ToolDoc
+from rig.serving.client import ServerFault
+
+_THOUGHTS = ("reasoning_content", "reasoning")
+_MOST_CALLS = 256
+
+
+@dataclass(slots=True)
+class ServedCall:
+    """A call as the server gave it; its arguments are text, or what came instead."""
+
+    id: str
+    name: str
+    arguments: Json
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer as far as it has come. `oddities` are what a client has to overlook in it, in words.
+
+    `finish` is why it ended, None as long as nothing says that it has. `deltas` are the pieces of text.
+    """
+
+    content: str = ""
+    reasoning: str = ""
+    calls: list[ServedCall] = field(default_factory=list)
+    finish: str | None = None
+    deltas: int = 0
+    usage: Mapping[str, Json] = field(default_factory=dict)
+    model: str = ""
+    build: str = ""
+    oddities: list[str] = field(default_factory=list)
+    _indices: list[Json] = field(default_factory=list)
+
+    def take(self, event: JsonObject) -> tuple[str, bool]:
+        """Take in an event; the text that it adds, and whether that is thought. Raises ServerFault."""
+        if isinstance(event.get("usage"), dict):
+            self.usage = event["usage"]
+        self.model = str(event.get("model") or self.model)
+        self.build = str(event.get("system_fingerprint") or self.build)
+        choices = event.get("choices")
+        if not isinstance(choices, list):
+            raise _malformed("an answer without choices")
+        if not choices:
+            return "", False
+        choice = choices[0]
+        part = (choice.get("delta") or choice.get("message") or {}) if isinstance(choice, dict) else None
+        if not isinstance(part, dict):
+            raise _malformed("an answer without a message")
+        if choice.get("finish_reason") is not None:
+            self.finish = str(choice["finish_reason"])
+        thought = next((_text(part[name]) for name in _THOUGHTS if part.get(name)), "")
+        said = _text(part.get("content"))
+        self.reasoning += thought
+        self.content += said
+        called = "".join(map(self._take_call, _list(part.get("tool_calls"))))
+        self.deltas += bool(thought or said or called)
+        return thought or said + called, bool(thought)
+
+    def _take_call(self, part: Json) -> str:
+        function = part.get("function") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(function, dict):
+            raise _malformed("a call that is no function's")
+        index, identity = part.get("index", len(self.calls)), str(part.get("id") or "")
+        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        place = self._indices.index(index) if index in self._indices else None
+        if place is not None and identity and name and identity != self.calls[place].id:
+            # A call of its own, under the number of another.
+            self.oddities.append("two calls have one index")
+            place = None
+        if place is None:
+            if len(self.calls) >= _MOST_CALLS:
+                raise _malformed(f"more than {_MOST_CALLS} calls")
+            self.calls.append(ServedCall(identity, name, "" if arguments is None else arguments))
+            self._indices.append(index)
+            return f"{name} {arguments if isinstance(arguments, str) else ''}"
+        # The newest call of this index goes on.
+        place = len(self._indices) - 1 - self._indices[::-1].index(index)
+        call = self.calls[place]
+        if arguments is not None:
+            if not isinstance(call.arguments, str) or not isinstance(arguments, str):
+                raise _malformed("arguments that are no text go on")
+            call.arguments += arguments
+        return arguments if isinstance(arguments, str) else ""
+
+    @property
+    def raw(self) -> str:
+        """The answer as text: its words, or the whole message as JSON if it has calls."""
+        if not self.calls:
+            return self.content
+        calls = [{"name": call.name, "arguments": call.arguments} for call in self.calls]
+        return json_text({"content": self.content, "tool_calls": calls})
+
+    def tokens(self, name: str, *path: str) -> int:
+        """A number of the usage."""
+        value: Any = self.usage
+        for step in (*path, name):
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else 0
+
+
+class ServedFormat:
+    """Tools and calls as OpenAI's API has them, for one set of tools; the server writes and reads texts."""
+
+    name = "served"
+    version = "1"
+
+    def __init__(self, tools: tuple[ToolDoc, ...]) -> None:
+        self.tools = tools
+        self._checker = CallChecker(tools, "none")
+
+    def offer(self) -> Offer:
+        """The declarations. As in models' own forms, the context is told in the user's first message."""
+        return Offer(declarations=declarations(self.tools), context_apart=True)
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        """The history; calls have their arguments as text."""
+
+        def tool_call(number: int, call: Call) -> ToolCall:
+            arguments = call.arguments if isinstance(call.arguments, dict) else {}
+            return ToolCall(f"{number:09}", call.name, json_text(arguments))
+
+        def result(call: ToolCall, outcome: Outcome) -> ChatMessage:
+            return ChatMessage("tool", (result_text(outcome),), name=call.name, call_id=call.id)
+
+        return chat_messages(messages, tool_call, result, "reasoning_content")
+
+    def read(self, answer: Answer) -> Reading:
+        """The calls, or the words. Raises AnswerError for calls that no tool takes, and for nothing."""
+        if not answer.calls:
+            if not answer.content.strip():
+                raise AnswerError("nothing was said")
+            return Reading((), answer.content.strip(), answer.reasoning)
+        calls, notes = [], list(answer.oddities)
+        for call in answer.calls:
+            arguments = call.arguments
+            if isinstance(arguments, str):
+                arguments = read_answer(arguments) if arguments.strip() else {}
+            else:
+                notes.append("arguments that are no text")
+                check_unicode(arguments)
+            if not isinstance(arguments, dict):
+                raise AnswerError(f"{call.name}: the arguments are no object: {json.dumps(arguments)[:80]}")
+            calls.append(self._checker.call(call.name, arguments))
+        content = answer.content.strip()
+        return Reading(tuple(calls), content, answer.reasoning, ", ".join(dict.fromkeys(notes)))
+
+
+def _text(value: Json) -> str:
+    """A text, or the text of its parts; what is no Unicode is replaced."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        value = "".join(str(part.get("text", "")) for part in value if isinstance(part, dict))
+    if not isinstance(value, str):
+        raise _malformed(f"a text that is {type(value).__name__}")
+    return value.encode("utf-8", "replace").decode()
+
+
+def _list(value: Json) -> list[Json]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _malformed("calls that are no list")
+    return value
+
+
+def _malformed(what: str) -> ServerFault:
+    return ServerFault(ErrorKind.MALFORMED, f"not as OpenAI's API has it: {what}")

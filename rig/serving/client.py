@@ -1,0 +1,249 @@
+"""HTTP to one server: no proxies, no redirects, no cookies, and every answer bounded in size and time."""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from time import monotonic, sleep
+from typing import Any, Literal, NoReturn
+
+import httpx
+
+from rig import opening
+from rig.calls import Json, JsonObject
+from rig.errors import ErrorKind, RigError
+from rig.serving.address import Address
+
+CONNECT_S = 5.0
+PAUSES_S = (0.5, 2.0, 5.0)
+"""Before each further try, where a server is busy or still loading."""
+LARGEST = 8 * 2**20
+"""Bytes of an answer that is not generated."""
+LONGEST_LINE = 2**20
+"""Bytes of one event of a stream."""
+_BUSY = (429, 503)
+_TOO_LONG = ("exceed_context_size", "context_length", "context size", "context length", "context window")
+
+
+class ServerFault(Exception):
+    """A request that got no usable answer: of what kind, why in one line, and the status if there was one."""
+
+    def __init__(self, kind: ErrorKind, detail: str, status: int | None = None) -> None:
+        super().__init__(" ".join(detail.split())[:400])
+        self.kind = kind
+        self.status = status
+
+    @property
+    def is_final(self) -> bool:
+        """Whether asking again would get the same: the request is refused, or was retried already."""
+        return self.status is not None and (self.status < 500 or self.status in _BUSY)
+
+
+class Unreachable(ServerFault):
+    """Nobody listens at the address."""
+
+
+class Client:
+    """Speaks to the server at one address, with several requests at once where threads do.
+
+    Raises RigError where the host is not allowed. `timeout_s` is the most that any answer may take.
+    """
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self.address = address
+        self.timeout_s = timeout_s
+        self._targets = address.targets()
+        self._http = httpx.Client(
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+        self._sockets: set[socket.socket] = set()
+
+    def stop(self) -> None:
+        """End all requests, those of other threads too."""
+        for open_socket in tuple(self._sockets):
+            with suppress(OSError):
+                open_socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Stop, for good."""
+        self.stop()
+        self._http.close()
+
+    def find(self) -> None:
+        """Choose the address that listens. Raises RigError if none does."""
+        for target in self._targets:
+            with suppress(OSError):
+                socket.create_connection((target, self.address.port), CONNECT_S).close()
+                self._targets = (target,)
+                return
+        raise RigError(
+            f"{self.address.origin}: nobody answers there; start the server, or correct the address"
+        )
+
+    def get(self, path: str) -> Json:
+        """The JSON at a path. Raises ServerFault."""
+        return self._whole("GET", path, None)
+
+    def post(self, path: str, body: JsonObject) -> Json:
+        """The JSON that a request is answered with. Raises ServerFault."""
+        return self._whole("POST", path, body)
+
+    def try_get(self, path: str) -> JsonObject:
+        """The JSON object at a path; an empty one if there is none."""
+        with suppress(ServerFault):
+            value = self.get(path)
+            return value if isinstance(value, dict) else {}
+        return {}
+
+    def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
+        """The events of a streamed answer of `most` bytes at most, or its one object. Raises ServerFault.
+
+        A server that is busy is asked again a few times, as long as it has not begun to answer.
+        """
+        for pause in (*PAUSES_S, None):
+            try:
+                with self._answer("POST", path, body, most) as (response, chunks):
+                    if "text/event-stream" in response.headers.get("content-type", ""):
+                        yield from _events(chunks)
+                    else:
+                        yield _object(b"".join(chunks))
+                return
+            except ServerFault as fault:
+                if fault.status not in _BUSY or pause is None:
+                    raise
+                sleep(pause)
+
+    def _whole(self, method: Literal["GET", "POST"], path: str, body: JsonObject | None) -> Json:
+        with self._answer(method, path, body, LARGEST) as (_, chunks):
+            return _parsed(b"".join(chunks))
+
+    @contextmanager
+    def _answer(
+        self, method: str, path: str, body: JsonObject | None, most: int
+    ) -> Iterator[tuple[httpx.Response, Iterator[bytes]]]:
+        """A response whose status is that of success, and its bytes."""
+        began = monotonic()
+        with _translated(self.timeout_s), self._request(method, path, body) as response:
+            stream = response.extensions.get("network_stream")
+            open_socket = stream.get_extra_info("socket") if stream is not None else None
+            if open_socket is not None:
+                self._sockets.add(open_socket)
+            try:
+                chunks = _bounded(response.iter_raw(), most, began + self.timeout_s)
+                if not response.is_success:
+                    _refuse(response, b"".join(chunks))
+                yield response, chunks
+            finally:
+                self._sockets.discard(open_socket)
+
+    def _request(self, method: str, path: str, body: JsonObject | None) -> Any:
+        address = self.address
+        target = f"[{self._targets[0]}]" if ":" in self._targets[0] else self._targets[0]
+        host = address.origin.partition("://")[2].removesuffix(address.path)
+        headers = {"Host": host, "Accept-Encoding": "identity", "User-Agent": "rig"}
+        if key := opening.key():
+            headers["Authorization"] = f"Bearer {key}"
+        url = f"{address.scheme}://{target}:{address.port}{address.path}{path}"
+        return self._http.stream(method, url, json=body, headers=headers)
+
+
+@contextmanager
+def _translated(timeout_s: float) -> Iterator[None]:
+    """What goes wrong on the way as a ServerFault."""
+    try:
+        yield
+    except httpx.ConnectError as error:
+        raise Unreachable(ErrorKind.CONNECTION, f"cannot be reached: {error}") from error
+    except httpx.TimeoutException as error:
+        raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s (--timeout)") from error
+    except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL) as error:
+        kind = (
+            ErrorKind.CONNECTION
+            if "closed" in str(error) or "disconnect" in str(error)
+            else ErrorKind.MALFORMED
+        )
+        raise ServerFault(kind, f"broken HTTP: {error}") from error
+    except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        raise ServerFault(ErrorKind.CONNECTION, f"the connection was lost: {error}") from error
+    except RuntimeError as error:  # httpx says so of a client that was closed meanwhile
+        raise ServerFault(ErrorKind.CONNECTION, str(error)) from error
+
+
+def _bounded(chunks: Iterator[bytes], most: int, until: float) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            raise ServerFault(ErrorKind.MALFORMED, f"the answer has over {most:,} bytes; given up")
+        if monotonic() > until:
+            raise ServerFault(ErrorKind.TIMEOUT, "the answer did not end in time (--timeout)")
+        yield chunk
+
+
+def _refuse(response: httpx.Response, body: bytes) -> NoReturn:
+    status = response.status_code
+    text = message_of(body)
+    if response.is_redirect:
+        place = response.headers.get("location", "")[:100]
+        raise ServerFault(
+            ErrorKind.HTTP_STATUS, f"status {status}: redirects are not followed ({place})", status
+        )
+    if status in (401, 403):
+        raise RigError(f"the server wants a key ({status}); --key-from VARIABLE names where it is")
+    is_too_long = status in (400, 413) and any(sign in text.lower() for sign in _TOO_LONG)
+    kind = ErrorKind.CONTEXT if is_too_long else ErrorKind.HTTP_STATUS
+    raise ServerFault(kind, f"status {status}: {text}", status)
+
+
+def message_of(body: bytes) -> str:
+    """The reason in an answer of an error, whichever way the server gives it."""
+    try:
+        value: Any = _parsed(body)
+    except ServerFault:
+        return body[:200].decode("utf-8", "replace")
+    error = value.get("error", value) if isinstance(value, Mapping) else value
+    message = error.get("message", error.get("type")) if isinstance(error, Mapping) else error
+    kind = error.get("type") if isinstance(error, Mapping) else None
+    return " ".join(str(part) for part in (message, f"({kind})" if kind else "") if part)[:300]
+
+
+def _parsed(body: bytes) -> Json:
+    try:
+        value: Json = json.loads(body)
+        return value
+    except (ValueError, RecursionError) as error:
+        begin = body[:60].decode("utf-8", "replace")
+        raise ServerFault(ErrorKind.MALFORMED, f"not JSON: {begin!a}") from error
+
+
+def _object(body: bytes) -> JsonObject:
+    value = _parsed(body)
+    if not isinstance(value, dict):
+        raise ServerFault(ErrorKind.MALFORMED, f"not a JSON object: {body[:60].decode('utf-8', 'replace')!a}")
+    if error := value.get("error"):
+        raise ServerFault(
+            ErrorKind.HTTP_STATUS, f"an error in the answer: {message_of(json.dumps(error).encode())}"
+        )
+    return value
+
+
+def _events(chunks: Iterator[bytes]) -> Iterator[JsonObject]:
+    """The data of server-sent events as JSON objects, up to `[DONE]` or the end."""
+    rest = bytearray()
+    for chunk in chunks:
+        rest += chunk
+        if len(rest) > LONGEST_LINE + len(chunk):
+            raise ServerFault(ErrorKind.MALFORMED, f"an event has over {LONGEST_LINE:,} bytes")
+        if b"\n" not in chunk:
+            continue
+        *lines, last = bytes(rest).split(b"\n")
+        rest = bytearray(last)
+        for line in lines:
+            name, _, value = line.strip().partition(b":")
+            if name == b"data" and value.strip() == b"[DONE]":
+                return
+            if name in (b"data", b"error") and value.strip():
+                yield _object(value if name == b"data" else b'{"error": ' + value + b"}")

@@ -1,0 +1,92 @@
+"""llama-server, which comes with llama.cpp (also inside xllamacpp)."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+from rig.calls import JsonObject
+from rig.engine.core.settings import Sampling
+from rig.serving.client import Client, ServerFault
+from rig.serving.dialects.base import OPENAI, Dialect, Identity, Scored, choose_model, scored_content
+
+
+class LlamaServer(Dialect):
+    """It tells everything: the prompt, the settings in force, and the text before any parsing."""
+
+    name = "llama-server"
+    samplers: ClassVar[Mapping[str, str]] = {
+        **OPENAI,
+        **{name: name for name in Sampling.model_fields if name not in OPENAI},
+        "dry_last_n": "dry_penalty_last_n",
+    }
+    thinking = (
+        {"chat_template_kwargs": {"enable_thinking": True}},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+    )
+    extras: ClassVar[JsonObject] = {"cache_prompt": True}
+
+    def recognises(self, client: Client) -> bool:
+        return "default_generation_settings" in client.try_get("/props")
+
+    def identify(self, client: Client, model: str) -> Identity:
+        entry = choose_model(client, model)
+        props: Any = client.get("/props")
+        settings = props.get("default_generation_settings") or {}
+        params = settings.get("params") or {}
+        caps = props.get("chat_template_caps") or {}
+        told = {
+            name: value
+            for name, value in params.items()
+            if name in self.samplers.values() or name == "samplers"
+        }
+        return Identity(
+            model=str(entry.get("id")),
+            build=str(props.get("build_info", "")),
+            file=PurePath(str(props.get("model_path", ""))).name,
+            template=str(props.get("chat_template", "")),
+            n_ctx=settings.get("n_ctx"),
+            slots=props.get("total_slots"),
+            defaults=told,
+            takes_tools=bool(caps.get("supports_tools", True)),
+        )
+
+    def sampling(self, sampling: Sampling) -> JsonObject:
+        return {**super().sampling(sampling), "samplers": sampling.samplers.split(";")}
+
+    def prompt(self, client: Client, body: JsonObject) -> str | None:
+        with suppress(ServerFault):
+            answer: Any = client.post("/apply-template", body)
+            return str(answer["prompt"]) if isinstance(answer, dict) and "prompt" in answer else None
+        return None
+
+    def tokens(self, client: Client, body: JsonObject) -> Sequence[int] | None:
+        prompt = self.prompt(client, body)
+        if prompt is None:
+            return None
+        with suppress(ServerFault):
+            asked: JsonObject = {"content": prompt, "add_special": True, "parse_special": True}
+            answer: Any = client.post("/tokenize", asked)
+            return [int(token) for token in answer["tokens"]]
+        return None
+
+    def scored(self, client: Client, body: JsonObject, prompt: Sequence[int], count: int) -> list[Scored]:
+        asked = {
+            "prompt": list(prompt),
+            "n_predict": count,
+            "n_probs": 10,
+            "temperature": 0,
+            "cache_prompt": False,
+        }
+        answer: Any = client.post("/completion", asked)
+        return scored_content({"logprobs": {"content": answer.get("completion_probabilities")}})
+
+    def inside(self, client: Client, body: JsonObject) -> JsonObject:
+        asked = {**body, "stream": False, "verbose": True, "return_tokens": True, "cache_prompt": False}
+        answer: Any = client.post("/v1/chat/completions", asked)
+        inside = answer.get("__verbose") if isinstance(answer, dict) else None
+        if not isinstance(inside, dict):
+            return {}
+        names = {"generation_settings": "settings"}
+        wanted = ("prompt", "content", "truncated", "tokens", "generation_settings", "tokens_evaluated")
+        return {names.get(name, name): inside[name] for name in wanted if name in inside}

@@ -1,0 +1,50 @@
+"""vLLM's server in OpenAI's shape."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from rig.calls import JsonObject
+from rig.serving.client import Client, ServerFault
+from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model, models
+
+
+class Vllm(Dialect):
+    """It tells the exact tokens of a prompt. Tools need `--enable-auto-tool-choice` and a parser."""
+
+    name = "vllm"
+    samplers: ClassVar[Mapping[str, str]] = {
+        **OPENAI,
+        "top_k": "top_k",
+        "min_p": "min_p",
+        "repeat_penalty": "repetition_penalty",
+    }
+    thinking = (
+        {"chat_template_kwargs": {"enable_thinking": True}},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+    )
+
+    def recognises(self, client: Client) -> bool:
+        if not isinstance(client.try_get("/version").get("version"), str):
+            return False
+        with suppress(ServerFault):
+            return any(entry.get("owned_by") == "vllm" for entry in models(client))
+        return False
+
+    def identify(self, client: Client, model: str) -> Identity:
+        entry = choose_model(client, model)
+        length = entry.get("max_model_len")
+        return Identity(
+            model=str(entry.get("id")),
+            build=str(client.try_get("/version").get("version", "")),
+            file=str(entry.get("root", "")).rpartition("/")[2],
+            n_ctx=length if isinstance(length, int) else None,
+        )
+
+    def tokens(self, client: Client, body: JsonObject) -> Sequence[int] | None:
+        names = ("model", "messages", "tools", "chat_template_kwargs")
+        asked = {name: body[name] for name in names if name in body}
+        with suppress(ServerFault):
+            answer: Any = client.post("/tokenize", {**asked, "add_generation_prompt": True})
+            return [int(token) for token in answer["tokens"]]
+        return None

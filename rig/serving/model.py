@@ -1,0 +1,427 @@
+"""A served model: requests go out over HTTP, several at once, and answers come back as predictions."""
+
+import hashlib
+import json
+import queue
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from threading import Thread
+from time import monotonic, perf_counter, sleep
+from typing import Any, TypeAlias
+
+from rig.calls import Json, JsonObject
+from rig.engine.core.settings import EngineSettings
+from rig.engine.core.template import ChatTemplate
+from rig.engine.files.sampling import sampling_for_server
+from rig.engine.formats.base import AnswerFormat, Reading, RigFormat
+from rig.engine.formats.salvage import AnswerError
+from rig.engine.prompt import conversation
+from rig.errors import SERVER, ErrorKind, RigError, counted
+from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
+from rig.plugins import registered
+from rig.serving.address import Address
+from rig.serving.answers import Answer, ServedFormat
+from rig.serving.client import PAUSES_S, Client, ServerFault, Unreachable
+from rig.serving.dialects.base import Dialect, Identity
+
+TRIES = 3
+"""How often a step is asked for, where the connection breaks or the server says that it failed."""
+MOST_FAULTS = 5
+"""Steps in a row that a server may fail before the arm is given up; what is stored stays."""
+CHECK_S = 10.0
+"""After how many seconds a server is asked again, before a turn, whether it is what it was."""
+_BODY = 2**20
+_BODY_PER_TOKEN = 4096
+_RETRIED = (ErrorKind.CONNECTION, ErrorKind.HTTP_STATUS)
+_PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+"""Stands for a template that the server does not show: results of tools are the user's words."""
+
+Happening: TypeAlias = Piece | Prediction | str | BaseException
+
+
+def load(url: str, settings: EngineSettings, notify: Notify) -> "ServedModel":
+    """Find out who serves there, and what. Raises RigError."""
+    address = Address.parse(url)
+    client = Client(address, settings.timeout)
+    try:
+        client.find()
+        if not address.is_here:
+            notify(f"{address}: prompts leave this machine, for {address.host}")
+        dialect = _dialect(client, settings.dialect)
+        identity = identify(client, dialect)
+        model = ServedModel(client, dialect, identity, settings, notify)
+        notify(f"{address}: {model.line}")
+        return model
+    except BaseException:
+        client.close()
+        raise
+
+
+def _dialect(client: Client, name: str | None) -> Dialect:
+    dialects = registered().dialects
+    if name is not None:
+        forced: Dialect = dialects[name]()
+        return forced
+    for candidate in dialects:
+        dialect: Dialect = dialects[candidate]()
+        if dialect.recognises(client):
+            return dialect
+    raise RigError(
+        f"{client.address.origin}: none of {', '.join(dialects)}; if it answers like one, --dialect NAME"
+    )
+
+
+def identify(client: Client, dialect: Dialect) -> Identity:
+    """What a server says of itself. Raises RigError if it does not answer as its dialect has it."""
+    try:
+        return dialect.identify(client, client.address.model)
+    except (ServerFault, AttributeError, KeyError, TypeError, ValueError) as error:
+        what = f"{client.address.origin}: it does not answer as {dialect.name} does"
+        raise RigError(f"{what}: {error}; --dialect forces another") from error
+
+
+@dataclass(slots=True)
+class _Job:
+    """A step under way, and whom to tell of its text."""
+
+    slot: int
+    request: Request
+    on_piece: OnPiece
+
+
+class ServedModel(Model):
+    """A model that a server answers for, up to `slots` steps at once."""
+
+    def __init__(
+        self, client: Client, dialect: Dialect, identity: Identity, settings: EngineSettings, notify: Notify
+    ) -> None:
+        super().__init__(slots=_slots(settings, identity, None))
+        self.name = str(client.address)
+        self.client, self.dialect, self.identity, self.settings = client, dialect, identity, settings
+        self._notify = notify
+        self._sampling = sampling_for_server(settings)
+        self._fields = dialect.sampling(self._sampling) if self._sampling else {}
+        self._template = _template(identity)
+        self._format = _format_class(settings, identity)
+        self._forms: dict[object, ServedFormat | AnswerFormat] = {}
+        self._happenings: queue.Queue[tuple[_Job, Happening]] = queue.Queue()
+        self._jobs: dict[int, _Job] = {}
+        self._faults = 0
+        self._checked = monotonic()
+        self._thinks = settings.thinking == "on" or (
+            settings.thinking == "auto" and "think" in identity.template
+        )
+        self._extras = {**dialect.extras, **self._switches()}
+
+    @property
+    def line(self) -> str:
+        """What it is, in a line."""
+        identity = self.identity
+        size = f"{identity.n_ctx} tokens of context" if identity.n_ctx else "a context that it does not tell"
+        tools = (
+            "tools in the request"
+            if self._format is ServedFormat
+            else f"tools in words ({self._format.name})"
+        )
+        build = " ".join(filter(None, (self.dialect.name, identity.build)))
+        return f"{identity.model} by {build}, {size}, {tools}"
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """What the server says of itself, and what requests say."""
+        settings, identity = self.settings, self.identity
+        sampled: JsonObject = (
+            {"temperature": self._sampling.temp} if self._sampling else {"temperature": "server"}
+        )
+        if self._sampling is None or self._sampling.draws:
+            sampled |= {"seed": settings.seed, "sampling": str(self._sampling or "author")}
+        native: JsonObject = {
+            "several_calls": settings.several_calls,
+            "tool_choice": settings.tool_choice,
+        }
+        return {
+            "engine": "served",
+            "dialect": self.dialect.name,
+            "server": identity.build,
+            "file": identity.file,
+            "served_model": identity.model,
+            "n_ctx": identity.n_ctx,
+            "chat_template_sha256": _digest(identity.template),
+            "server_defaults_sha256": _digest(json.dumps(identity.defaults, sort_keys=True)),
+            "prompt_format": f"{self._format.name}-{self._format.version}",
+            "max_tokens": settings.max_tokens,
+            "thinking": settings.thinking,
+            **({"thinking_tokens": settings.thinking_tokens} if self._thinks else {}),
+            **(native if self._format is ServedFormat else {}),
+            **sampled,
+            "n_seq": self.slots,
+        }
+
+    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+        """Settle how many requests are made at once, and check the tools. Raises RigError."""
+        self._slots = _slots(self.settings, self.identity, slots)
+        self.form(opening)
+
+    def form(self, request: Request) -> ServedFormat | AnswerFormat:
+        """How the tools of a request are shown, and answers read."""
+        key = tuple(tool.name for tool in request.tools)
+        form = self._forms.get(key)
+        if form is None or form.tools != request.tools:
+            made = ServedFormat(request.tools) if self._format is ServedFormat else None
+            form = self._forms[key] = made or self._format(request.tools, "none", self._template)
+        return form
+
+    def body(self, request: Request) -> JsonObject:
+        """The request as it is sent, streamed."""
+        form, settings = self.form(request), self.settings
+        offer = form.offer()
+        words = "\n\n".join(filter(None, (request.instructions, offer.rules, offer.tools)))
+        chat = (
+            self._template.adapt(conversation(request, form, offer, words))
+            if self._is_words
+            else conversation(request, form, offer, words)
+        )
+        body: JsonObject = {
+            "model": self.identity.model,
+            "messages": [message.shown("".join(message.parts)) for message in chat],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_tokens": settings.max_tokens + (settings.thinking_tokens if self._thinks else 0),
+            **self._fields,
+            **self._extras,
+        }
+        if self._sampling is None or self._sampling.draws:
+            body["seed"] = int.from_bytes(request.key.digest(settings.seed)[:4], "big") >> 1
+        if offer.declarations:
+            body["tools"] = list(offer.declarations)
+            if settings.tool_choice != "auto":
+                body["tool_choice"] = settings.tool_choice
+            if not self._several(request):
+                body["parallel_tool_calls"] = False
+        return body
+
+    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
+        """Send a request. It is answered while others are."""
+        job = self._jobs[slot] = _Job(slot, request, on_piece)
+        Thread(target=self._work, args=(job,), daemon=True).start()
+
+    def advance(self) -> list[tuple[int, Prediction]]:
+        """Pass on what has come, waiting a moment for something. Raises RigError if the server is gone."""
+        finished: list[tuple[int, Prediction]] = []
+        try:
+            job, happening = self._happenings.get(timeout=0.2)
+            while True:
+                if job is self._jobs.get(job.slot):
+                    self._pass_on(job, happening, finished)
+                job, happening = self._happenings.get_nowait()
+        except queue.Empty:
+            return finished
+        except BaseException:
+            self._jobs.clear()
+            self.client.stop()
+            raise
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._jobs.clear()
+        self.client.close()
+
+    def _pass_on(self, job: _Job, happening: Happening, finished: list[tuple[int, Prediction]]) -> None:
+        if isinstance(happening, Piece):
+            job.on_piece(happening)
+        elif isinstance(happening, str):
+            self._notify(f"{self.name}: {happening}")
+        elif isinstance(happening, BaseException):
+            raise happening
+        else:
+            del self._jobs[job.slot]
+            self._faults = self._faults + 1 if happening.error in SERVER else 0
+            if self._faults >= MOST_FAULTS:
+                raise RigError(
+                    f"{self.name}: {counted(self._faults, 'answer')} in a row failed, the last with"
+                    f" {happening.error}: {happening.error_detail}; what is stored stays; mend the server,"
+                    " then `rig run --resume RUN --retry-failed` goes on"
+                )
+            finished.append((job.slot, happening))
+
+    def _work(self, job: _Job) -> None:
+        """In a thread of its own: ask, and tell of everything that happens."""
+
+        def tell(happening: Happening) -> None:
+            self._happenings.put((job, happening))
+
+        try:
+            if job.request.key.step == 0 and monotonic() - self._checked > CHECK_S:
+                self._check()
+            tell(self._answered(job.request, tell))
+        except BaseException as error:  # raised where the steps are taken on
+            tell(error)
+
+    def _answered(self, request: Request, tell: Any) -> Prediction:
+        for trial in range(1, TRIES + 1):
+            answer, began = Answer(), perf_counter()
+            first: float | None = None
+            fault: ServerFault | None = None
+            try:
+                body = self.body(request)
+                most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
+                for event in self.client.stream("/v1/chat/completions", body, most):
+                    text, is_thought = answer.take(event)
+                    if text:
+                        first = first or perf_counter()
+                        tell(Piece(text, tokens=1, thought=is_thought))
+                if answer.finish is None:
+                    raise ServerFault(ErrorKind.CONNECTION, "the answer ended without saying that it has")
+            except Unreachable as error:
+                fault = self._wait_for_server(error, tell)
+            except ServerFault as error:
+                fault = error
+            if fault is None or fault.kind not in _RETRIED or trial == TRIES or fault.is_final:
+                break
+            tell(f"{fault}; asked again ({trial + 1} of {TRIES})")
+        usage = _usage(answer, began, first or perf_counter())
+        if answer.build and answer.build != self._build(answer):
+            self._check()
+        return self._prediction(request, answer, usage, fault)
+
+    def _build(self, answer: Answer) -> str:
+        """The build that answers name, which has to stay what it was in the first."""
+        self._first_build = getattr(self, "_first_build", answer.build)
+        return self._first_build
+
+    def _wait_for_server(self, fault: ServerFault, tell: Any) -> ServerFault:
+        """Nobody listens: wait a little for somebody. Raises RigError if nobody comes."""
+        for pause in PAUSES_S:
+            tell(f"{fault}; waiting {pause:g} s")
+            sleep(pause)
+            try:
+                self.client.find()
+            except RigError:
+                continue
+            self._check()
+            return fault
+        raise RigError(
+            f"{self.name}: nobody answers there any more; what is stored stays: start the server again, and"
+            " `rig run --resume RUN` goes on"
+        )
+
+    def _check(self) -> None:
+        """Raise RigError if the server is not what it was."""
+        now = identify(self.client, self.dialect)
+        self._checked = monotonic()
+        changes = [
+            f"{part.name} was {_short(was)}, is {_short(after)}"
+            for part in fields(Identity)
+            if (was := getattr(self.identity, part.name)) != (after := getattr(now, part.name))
+        ]
+        if changes:
+            raise RigError(
+                f"{self.name}: the server changed under the run: {'; '.join(changes)}; make it what it was"
+                " and resume, or start a new run"
+            )
+
+    def _prediction(
+        self, request: Request, answer: Answer, usage: Usage, fault: ServerFault | None
+    ) -> Prediction:
+        failure = (fault.kind, str(fault)) if fault else None
+        if failure is None and answer.finish == "length":
+            failure = self._cut(answer)
+        reading, salvage = Reading(), ""
+        if failure is None:
+            try:
+                form = self.form(request)
+                reading = form.read(answer) if isinstance(form, ServedFormat) else form.read(answer.content)
+                salvage = reading.salvage
+            except AnswerError as error:
+                failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+        several = self._several(request) and self._format is not RigFormat
+        if len(reading.calls) > 1 and not several:
+            salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
+        kind, detail = failure or (None, "")
+        is_cut = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
+        return Prediction(
+            raw=answer.raw,
+            call=reading.calls[0] if reading.calls else None,
+            further=reading.calls[1:] if several else (),
+            reply=None if failure or reading.calls else reading.content,
+            error=kind,
+            error_detail=" ".join(detail.split())[:500],
+            finish_reason="stop" if kind is None else "length" if is_cut else "error",
+            usage=usage,
+            salvage=salvage,
+            reasoning=answer.reasoning or reading.reasoning,
+            content=reading.content if reading.calls else "",
+        )
+
+    def _cut(self, answer: Answer) -> tuple[ErrorKind, str]:
+        """Why an answer ended before it was complete."""
+        tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+        if 0 < tokens < limit:
+            return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
+        return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
+
+    def _several(self, request: Request) -> bool:
+        return request.several_calls and self.settings.several_calls
+
+    @property
+    def _is_words(self) -> bool:
+        return self._format is not ServedFormat
+
+    def _switches(self) -> JsonObject:
+        """What requests say of thinking. Raises RigError where the dialect has no word for it."""
+        if self.settings.tool_choice != "auto" and not (
+            self.dialect.takes_tool_choice and self._format is ServedFormat
+        ):
+            raise RigError(
+                f"--tool-choice {self.settings.tool_choice}: {self.dialect.name} ignores it; leave it out"
+            )
+        if self.settings.thinking == "auto":
+            return {}
+        if self.dialect.thinking is None:
+            raise RigError(f"--thinking: {self.dialect.name} has no switch in its API; set it in the program")
+        return self.dialect.thinking[self.settings.thinking == "off"]
+
+
+def _slots(settings: EngineSettings, identity: Identity, before: int | None) -> int:
+    """How many requests are made at once: as asked for, or as the arms before; at most what is answered."""
+    wanted = settings.parallel or before or 1
+    return min(wanted, identity.slots or wanted)
+
+
+def _format_class(settings: EngineSettings, identity: Identity) -> Any:
+    formats = registered().formats
+    if settings.format == "native" or (settings.format == "auto" and identity.takes_tools):
+        return ServedFormat
+    if settings.format in ("auto", *formats):
+        return formats["rig" if settings.format == "auto" else settings.format]
+    raise RigError(f"--format {settings.format}: a server takes native, or {', '.join(formats)}")
+
+
+def _template(identity: Identity) -> ChatTemplate:
+    try:
+        return ChatTemplate(identity.template or _PLAIN)
+    except RigError:
+        return ChatTemplate(_PLAIN)
+
+
+def _usage(answer: Answer, began: float, first: float) -> Usage:
+    now = perf_counter()
+    return Usage(
+        prompt_tokens=answer.tokens("prompt_tokens"),
+        cached_tokens=answer.tokens("cached_tokens", "prompt_tokens_details"),
+        # Where the server counts none, most send a token at a time.
+        completion_tokens=answer.tokens("completion_tokens") or answer.deltas,
+        reasoning_tokens=answer.tokens("reasoning_tokens", "completion_tokens_details"),
+        prefill_s=first - began,
+        decode_s=now - first,
+        first_token_s=first - began,
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _short(value: Json) -> str:
+    text = str(value)
+    return repr(text if len(text) <= 60 else f"{text[:28]}...{_digest(text)[:8]}")

@@ -1,0 +1,139 @@
+"""The taught model in process, and the same file behind real servers: they answer alike but for ties."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_servers import Server, free_port, llama_cpp_server, llama_server, rig_process, with_template
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+
+TEMPLATE = Path(__file__).with_name("tools.jinja")
+SHORT = (
+    *("--limit", "6", "--tools", "exact", "--max-calls", "3", "--max-tokens", "96", "--threads", "1"),
+    *("--similarity", "exact", "--display", "none"),
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("serving")
+
+
+@pytest.fixture(scope="session")
+def taught(folder: Path, smollm2: Path) -> Path:
+    """The taught model as one file, which servers can load."""
+    file = folder / "taught.gguf"
+    merged = rig_process("models", "merge", "smollm2-135m-tools", "--to", "q8_0", "-o", file, folder=folder)
+    assert merged.returncode == 0, merged.stderr
+    return file
+
+
+@pytest.fixture(scope="session")
+def taught_tools(folder: Path, taught: Path) -> Path:
+    """The same with a chat template that shows tools."""
+    return with_template(taught, TEMPLATE.read_text(), folder / "taught-tools.gguf")
+
+
+@pytest.fixture
+def served(taught_tools: Path, tmp_path: Path) -> Iterator[Server]:
+    with llama_server(taught_tools, tmp_path) as server:
+        yield server
+
+
+def by_step(store: Path) -> dict[tuple[Any, ...], dict[int, tuple[Any, ...]]]:
+    """What each arm answered at each step, by conversation, turn and step, with the tokens of its prompt."""
+    query = (
+        "SELECT conversations.name, turn.turn, step, position, tool, arguments, reply, error, prompt_tokens"
+        " FROM predictions JOIN turns AS turn ON turn.id = predictions.turn JOIN arms ON arms.id = turn.arm"
+        " JOIN conversations ON conversations.id = turn.conversation"
+    )
+    steps: dict[tuple[Any, ...], dict[int, tuple[Any, ...]]] = {}
+    with sqlite3.connect(store) as database:
+        for name, turn, step, position, *answer in database.execute(query):
+            steps.setdefault((name, turn, step), {})[position] = tuple(answer)
+    return steps
+
+
+def test_llama_cpp_pythons_server_answers_as_the_file_does(taught: Path, tmp_path: Path) -> None:
+    with llama_cpp_server(taught, tmp_path) as server:
+        run = rig_process("run", taught, server.url, *SHORT, "--json", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    steps = by_step(tmp_path / "runs.sqlite")
+    assert len(steps) >= 12
+    assert all(answers[0][:4] == answers[1][:4] for answers in steps.values())
+
+
+def test_llama_server_gets_the_very_tokens_and_answers_alike(
+    taught_tools: Path, served: Server, tmp_path: Path
+) -> None:
+    on = ("--flash-attention", "on")
+    run = rig_process("run", taught_tools, served.url, *SHORT, *on, "--json", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    steps = by_step(tmp_path / "runs.sqlite")
+    first = {key: answers for key, answers in steps.items() if key[2] == 0 and len(answers) == 2}
+    assert len(first) == 12
+    assert all(answers[0][4] == answers[1][4] > 200 for answers in first.values())
+    alike = sum(answers[0][:4] == answers[1][:4] for answers in first.values())
+    assert alike >= 10  # another build of llama.cpp, whose grammar holds calls to the tools
+
+
+def test_a_killed_server_ends_the_arm_and_the_run_goes_on_later(taught_tools: Path, tmp_path: Path) -> None:
+    store, port = tmp_path / "runs.sqlite", free_port()
+    with llama_server(taught_tools, tmp_path, port=port) as server:
+        command = [sys.executable, "-m", "rig", "run", server.url, *SHORT, "--runs", str(store)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+            until = time.monotonic() + 120
+            while not (store.exists() and _turns(store) >= 2):
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            server.kill()
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+    assert "nobody answers there any more; what is stored stays" in err
+    assert len(err.strip().splitlines()) <= 2
+    kept = _turns(store)
+    assert 2 <= kept < 12
+    with llama_server(taught_tools, tmp_path, port=port):
+        again = rig_process("run", "--resume", "latest", "--display", "none", "--json", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert _turns(store) == 12
+    assert json.loads(again.stdout)["arms"][0]["errors"].keys() <= {"invalid", "call_cap", "truncated"}
+
+
+def _turns(store: Path) -> int:
+    with sqlite3.connect(store) as database:
+        try:
+            ((count,),) = database.execute("SELECT count(*) FROM turns")
+        except sqlite3.OperationalError:
+            return 0
+        return int(count)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_no_other_place_is_connected_to(served: Server, tmp_path: Path) -> None:
+    log = tmp_path / "connects"
+    run = [
+        "-m",
+        "rig",
+        "run",
+        served.url,
+        *SHORT,
+        "--only",
+        "AddAlarm-easy",
+        "--runs",
+        str(tmp_path / "x.sqlite"),
+    ]
+    command = ["strace", "-f", "-qq", "-e", "trace=connect,sendto", "-o", str(log), sys.executable, *run]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    lines = [line for line in log.read_text().splitlines() if "AF_INET" in line]
+    port = served.url.rpartition(":")[2]
+    assert lines
+    assert all(f"sin_port=htons({port})" in line and '"127.0.0.1"' in line for line in lines)
