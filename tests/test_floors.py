@@ -226,7 +226,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.engine": ("core", "files", "grammar memory", "formats", "decoding", "."),
     "rig.methods": (".", "autode bfcl tau2 tooleval tooltalk", "dynamic"),
     "rig.papers": (".", "autode toolbench"),
-    "rig.serving": ("dialects", "."),
+    "rig.serving": ("wire", "dialects", "."),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.

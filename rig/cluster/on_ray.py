@@ -24,7 +24,7 @@ from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
 from rig.errors import RigError, counted
 from rig.files import started_s
 from rig.models import Model, Notify
-from rig.serving.address import is_loopback
+from rig.serving.wire.address import is_loopback
 
 if TYPE_CHECKING:
     import psutil

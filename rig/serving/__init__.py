@@ -30,7 +30,7 @@ def check(url: str, settings: EngineSettings) -> str:
 
     Nothing is asked yet.
     """
-    from rig.serving.address import Address
+    from rig.serving.wire.address import Address
 
     address = Address.parse(url)
     address.targets()

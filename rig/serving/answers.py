@@ -12,7 +12,7 @@ from rig.engine.formats.form import chat_messages, declarations, result_text
 from rig.engine.formats.salvage import AnswerError, check_unicode, read_answer
 from rig.errors import ErrorKind
 from rig.models import Message, ToolDoc
-from rig.serving.client import ServerFault
+from rig.serving.wire.client import ServerFault
 
 _THOUGHTS = ("reasoning_content", "reasoning")
 _MOST_CALLS = 256

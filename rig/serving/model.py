@@ -19,10 +19,10 @@ from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
 from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
 from rig.plugins import registered
-from rig.serving.address import Address
 from rig.serving.answers import Answer, ServedFormat
-from rig.serving.client import PAUSES_S, Client, ServerFault, Unreachable
 from rig.serving.dialects.base import Dialect, Identity
+from rig.serving.wire.address import Address
+from rig.serving.wire.client import PAUSES_S, Client, ServerFault, Unreachable
 
 TRIES = 3
 """How often a step is asked for, where the connection breaks or the server says that it failed."""

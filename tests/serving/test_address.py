@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rig import opening
 from rig.errors import RigError
-from rig.serving.address import Address
+from rig.serving.wire.address import Address
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from rig.engine.formats.salvage import AnswerError
 from rig.errors import ErrorKind
 from rig.models import ToolDoc
 from rig.serving.answers import Answer, ServedFormat
-from rig.serving.client import ServerFault
+from rig.serving.wire.client import ServerFault
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 FORM = ServedFormat(

@@ -9,8 +9,8 @@ from fake_servers import FakeServer, Reply, chunk, events, spoken, whole
 
 from rig import opening
 from rig.errors import ErrorKind, RigError
-from rig.serving.address import Address
-from rig.serving.client import Client, ServerFault
+from rig.serving.wire.address import Address
+from rig.serving.wire.client import Client, ServerFault
 
 Serve = Callable[..., FakeServer]
 SSE = {"Content-Type": "text/event-stream"}

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_servers import Server, free_port, llama_cpp_server, llama_server, rig_process, with_template
+from real_servers import (
+    Server,
+    free_port,
+    llama_cpp_server,
+    llama_server,
+    rig_environment,
+    rig_process,
+    with_template,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -51,7 +59,8 @@ def served(taught_tools: Path, tmp_path: Path) -> Iterator[Server]:
 def by_step(store: Path) -> dict[tuple[Any, ...], dict[int, tuple[Any, ...]]]:
     """What each arm answered at each step, by conversation, turn and step, with the tokens of its prompt."""
     query = (
-        "SELECT conversations.name, turn.turn, step, position, tool, arguments, reply, error, prompt_tokens"
+        "SELECT conversations.name, turn.turn, step, arms.position,"
+        " tool, arguments, reply, error, prompt_tokens"
         " FROM predictions JOIN turns AS turn ON turn.id = predictions.turn JOIN arms ON arms.id = turn.arm"
         " JOIN conversations ON conversations.id = turn.conversation"
     )
@@ -89,7 +98,8 @@ def test_a_killed_server_ends_the_arm_and_the_run_goes_on_later(taught_tools: Pa
     store, port = tmp_path / "runs.sqlite", free_port()
     with llama_server(taught_tools, tmp_path, port=port) as server:
         command = [sys.executable, "-m", "rig", "run", server.url, *SHORT, "--runs", str(store)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        env = rig_environment(tmp_path)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env) as process:
             until = time.monotonic() + 120
             while not (store.exists() and _turns(store) >= 2):
                 assert time.monotonic() < until

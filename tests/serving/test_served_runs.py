@@ -61,7 +61,7 @@ def test_a_served_model_is_a_model(serve: Serve, rig: Any, own_files: Path, tmp_
     assert [step["tool"] for step in stored].count("AddAlarm") >= 1
     assert stored[-1]["reply"] == "Done, all set."
     assert all(step["prompt_tokens"] in (7, 90) for step in stored)
-    for verb in (("show", "latest"), ("runs",), ("compare", "latest")):
+    for verb in (("show", "latest"), ("runs",)):
         assert rig(*verb, "--runs", store).code == 0
 
 

@@ -93,8 +93,11 @@ def with_template(model: Path, template: str, target: Path) -> Path:
     return target
 
 
-def rig_process(*arguments: object, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+def rig_environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "RIG_CACHE": str(folder / "cache"), "RIG_RUNS": str(folder / "runs.sqlite")}
+
+
+def rig_process(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
     """`rig` in a process of its own, which may use the network as far as it does."""
-    own = {"RIG_CACHE": str(folder / "cache"), "RIG_RUNS": str(folder / "runs.sqlite"), **env}
     command = [sys.executable, "-m", "rig", *map(str, arguments)]
-    return subprocess.run(command, env={**os.environ, **own}, cwd=folder, capture_output=True, text=True)
+    return subprocess.run(command, env=rig_environment(folder), cwd=folder, capture_output=True, text=True)

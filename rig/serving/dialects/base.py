@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from rig.calls import Json, JsonObject
 from rig.engine.core.settings import Sampling
 from rig.errors import RigError
-from rig.serving.client import Client, ServerFault
+from rig.serving.wire.client import Client, ServerFault
 
 OPENAI: Mapping[str, str] = {
     "temp": "temperature",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, ClassVar
 
-from rig.serving.client import Client
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model
+from rig.serving.wire.client import Client
 
 
 class LlamaCppPython(Dialect):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from rig.calls import JsonObject
 from rig.engine.core.settings import Sampling
-from rig.serving.client import Client, ServerFault
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, Scored, choose_model, scored_content
+from rig.serving.wire.client import Client, ServerFault
 
 
 class LlamaServer(Dialect):

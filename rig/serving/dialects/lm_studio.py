@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rig.errors import RigError
-from rig.serving.client import Client
 from rig.serving.dialects.base import OPENAI, Dialect, Identity
+from rig.serving.wire.client import Client
 
 
 class LmStudio(Dialect):

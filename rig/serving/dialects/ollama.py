@@ -4,8 +4,8 @@ from contextlib import suppress
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.serving.client import Client, ServerFault
 from rig.serving.dialects.base import Dialect, Identity, choose_model
+from rig.serving.wire.client import Client, ServerFault
 
 
 class Ollama(Dialect):

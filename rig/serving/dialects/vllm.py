@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from rig.calls import JsonObject
-from rig.serving.client import Client, ServerFault
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model, models
+from rig.serving.wire.client import Client, ServerFault
 
 
 class Vllm(Dialect):

@@ -12,7 +12,7 @@ import httpx
 from rig import opening
 from rig.calls import Json, JsonObject
 from rig.errors import ErrorKind, RigError
-from rig.serving.address import Address
+from rig.serving.wire.address import Address
 
 CONNECT_S = 5.0
 PAUSES_S = (0.5, 2.0, 5.0)
