@@ -29,6 +29,8 @@ Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """By which rules calls are matched and counted (docs/reference/metrics.md)."""
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may call, has to, or must not."""
+Part: TypeAlias = Literal["calibration", "comparison"]
+"""A fifth of any suite's tasks, which models may be calibrated on, and the others, to compare them by."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
 GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
@@ -83,6 +85,12 @@ class RunOptions:
     )
     limit: int | None = option(
         None, "Run only the first N conversations.", CONVERSATIONS, least=1, verbs="screen judge"
+    )
+    part: Part | None = option(
+        None,
+        "Run only the fifth of the conversations that models may be calibrated on, or only the others.",
+        CONVERSATIONS,
+        verbs="screen",
     )
     repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
     method: str | None = option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from rig.calls import ExecutedCall, JsonObject, Verdict
 from rig.errors import ErrorKind, RigError, did_you_mean
 from rig.models import Prediction
+from rig.options import Part
 from rig.plugins import Named
 
 
@@ -117,8 +118,21 @@ def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
     return sorted(tasks, key=lambda task: sha256(f"{seed} {task.name!r}".encode()).digest())
 
 
-def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None = None) -> list[AnyTask]:
-    """Those named in `only` (all when empty), then the first `limit`. Raises RigError for unknown names."""
+def part_of(name: str) -> Part:
+    """The part that a task of this name belongs to, in whatever suite."""
+    return "calibration" if sha256(f"part {name}".encode()).digest()[0] < 256 / 5 else "comparison"
+
+
+def select(
+    tasks: Sequence[AnyTask],
+    only: Sequence[str] = (),
+    limit: int | None = None,
+    part: Part | None = None,
+) -> list[AnyTask]:
+    """Those named in `only` (all when empty), of them those of `part`, then the first `limit`.
+
+    Raises RigError for unknown names, and if nothing is left.
+    """
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
         near = did_you_mean(unknown[0], names)
@@ -126,6 +140,10 @@ def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None
             f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
         )
     chosen = [task for task in tasks if not only or task.name in only]
+    if part is not None:
+        chosen = [task for task in chosen if part_of(task.name) == part]
+        if not chosen:
+            raise RigError(f"none of these conversations is for {part}; choose a larger suite")
     return chosen if limit is None else chosen[:limit]
 
 

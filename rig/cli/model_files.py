@@ -1,27 +1,29 @@
-"""`rig models quantize`, `merge` and `widen`: new model files, made of others."""
+"""`rig models quantize`, `merge`, `widen` and `calibrate`: new files, made of others."""
 
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import click
 
-from rig.cli.options import AS_JSON, MODEL, of_table
+from rig.cli.options import AS_JSON, MODEL, OUTPUT, Grouped, of_table, table_options
 from rig.cli.output import ProgressLine, print_json, print_table, say
+from rig.cli.screen import as_asked, progress, screening_of
 from rig.cli.verbs import option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.derived import DerivedModel
 from rig.engine.files.registry import ResolvedModel, resolve
-from rig.errors import RigError, did_you_mean
+from rig.errors import RigError, counted, did_you_mean
 from rig.meters import available_cores
 from rig.paths import models_directory
-from rig.tuning import merging, widening
+from rig.tuning import imatrix, merging, widening
 from rig.tuning import quantize as quantizing
-from rig.tuning.quantize import LADDER, TYPES
+from rig.tuning.imatrix import Format
+from rig.tuning.quantize import CALIBRATED, LADDER, TENSOR_TYPES, TYPES, Recipe, TensorType
 
 WholeType: TypeAlias = Literal["f16", "bf16", "f32", "q8_0"]
 """The types that rig itself writes weights as."""
@@ -32,9 +34,10 @@ _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED",
 def _types(text: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for kind in kinds:
-        if kind not in TYPES:
-            near = did_you_mean(kind, TYPES)
-            raise click.BadParameter(f"there is no type {kind!r}{near}; choose from: {', '.join(TYPES)}")
+        if kind not in (*TYPES, *CALIBRATED):
+            near = did_you_mean(kind, (*TYPES, *CALIBRATED))
+            choices = f"{', '.join(TYPES)}, and with --imatrix {', '.join(CALIBRATED)}"
+            raise click.BadParameter(f"there is no type {kind!r}{near}; choose from: {choices}")
     return kinds
 
 
@@ -48,23 +51,42 @@ def quantize(
         multiple=False,
         callback=lambda _context, _parameter, text: () if text is None else _types(text),
     ),
+    matrix: Path | None = option(
+        "Weight columns by this importance matrix, of `rig models calibrate` or llama-imatrix. Most types"
+        " below 3 bits need one.",
+        "FILE",
+        "--imatrix",
+    ),
+    tensor: tuple[str, ...] = option(
+        "Store the tensors in whose names this regular expression is found as this type. Repeatable; the"
+        " first that matches counts.",
+        "REGEX=TYPE",
+    ),
+    embeddings: str = option(
+        "The type of the token embeddings.", "TYPE", "--token-embedding-type", default=""
+    ),
+    output: str = option("The type of the output matrix.", "TYPE", "--output-tensor-type", default=""),
     threads: int | None = of_table("threads"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 
     Each new file is MODEL-TYPE.gguf in the models folder, and you can use the name MODEL-TYPE at once
-    wherever a model is asked for. The file records what it was made from, and so does every run with it. You
-    can quantize a quantized model again, but what it has lost stays lost.
+    wherever a model is asked for; an importance matrix and types of single tensors are added to the name. The
+    file records what it was made from, and so does every run with it. You can quantize a quantized model
+    again, but what it has lost stays lost.
     """
     parent = resolve(model)
+    tensors = tuple(map(TensorType.parse, tensor))
+    if wrong := [kind for kind in (embeddings, output) if kind and kind.lower() not in TENSOR_TYPES]:
+        raise RigError(f"there is no type {wrong[0]!r} for a tensor; choose from: {', '.join(TENSOR_TYPES)}")
     files = []
     for kind in to or _asked(parent):
         with endings_as_exceptions():
-            progress = _bar(f"{parent.name}-{kind}", "quantizing")
-            files.append(
-                quantizing.quantize(parent, kind, threads=threads or available_cores(), progress=progress)
-            )
+            recipe = Recipe(kind, matrix, tensors, embeddings.lower(), output.lower())
+            progress = _bar(f"{parent.name}-{recipe.name}", "quantizing")
+            cores = threads or available_cores()
+            files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
     if as_json:
         print_json(
             [
@@ -82,16 +104,16 @@ def quantize(
     rows = []
     for file in files:
         bits = file.info.bits_per_weight
-        tensors = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
+        types = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
         took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
         size = file_size(file.entry.size)
-        rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", tensors, took))
+        rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
     print_table(_HEADER, rows)
-    for new in files:
-        if new.entry.fell_back:
-            counts = ", ".join(f"{count} from {change}" for change, count in new.entry.fell_back.items())
+    for made in files:
+        if made.entry.fell_back:
+            counts = ", ".join(f"{count} from {change}" for change, count in made.entry.fell_back.items())
             say(
-                f"{new.entry.name}: tensors whose rows are too short for their type got another:"
+                f"{made.entry.name}: tensors whose rows are too short for their type got another:"
                 f" {counts.lower()}"
             )
     origins = [file.info.origin for file in files if file.info.origin]
@@ -173,6 +195,49 @@ def widen(
         progress = _bar(f"{parent.name}-wide-{to}", "widening")
         widened = widening.widen(parent, to, target=output, progress=progress)
     _say_made(widened, output, as_json=as_json)
+
+
+@verb(Grouped, options=table_options("screen", single=True, without=("lora", "part")))
+def calibrate(
+    *,
+    model: str = MODEL,
+    output: Path | None = option(
+        "The file to write.  [default: MODEL.imatrix.gguf]", "FILE", "-o --output", group=OUTPUT
+    ),
+    output_format: Format = option(
+        "llama.cpp's format: today's, or the older one, which other programs read.",
+        group=OUTPUT,
+        start="gguf",
+    ),
+    as_json: bool = AS_JSON,
+    **values: Any,
+) -> None:
+    """Make an importance matrix from conversations, for `rig models quantize --imatrix`.
+
+    The model reads the prompts of a run with the right answers, and rig sums what enters its weights. Use the
+    file that you will quantize, or one of the same weights that is less quantized. Only the fifth of a suite
+    that is set apart for this is read (`--part calibration`); `rig run --part comparison` plays the others,
+    and `rig compare` refuses conversations that a file was calibrated on.
+    """
+    from rig.tuning.calibrate import calibrate as collect
+
+    options = {name: value for name, value in values.items() if value not in (None, (), False)}
+    asked = as_asked({**options, "models": (model,), "part": "calibration"})
+    target = output or Path(f"{Path(model).name.removesuffix('.gguf')}.imatrix.{output_format}")
+    if target.exists() or not target.absolute().parent.is_dir():
+        fault = "already exists" if target.exists() else "no such folder"
+        raise RigError(f"{target}: {fault}; name another file with --output")
+    with endings_as_exceptions():
+        made = collect(screening_of(*asked), lambda text: say(text, err=True), progress("read"))
+    imatrix.write(made.matrix, target, output_format)
+    if as_json:
+        told = {"output": str(target), "tokens": made.tokens, "conversations": len(made.matrix.traces)}
+        print_json({**told, "tensors": len(made.matrix.sums), "left_out": dict(made.left_out)})
+        return
+    for reason, count in made.left_out.items():
+        say(f"{counted(count, 'step')} left out: {reason}", err=True)
+    say(f"{target}: {made.matrix.title}; {len(made.matrix.sums)} weight matrices")
+    say(f"quantize with it: `rig models quantize {model} --to q2_k,iq2_xs --imatrix {target}`")
 
 
 def _say_made(made: DerivedModel, output: Path | None, *, as_json: bool) -> None:

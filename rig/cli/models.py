@@ -34,6 +34,7 @@ _MAKING = {
     "quantize": Verb("rig.cli.model_files:quantize"),
     "merge": Verb("rig.cli.model_files:merge"),
     "widen": Verb("rig.cli.model_files:widen"),
+    "calibrate": Verb("rig.cli.model_files:calibrate"),
 }
 
 

@@ -42,7 +42,7 @@ _VARIED = {
     if option.several and not option.listed and "screen" in option.verbs
 }
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
-_SELECTING = ("models", "only", "limit")
+_SELECTING = ("models", "only", "limit", "part")
 """What can be given with --against: which of the run's models and conversations are screened."""
 
 
@@ -72,16 +72,16 @@ def command(
         options["models"] = models
     if output is not None and not output.absolute().parent.is_dir():
         raise RigError(f"--output {output}: no such folder")
-    asked = _as_stored(runs, against, options) if against else _as_asked(options)
+    asked = _as_stored(runs, against, options) if against else as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
     from rig.screening.screening import screen
     from rig.screening.validity import check_stored, validity_of
 
-    screening = _screening(*asked)
+    screening = screening_of(*asked)
     if against:
         with Runs.open(runs) as stored:
             check_stored(list(map(_weights, screening.models)), stored, against)
-    screened = screen(screening, lambda text: say(text, err=True), _progress())
+    screened = screen(screening, lambda text: say(text, err=True), progress())
     validity = []
     if against:
         with Runs.open(runs) as stored:
@@ -100,7 +100,8 @@ def command(
     return bool(failures)
 
 
-def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
+def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
+    """The options of the command line, the method, and the conversations that they choose."""
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
@@ -109,7 +110,7 @@ def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     varied = {name: (value,) for name, value in options.items() if name in _VARIED}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
-    return chosen, method, select(tasks, chosen.only, chosen.limit)
+    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part)
 
 
 def _as_stored(
@@ -147,7 +148,7 @@ def _as_stored(
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
-    return chosen, method, select(tasks, options.get("only", ()), options.get("limit"))
+    return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
 
 
 def _asks(key: str) -> bool:
@@ -155,7 +156,8 @@ def _asks(key: str) -> bool:
     return key.startswith("protocol.") or key in _VARIED.values()
 
 
-def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
+def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
+    """What is to be screened. Raises RigError for models without weights."""
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.screening.screening import Screening
@@ -180,7 +182,7 @@ def _weights(model: Any) -> tuple[object, object, object]:
     return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
 
 
-def _progress() -> Callable[[str, int, int], None]:
+def progress(doing: str = "screened") -> Callable[[str, int, int], None]:
     """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
     lines: dict[str, ProgressLine] = {}
 
@@ -188,7 +190,7 @@ def _progress() -> Callable[[str, int, int], None]:
         if sys.stderr.isatty():
             lines.setdefault(name, ProgressLine(name, "conversation")).show(done, of)
         elif done == of:
-            say(f"{name}: {counted(of, 'conversation')} screened", err=True)
+            say(f"{name}: {counted(of, 'conversation')} {doing}", err=True)
 
     return show
 

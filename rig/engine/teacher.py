@@ -7,6 +7,7 @@ generates nothing. Tokens without a choice, because the grammar allows no other,
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from rig.calls import Call, Json
 from rig.engine.core.assessment import Assessment, Choice, Kind
-from rig.engine.core.llama import Chunk, DecodeError
+from rig.engine.core.llama import Chunk, DecodeError, LlamaModel
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import TemplateError
 from rig.engine.core.tokenizer import Tokenizer
@@ -26,6 +27,7 @@ from rig.engine.files.registry import resolve
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Constraint, ConstraintError, Language
 from rig.engine.loading import load
+from rig.errors import RigError
 from rig.models import Notify, Request, StepKey, ToolDoc, UserMessage
 
 _LONGEST_PIECE = 256
@@ -199,6 +201,31 @@ class Teacher:
     def close(self) -> None:
         self._loaded.close()
 
+    def written(self, request: Request, answer: Call | str) -> list[int]:
+        """The tokens of a request's prompt and of the whole answer, as the model reads and writes them.
+
+        Raises RigError where its template refuses the one, or its grammar the other.
+        """
+        try:
+            form = self._loaded.form(request)
+            prompt = list(chain.from_iterable(self._loaded.prompts.build(request, form.format)))
+            spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
+            until = sum(len(span.text.encode()) for span in spans)
+            return prompt + [token.token for token in self._answer_tokens(form.language, spans, until)]
+        except (TemplateError, ConstraintError, NotInGrammar) as error:
+            raise RigError(" ".join(str(error).split())[:300]) from error
+
+    @property
+    def n_ctx(self) -> int:
+        """The tokens that a prompt and its answer can have."""
+        n_ctx: int = self._loaded.context.n_ctx
+        return n_ctx
+
+    @property
+    def weights(self) -> LlamaModel:
+        """The model itself, for a context of one's own."""
+        return self._loaded.weights
+
     def assess(self, request: Request, answer: Call | str, listen: Listen) -> Assessment:
         """Put one answer to the model: a call, or the words of a reply."""
         is_reply = not isinstance(answer, Call)
@@ -207,7 +234,7 @@ class Teacher:
             segments = self._loaded.prompts.build(request, form.format)
             prompt = [token for segment in segments for token in segment]
             spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
-            tokens = self._answer_tokens(form.language, spans)
+            tokens = self._answer_tokens(form.language, spans, length_of(spans))
             n_ctx = self._loaded.context.n_ctx
             if n_ctx - len(prompt) < len(tokens):
                 return Assessment(
@@ -222,13 +249,13 @@ class Teacher:
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
-    def _answer_tokens(self, language: Language, spans: Sequence[Span]) -> list[AnswerToken]:
+    def _answer_tokens(self, language: Language, spans: Sequence[Span], until: int) -> list[AnswerToken]:
         tokenizer = self._loaded.tokenizer
         return follow(
             self._loaded.grammar.start(language),
             tokenizer,
             "".join(span.text for span in spans),
-            length_of(spans),
+            until,
             fast_forward=self._loaded.settings.fast_forward,
             specials=() if language.schema else tokenizer.specials.values(),
         )

@@ -1,28 +1,128 @@
-"""Smaller files of a model, made by llama.cpp's own quantizer."""
+"""Smaller files of a model, made by llama.cpp's own quantizer, perhaps with an importance matrix."""
 
 import ctypes
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import gguf
+import numpy as np
 
 from rig.engine.files.derived import DerivedModel, derive
+from rig.engine.files.header import Tensor, read_header
 from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import ResolvedModel
-from rig.errors import RigError
+from rig.errors import RigError, did_you_mean
+from rig.tuning import imatrix
 from rig.tuning.merging import file_type
 
+LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k")
 TYPES = (
     *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s"),
-    *("q4_1", "q4_0", "iq4_nl", "iq4_xs", "q3_k_l", "q3_k_m", "q3_k_s", "q2_k"),
+    *("q4_1", "q4_0", "iq4_nl", "iq4_xs", "q3_k_l", "q3_k_m", "q3_k_s", "iq3_m", "iq3_s", "q2_k"),
+    *("tq2_0", "tq1_0"),
 )
 """What llama.cpp can make without an importance matrix, from large to small."""
-LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k")
+CALIBRATED = (*("iq3_xs", "iq3_xxs", "q2_k_s", "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),)
+"""What it makes with one alone."""
+TENSOR_TYPES = (
+    *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "iq4_nl"),
+    *("iq4_xs", "q3_k", "iq3_s", "iq3_xxs", "q2_k", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
+    *("tq2_0", "tq1_0"),
+)
+"""What a single tensor can be stored as."""
+_NEED_IMPORTANCE = ("iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s")
+_WHOLE = ("f32", "f16", "bf16")
+_UNWEIGHTED = ("token_embd.weight", "output.weight")
+"""Tensors that an importance matrix has nothing of."""
+
+
+class TensorType(NamedTuple):
+    """The type of the tensors in whose names this regular expression is found."""
+
+    pattern: str
+    kind: str
+
+    @classmethod
+    def parse(cls, text: str) -> "TensorType":
+        """From `REGEX=TYPE`. Raises RigError."""
+        pattern, _, kind = text.rpartition("=")
+        kind = kind.lower()
+        if not pattern or kind not in TENSOR_TYPES:
+            near = did_you_mean(kind, TENSOR_TYPES)
+            raise RigError(f"--tensor {text}: write REGEX=TYPE{near}; types: {', '.join(TENSOR_TYPES)}")
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise RigError(f"--tensor {text}: not a regular expression: {error}") from error
+        return cls(pattern, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a file is quantized: its type, by what importance, and which tensors get another type.
+
+    `embeddings` and `output` are the types of these two tensors; empty leaves them to llama.cpp.
+    """
+
+    kind: str
+    matrix: Path | None = None
+    tensors: tuple[TensorType, ...] = ()
+    embeddings: str = ""
+    output: str = ""
+
+    @property
+    def text(self) -> str:
+        """What differs from the type's own mixture; too long for a file's header, the hash of it."""
+        named = (*self.tensors, ("embeddings", self.embeddings), ("output", self.output))
+        text = ", ".join(f"{name}={kind}" for name, kind in named if kind)
+        return text if len(text.encode()) < 100 else hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The end of the file's name."""
+        mixture = hashlib.sha256(self.text.encode()).hexdigest()[:6] if self.text else ""
+        return "-".join(filter(None, [self.kind, self.matrix.stem if self.matrix else "", mixture]))
+
+    def check(self, path: Path, tensors: Sequence[Tensor], matrix: imatrix.ImportanceMatrix | None) -> None:
+        """Raise RigError for what llama.cpp would refuse late, ignore, or die of."""
+        if self.text and self.kind in _WHOLE:
+            raise RigError(f"types of single tensors have no effect on {self.kind}; choose a quantized type")
+        if self.kind in CALIBRATED and matrix is None:
+            raise RigError(
+                f"{self.kind} needs an importance matrix (--imatrix); `rig models calibrate MODEL` makes one"
+            )
+        matrices = {t.name: t for t in tensors if len(t.shape) > 1}
+        sizes = {name: t.shape[0] * (t.shape[2] if len(t.shape) > 2 else 1) for name, t in matrices.items()}
+        means = matrix.means() if matrix else {}
+        if matrix and not means.keys() & sizes.keys():
+            raise RigError(f"{self.matrix}: was made of another model: it has no tensor of {path}")
+        for name in means.keys() & sizes.keys():
+            if means[name].size != sizes[name]:
+                raise RigError(
+                    f"{self.matrix}: was made of another model: {name} has other columns in {path}"
+                )
+        asked: dict[str, str] = {}
+        for pattern, kind in self.tensors:
+            matching = [name for name in matrices if re.search(pattern, name)]
+            if not matching:
+                raise RigError(f"--tensor {pattern}={kind}: no matrix of {path} has such a name")
+            asked = {**dict.fromkeys(matching, kind), **asked}  # the first that matches counts
+        ends = zip(_UNWEIGHTED, (self.embeddings, self.output), strict=True)
+        asked |= {name: kind for name, kind in ends if kind}
+        for name, kind in asked.items():
+            if kind in _NEED_IMPORTANCE and name not in means:
+                raise RigError(f"{name}: {kind} needs an importance matrix that has this tensor")
+
 
 _PROGRESS = re.compile(r"\[ *(\d+)/ *(\d+)\]")
 _FALLBACK = re.compile(r"required for type +(\w+)\) -> falling back to +(\w+)")
@@ -31,39 +131,61 @@ _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
 
 
 def quantize(
-    parent: ResolvedModel, kind: str, *, threads: int, progress: Callable[[int, int], None]
+    parent: ResolvedModel, recipe: Recipe, *, threads: int, progress: Callable[[int, int], None]
 ) -> DerivedModel:
-    """Make `PARENT-KIND.gguf` in the models directory. `progress` gets the number of tensors done and of all.
+    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
 
-    llama.cpp reads nothing but the file, so an adapter is merged before. Raises RigError (see `derive`).
+    llama.cpp reads nothing but the file, so an adapter is merged before. Raises RigError (see `derive`), also
+    for an importance matrix of another model.
     """
     if parent.adapter is not None:
         raise RigError(
             f"{parent.name} is a model with an adapter; merge both into one file first: "
             f"`rig models merge {parent.name}`"
         )
+    matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
+    recipe.check(parent.path, read_header(parent.path).tensors, matrix)
+    more: dict[str, Any] = {"recipe": recipe.text} if recipe.text else {}
+    if matrix is not None:
+        more |= {"imatrix": imatrix.sha256(matrix), "calibration": matrix.title[:100]}
+        before = inspect(parent.path).origin
+        more["calibrated_on"] = tuple(
+            dict.fromkeys((*(before.calibrated_on if before else ()), *matrix.traces))
+        )
 
-    return derive(parent, kind, partial(_write, parent.path, kind, threads, progress))
+    def write(target: Path, origin: Origin) -> Counter[str]:
+        return _write(parent.path, recipe, threads, progress, target, origin)
+
+    return derive(parent, recipe.name, write, **more)
 
 
 def _write(
-    source: Path, kind: str, threads: int, progress: Callable[[int, int], None], target: Path, origin: Origin
+    source: Path,
+    recipe: Recipe,
+    threads: int,
+    progress: Callable[[int, int], None],
+    target: Path,
+    origin: Origin,
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
+    told = {**asdict(recipe), "matrix": recipe.matrix and str(recipe.matrix)}
     files = {"source": str(source), "target": str(target)}
-    task = {**files, "ftype": int(file_type(kind)), "threads": threads, "metadata": origin.metadata()}
+    task = {**files, "recipe": told, "threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "rig.tuning.quantize", json.dumps(task)],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "rig.tuning.quantize"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     ) as child:
         assert child.stdout is not None
+        assert child.stdin is not None
         try:
+            with suppress(BrokenPipeError), child.stdin as stdin:
+                stdin.write(json.dumps(task))
             for line in child.stdout:
                 if match := _PROGRESS.search(line):
                     progress(int(match[1]), int(match[2]))
@@ -77,7 +199,7 @@ def _write(
             child.kill()
             raise
     if child.returncode != 0 or not target.is_file():
-        raise RigError(f"{source}: llama.cpp cannot make {kind} of it: {reason}")
+        raise RigError(f"{source}: llama.cpp cannot make {recipe.kind} of it: {reason}")
     if inspect(target).origin != origin:
         raise RigError(f"{target.stem}: llama.cpp wrote a file that does not say what it was made from")
     if fell_back.total() != count:
@@ -87,7 +209,7 @@ def _write(
 
 
 def run_quantizer(
-    source: str, target: str, *, ftype: int, threads: int, metadata: Mapping[str, str | bool]
+    source: str, target: str, *, recipe: Recipe, threads: int, metadata: Mapping[str, str | bool]
 ) -> int:
     """Write `target` from `source`, with these keys added to what it says of itself; llama.cpp's result.
 
@@ -96,14 +218,46 @@ def run_quantizer(
     import llama_cpp as C
 
     parameters = C.llama_model_quantize_default_params()
-    parameters.ftype = ftype
+    parameters.ftype = int(file_type(recipe.kind))
     parameters.nthread = threads
     parameters.allow_requantize = True
-    overrides = (C.llama_model_kv_override * (len(metadata) + 1))()  # an empty key ends them
-    for override, (key, value) in zip(overrides, metadata.items(), strict=False):
+    if recipe.embeddings:
+        parameters.token_embedding_type = gguf.GGMLQuantizationType[recipe.embeddings.upper()]
+    if recipe.output:
+        parameters.output_tensor_type = gguf.GGMLQuantizationType[recipe.output.upper()]
+    added: dict[str, str | bool | int] = dict(metadata)
+    kept: list[Any] = []  # what llama.cpp is given pointers to
+    if recipe.matrix:
+        matrix = imatrix.read(recipe.matrix)
+        means = matrix.means()
+        # What llama-quantize itself adds.
+        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
+        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
+        added |= {
+            "quantize.imatrix.entries_count": len(means),
+            "quantize.imatrix.chunks_count": matrix.chunks,
+        }
+        entries = (C.llama_model_imatrix_data * (len(means) + 1))()  # an empty name ends them
+        for entry, (name, values) in zip(entries, means.items(), strict=False):
+            kept += [np.ascontiguousarray(values), name.encode()]
+            entry.name, entry.size = kept[-1], values.size
+            entry.data = kept[-2].ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        kept.append(entries)
+        parameters.imatrix = ctypes.cast(entries, type(parameters.imatrix))
+    if recipe.tensors:
+        tensors = (C.llama_model_tensor_override * (len(recipe.tensors) + 1))()
+        for one, (pattern, kind) in zip(tensors, recipe.tensors, strict=False):
+            kept.append(pattern.encode())
+            one.pattern, one.type = kept[-1], gguf.GGMLQuantizationType[kind.upper()]
+        kept.append(tensors)
+        parameters.tt_overrides = ctypes.cast(tensors, type(parameters.tt_overrides))
+    overrides = (C.llama_model_kv_override * (len(added) + 1))()  # an empty key ends them
+    for override, (key, value) in zip(overrides, added.items(), strict=False):
         override.key = key.encode()
         if isinstance(value, bool):
             override.tag, override.value.val_bool = C.LLAMA_KV_OVERRIDE_TYPE_BOOL, value
+        elif isinstance(value, int):
+            override.tag, override.value.val_i64 = C.LLAMA_KV_OVERRIDE_TYPE_INT, value
         else:
             override.tag, override.value.val_str = C.LLAMA_KV_OVERRIDE_TYPE_STR, value.encode()
     parameters.kv_overrides = ctypes.cast(overrides, ctypes.POINTER(C.llama_model_kv_override))
@@ -115,5 +269,7 @@ if __name__ == "__main__":
 
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
-        code = run_quantizer(**json.loads(sys.argv[1]))
+        task = json.load(sys.stdin)
+        task["recipe"]["matrix"] = task["recipe"]["matrix"] and Path(task["recipe"]["matrix"])
+        code = run_quantizer(**{**task, "recipe": Recipe(**task["recipe"])})
     sys.exit(code)

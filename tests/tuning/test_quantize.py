@@ -17,7 +17,7 @@ from rig.engine.files.header import read_header
 from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import Entry, Source, resolve
 from rig.errors import RigError
-from rig.tuning.quantize import TYPES, DerivedModel, quantize
+from rig.tuning.quantize import TYPES, DerivedModel, Recipe, quantize
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS
 
@@ -32,23 +32,27 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(kind: str, parent: str = "tiny", threads: int = 1) -> DerivedModel:
-    return quantize(resolve(parent), kind, threads=threads, progress=lambda _done, _of: None)
+    return quantize(resolve(parent), Recipe(kind), threads=threads, progress=lambda _done, _of: None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 def test_what_is_said_is_what_is_in_the_file(models: Path, kind: str) -> None:
     seen: list[tuple[int, int]] = []
-    made = quantize(resolve("tiny"), kind, threads=1, progress=lambda done, of: seen.append((done, of)))
+    made = quantize(
+        resolve("tiny"), Recipe(kind), threads=1, progress=lambda done, of: seen.append((done, of))
+    )
     tensors = read_header(models / f"tiny-{kind}.gguf").tensors
     assert seen == [(number + 1, len(tensors)) for number in range(len(tensors))]
     assert made.entry.tensors == {t.type.name: sum(u.type is t.type for u in tensors) for t in tensors}
     assert made.entry.quantization == kind.upper()
-    # No tiny tensor has rows of 256, which all types with a K and IQ4_XS need; 64 do for the others, but for
-    # the output, which is meant to be Q6_K. One matrix has a type that it can have from the start.
+    # No tiny tensor has rows of 256, which all types with a K, most with an I and the ternary ones need; 64
+    # do for the others, but for the output, which is meant to be Q6_K. One matrix has a type that it can have
+    # from the start.
     matrices = sum(len(tensor.shape) == 2 for tensor in tensors)
     whole = kind in ("f32", "f16", "bf16", "q8_0")
-    falls_back = matrices - 1 if "k" in kind or kind == "iq4_xs" else 0 if whole else 1
+    needs_256 = "k" in kind or kind.startswith(("iq3", "iq4_xs", "tq"))
+    falls_back = matrices - 1 if needs_256 else 0 if whole else 1
     assert sum(made.entry.fell_back.values()) == falls_back
     for change in made.entry.fell_back:
         assert change.split(" to ")[1] in made.entry.tensors
@@ -102,7 +106,7 @@ def test_an_interruption_leaves_nothing(models: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        quantize(resolve("tiny"), "q8_0", threads=1, progress=interrupt)
+        quantize(resolve("tiny"), Recipe("q8_0"), threads=1, progress=interrupt)
     assert [path.name for path in models.iterdir()] == ["tiny.gguf"]
 
 

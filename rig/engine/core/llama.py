@@ -178,8 +178,11 @@ class LlamaContext:
         n_seq: int = 1,
         n_cells: int | None = None,
         n_outputs: int | None = None,
+        watch: Any = None,
     ) -> None:
         parameters = C.llama_context_default_params()
+        if watch is not None:  # an evaluation callback, which must live as long as the context
+            parameters.cb_eval = self._watch = watch
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
         # See `_keep`.

@@ -176,6 +176,9 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
         adapters=(*older.adapters, *([adapter.name] if adapter else [])),
         adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256,
         widened=older.widened,
+        imatrix=older.imatrix,
+        calibration=older.calibration,
+        calibrated_on=older.calibrated_on,
     )
 
 

@@ -21,9 +21,10 @@ from rig.errors import RigError
 
 PREFIX = "rig.made_from."
 _NEEDED = ("name", "sha256", "root_sha256", "quantizations")
-_OPTIONAL = ("adapter_sha256", "widened")
+_OPTIONAL = ("adapter_sha256", "widened", "recipe", "imatrix", "calibration")
+_CALIBRATED_ON = "calibrated_on."
 _LEADS_TO = " > "
-_YOUNGER = ("widened",)
+_YOUNGER = ("widened", "recipe", "imatrix", "calibration", "calibrated_on")
 _LONGEST = 127
 """Bytes of a text that llama.cpp can be told to write."""
 
@@ -35,7 +36,9 @@ class Origin:
     `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
     says that they were quantized already, so that what was lost then is lost here too. `adapters` were merged
     into the weights, the first first; the SHA-256 is the last one's. `widened` says from how many columns
-    to how many.
+    to how many, `recipe` which tensors have types of their own. `imatrix` is the SHA-256 of the importance
+    matrix that weighted the quantization, `calibration` what that was made from, and `calibrated_on` are
+    traces of those conversations.
     """
 
     name: str
@@ -46,6 +49,10 @@ class Origin:
     adapters: tuple[str, ...] = ()
     adapter_sha256: str = ""
     widened: str = ""
+    recipe: str = ""
+    imatrix: str = ""
+    calibration: str = ""
+    calibrated_on: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, header: Header) -> "Origin | None":
@@ -58,7 +65,9 @@ class Origin:
         quantizations = tuple(before.split(_LEADS_TO))
         merged = tuple(filter(None, adapters.split(_LEADS_TO)))
         optional = dict(zip(_OPTIONAL, more, strict=True))
-        return cls(name, sha256, root, quantizations, requantized, merged, **optional)
+        keys = sorted(key for key in header.metadata if key.startswith(PREFIX + _CALIBRATED_ON))
+        traces = tuple(filter(None, (header.get(key, str) for key in keys)))
+        return cls(name, sha256, root, quantizations, requantized, merged, calibrated_on=traces, **optional)
 
     @property
     def note(self) -> str:
@@ -66,7 +75,10 @@ class Origin:
         verb = "requantized" if self.requantized else "quantized"
         merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
         widened = f", widened from {self.widened}" if self.widened else ""
-        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)}){merged}{widened}"
+        recipe = f", with {self.recipe}" if self.recipe else ""
+        calibrated = f", calibrated on {self.calibration}" if self.calibration else ""
+        steps = _LEADS_TO.join(self.quantizations)
+        return f"{verb} from {self.name} ({steps}){merged}{widened}{recipe}{calibrated}"
 
     def metadata(self) -> dict[str, str | bool]:
         """The keys and values to be written; long texts lose their beginning."""
@@ -74,7 +86,9 @@ class Origin:
         named = dict(zip(_NEEDED, texts, strict=True))
         if self.adapters:
             named["adapters"] = _LEADS_TO.join(self.adapters)
-        named |= {key: text for key in _OPTIONAL if (text := getattr(self, key))}
+        # The quantizer copies what the parent says of itself, so that what is no more must be overwritten.
+        named |= {key: getattr(self, key) for key in _OPTIONAL}
+        named |= {f"{_CALIBRATED_ON}{at:05}": trace for at, trace in enumerate(self.calibrated_on)}
         ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}
         return {
             **{PREFIX + key: end.decode("utf-8", "ignore") for key, end in ends.items()},
@@ -87,6 +101,7 @@ class Origin:
             **{key: value for key, value in asdict(self).items() if value or key not in _YOUNGER},
             "quantizations": list(self.quantizations),
             "adapters": list(self.adapters),
+            **({"calibrated_on": list(self.calibrated_on)} if self.calibrated_on else {}),
             "note": self.note,
         }
 

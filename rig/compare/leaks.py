@@ -1,0 +1,86 @@
+"""Whether a model was calibrated on what it is compared on.
+
+An importance matrix that was made from conversations keeps a trace of each, and so does every file that is
+quantized with it. A trace is short: a hash of the conversation, and the smallest hashes of its word 5-grams.
+Those are a random sample that is the same wherever the 5-grams are, so their share in another conversation
+estimates how much of the first is in it (Broder, *On the resemblance and containment of documents*, 1997).
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+
+from rig.calls import Json, JsonObject
+
+SAMPLE = 16
+"""Hashes of 5-grams that are kept of a conversation. With its own hash they fit into 127 bytes of text."""
+NEAR = 0.8
+"""The share of them from which on a conversation counts as a copy of another."""
+
+_FEWEST = 4
+"""Conversations with fewer are recognised by their own hash alone."""
+_WORDS = 5
+_WORD = re.compile(r"\w+")
+
+
+def trace(source: JsonObject) -> str:
+    """What is kept of a conversation, as text."""
+    return base64.b85encode(_hash(source) + b"".join(sorted(_grams(source))[:SAMPLE])).decode()
+
+
+def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> list[str]:
+    """The names of those conversations, by name, that are copies or near copies of traced ones.
+
+    What is no trace counts for nothing: it comes from a file.
+    """
+    known = list(_read(traces))
+    if not known:
+        return []
+    names = []
+    for name, source in conversations.items():
+        whole, grams = _hash(source), _grams(source)
+        if any(own == whole or _is_near(sample, grams) for own, sample in known):
+            names.append(name)
+    return names
+
+
+def _is_near(sample: Sequence[bytes], grams: frozenset[bytes]) -> bool:
+    return len(sample) >= _FEWEST and sum(gram in grams for gram in sample) >= NEAR * len(sample)
+
+
+def _read(traces: Iterable[str]) -> Iterator[tuple[bytes, list[bytes]]]:
+    for text in traces:
+        try:
+            data = base64.b85decode(text)
+        except ValueError:
+            continue
+        if len(data) >= 8 and len(data) % 4 == 0:
+            yield data[:8], [data[at : at + 4] for at in range(8, len(data), 4)]
+
+
+def _hash(source: JsonObject) -> bytes:
+    return blake2b(json.dumps(source, sort_keys=True).encode(), digest_size=8).digest()
+
+
+def _grams(source: JsonObject) -> frozenset[bytes]:
+    """Hashes of all runs of five words in its texts."""
+    grams = set()
+    for text in _texts(source):
+        words = _WORD.findall(text.lower())
+        for at in range(len(words) - _WORDS + 1):
+            gram = " ".join(words[at : at + _WORDS])
+            grams.add(blake2b(gram.encode(), digest_size=4).digest())
+    return frozenset(grams)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
