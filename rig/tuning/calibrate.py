@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rig.compare.leaks import trace
-from rig.engine.core.activations import Activations
 from rig.engine.core.llama import DecodeError
 from rig.errors import RigError, counted
 from rig.models import Notify
 from rig.screening.screening import Screening, knowing, true_steps
 from rig.tasks import part_of
+from rig.tuning.activations import Activations
 from rig.tuning.imatrix import CHUNK, ImportanceMatrix
 
 BATCH = 256

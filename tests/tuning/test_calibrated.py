@@ -13,13 +13,13 @@ import tiny_gguf
 
 from rig import methods
 from rig.compare.leaks import leaked, trace
-from rig.engine.core.activations import Activations
 from rig.engine.core.llama import LlamaModel
 from rig.engine.files.derived import DerivedModel
 from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.tasks import part_of
 from rig.tuning import imatrix
+from rig.tuning.activations import Activations
 from rig.tuning.imatrix import ImportanceMatrix
 from rig.tuning.quantize import CALIBRATED, Recipe, TensorType, quantize
 
