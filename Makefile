@@ -32,7 +32,7 @@ endif
 # pip keeps one compiled wheel per version, whatever it was compiled for: a build that was asked for is made anew.
 FROM_SOURCE := $(if $(GPU),--no-cache-dir --no-binary llama-cpp-python)
 
-.PHONY: run test test-all lint docs bench setup
+.PHONY: run test test-all lint docs wheel bench setup
 .DELETE_ON_ERROR:
 
 # Set up, then evaluate the default model on the easy suite, live in the terminal.
@@ -60,6 +60,10 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "built site/index.html; rig docs opens it"
+
+# rig as one file in dist/, for pipx or pip on another machine: with suites, world, registry, documentation and man pages.
+wheel: docs
+	@$(BIN)/python -m hatchling build --target wheel
 
 # The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/lab/performance.md.
 bench: setup $(VENV)/.dev

@@ -21,6 +21,7 @@ from mkdocs.structure.files import File, Files
 
 import rig
 from rig.cli import cli
+from rig.cli.man import commands
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
 
@@ -59,24 +60,10 @@ def _generated(marker: re.Match[str]) -> str:
     return {"commands": commands_text, "columns": columns_text, "api": api_text}[marker["what"]]()
 
 
-def commands(
-    command: click.Command = cli, path: tuple[str, ...] = ("rig",)
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its path, each group before its members."""
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            member = command.get_command(context, name)
-            if member is None:
-                raise LookupError(f"{' '.join(path)} lists {name} but does not have it")
-            yield from commands(member, (*path, name))
-
-
 def commands_text() -> str:
     """The --help text of every command, below a heading of its own."""
     parts = []
-    for path, command in commands():
+    for path, command in commands(cli):
         name = " ".join(path)
         context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
         context.help_option_names = ["-h", "--help"]

@@ -18,6 +18,7 @@ CHECKOUT = _CHECKOUT if _IN_CHECKOUT else None
 """The repository that this rig runs from; None for an installed one."""
 
 CONVERSATIONS = _SHIPPED / "conversations"
+DOCUMENTATION = _SHIPPED / "site"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
 WORLD_SEED = _PACKAGE / "tooltalk" / "seed"
 CONFIG = "rig.toml"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from rig.errors import RigError, did_you_mean
-from rig.paths import CHECKOUT, expanded
+from rig.paths import CHECKOUT, DOCUMENTATION, expanded
 
 START = "index.html"
 
@@ -31,15 +31,18 @@ def build(folder: Path) -> None:
 
 
 def site() -> Path:
-    """Where the built pages are: `$RIG_DOCS`, else the checkout's `site/`, built now if it is not there yet.
+    """Where the built pages are: `$RIG_DOCS`, else those of an installed rig, else the checkout's `site/`,
+    built now if it is not there yet.
 
     Raises RigError if there are none.
     """
     chosen = os.environ.get("RIG_DOCS")
-    folder = expanded(chosen) if chosen else CHECKOUT and CHECKOUT / "site"
-    if folder is None:
-        raise RigError("no documentation lies beside this rig; `rig bundle` of a checkout packs it")
+    folder = expanded(chosen) if chosen else DOCUMENTATION
     if not chosen and not (folder / START).is_file():
+        if CHECKOUT is None:
+            raise RigError(
+                "no documentation is inside this rig; `make wheel` or `rig bundle` of a checkout packs it"
+            )
         build(folder)
     if not (folder / START).is_file():
         raise RigError(f"{folder}: there is no documentation ($RIG_DOCS names this folder)")

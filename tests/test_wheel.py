@@ -51,6 +51,7 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
             if path.is_file() and "__pycache__" not in path.parts:
                 assert str(path.relative_to(CHECKOUT)) in inside
     data = {name for name in inside if name.startswith("rig/data/") and not name.endswith(".md")}
+    data = {name for name in data if not name.startswith("rig/data/site/")}  # where it was built before
     conversations = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("conversations/*/*.json")}
     templates = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("models/*.jinja")}
     adapters = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("models/*.lora")}
@@ -78,6 +79,16 @@ def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Pa
     reported = rig("report", "latest", "--output", "report.html")
     assert reported.returncode == 0, reported.stderr
     assert "</script>" in Path("report.html").read_text()
+
+
+def test_there_is_a_manual_page_for_every_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        pages = {Path(name).name: name for name in packed.namelist() if "/share/man/man1/" in name}
+        compare = packed.read(pages["rig-compare.1"]).decode()
+    assert {"rig.1", "rig-run.1", "rig-models-list.1"} <= set(pages)
+    assert ".SH NAME\nrig\\-compare \\- " in compare
+    assert "\\fB\\-\\-baseline ARM\\fR" in compare
+    assert not [line for line in compare.splitlines() if line.startswith("'")]
 
 
 def test_models_live_in_the_folder_one_is_in(
@@ -115,5 +126,7 @@ def test_the_benchmark_asks_for_a_checkout_in_one_line(wheel: Path, elsewhere: P
     done = subprocess.run([*command, "bench", "some", "--peers", "none"], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "checkout" in done.stderr
+    described = subprocess.run([*command, "bench", "--help"], capture_output=True, text=True, check=True)
+    assert "checkout" in described.stdout
     listed = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
     assert "bench" in listed.stdout

@@ -59,9 +59,18 @@ class _Rig(Verbs):
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("benchmarks"):
                 raise
-            raise RigError(
-                "`rig bench` is for work on rig itself and needs a checkout; this is an installed package"
-            ) from error
+            return click.Command(
+                name,
+                callback=_needs_checkout,
+                help=f"{VERBS[name].does}\n\nIt is for work on rig itself and not part of an installed"
+                " package. In a checkout of rig, `make bench` runs it, and this lists its options.",
+                context_settings={"ignore_unknown_options": True, "help_option_names": HELP_NAMES},
+                params=[click.Argument(["arguments"], nargs=-1)],
+            )
+
+
+def _needs_checkout(arguments: Sequence[str]) -> None:
+    raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
 
 
 @click.group(cls=_Rig, later=VERBS, context_settings={"help_option_names": HELP_NAMES})

@@ -8,11 +8,13 @@ import click
 
 from rig import site
 from rig.cli.config import say_what_is_from_file
+from rig.cli.man import man_pages
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import file_size
 from rig.errors import RigError
+from rig.files import write
 from rig.paths import expanded
 
 
@@ -95,6 +97,7 @@ def docs(
     name: str | None = argument("[PAGE]"),
     *,
     listed: bool = option("List the pages instead.", flags="--list"),
+    man: Path | None = option("Write the manual pages for `man` into this folder instead.", "FOLDER"),
     as_path: bool = option("Print where the page is instead of opening it.", flags="--path"),
     as_json: bool = option("With --list: print JSON.", flags="--json"),
 ) -> None:
@@ -105,7 +108,15 @@ def docs(
       rig docs                  the first page; / searches
       rig docs comparing        the page on comparing
       rig docs --list           all pages
+      rig docs --man ~/.local/share/man/man1
     """  # noqa: D301 - for click
+    if man is not None:
+        written = dict(man_pages(click.get_current_context().find_root().command))
+        man.mkdir(parents=True, exist_ok=True)
+        for file, text in written.items():
+            write(text, man / file, force=True)
+        say(f"wrote {len(written)} pages to {man}")
+        return
     folder = site.site()
     if listed or as_json:
         pages = site.pages(folder)

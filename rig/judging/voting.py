@@ -316,14 +316,14 @@ PASSES = Declaration(
         Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes", place="tables"),
         Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
         Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
-        Metric("invalid_rate", "verdicts that are none", "invalid", "asked", "lower", place="tables"),
+        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
         Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
     ),
     success="passes",
     counts=(NamedCount("asked", "questions"),),
     outcome=(
         Part("votes_for", "votes for it", "votes", short="votes"),
-        Part("invalid", "verdicts that are none", short="none", better="lower"),
+        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
     ),
 )
 
@@ -338,7 +338,7 @@ WINS = Declaration(
         Metric("first_rate", "first shown wins", "first_wins", "shown", "lower", place="tables"),
         Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
         Metric("gated", "decided by who passes", "gated", "votes", place="tables"),
-        Metric("invalid_rate", "verdicts that are none", "invalid", "asked", "lower", place="tables"),
+        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
         Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
     ),
     success="wins",
@@ -346,7 +346,7 @@ WINS = Declaration(
     outcome=(
         Part("votes_for", "votes for it", "votes", short="votes"),
         Part("flips", "flips", better="lower"),
-        Part("invalid", "verdicts that are none", short="none", better="lower"),
+        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
     ),
 )
 
