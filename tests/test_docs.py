@@ -41,7 +41,7 @@ def rendered(page: str, text: str | None = None) -> str:
     return result
 
 
-COMMANDS = {" ".join(path): command for path, command in generator.commands()}
+COMMANDS = {" ".join(path): command for path, command in generator.commands(generator.cli)}
 SCREENS = [f"reference/screens/{name}.md" for name in ("run", "conversation", "runs", "watch")]
 VERBS = [name for name in COMMANDS if name.count(" ") == 1]
 
@@ -113,6 +113,7 @@ def test_without_pages_rig_says_where_it_looked(
     assert result.err == f"rig: {tmp_path}: there is no documentation ($RIG_DOCS names this folder)\n"
     monkeypatch.delenv("RIG_DOCS")
     monkeypatch.setattr(site, "CHECKOUT", None)
+    monkeypatch.setattr(site, "DOCUMENTATION", tmp_path / "installed")
     assert "rig bundle" in rig("docs").err
 
 

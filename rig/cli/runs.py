@@ -5,7 +5,7 @@ import lzma
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -167,7 +167,8 @@ def show(
     arms: tuple[str, ...] = option("Show only this arm of the conversation. Repeatable.", "ARM", "--arm"),
     tables: bool = option("Print the tables of the method's paper for this run instead, as Markdown."),
     by: By | None = option(
-        "Break each arm's results down by tool, by the tags of conversations, or by suite."
+        "Break each arm's results down by tool, by skill (tool selection, argument correctness, abstention),"
+        " by the tags of conversations, or by suite."
     ),
     diff: bool = option("Below each call of CONVERSATION, show what it changed in the world."),
     graded_by: str = GRADED_BY,
@@ -225,10 +226,17 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
     }
 
 
+_READ_AT_ONCE = 2_000
+"""Conversations that are read for the numbers of a run; of more, `--by skill` reads them."""
+
+
 def _show_run(stored: Runs, run: StoredRun) -> None:
     name = f" ({run.name})" if run.name else ""
     say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
     say(f"\n{summary(run, terminal_width())}\n")
+    if len(run.conversations) * len(run.arms) * run.repeats <= _READ_AT_ONCE:
+        with suppress(RigError):
+            say(f"{groups_text(groups_of(stored, run, 'skill'), terminal_width())}\n")
     columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
     header = [
         run.arms[arm].name if run.repeats == 1 else f"{run.arms[arm].name} #{repeat + 1}"

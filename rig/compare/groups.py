@@ -1,6 +1,6 @@
-"""Where models succeed: by tool, by the tags of conversations, and by suite, with a number for each arm."""
+"""Where models succeed: by tool, by what calling takes, by tag and by suite, with a number for each arm."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -10,16 +10,20 @@ from rig.metrics import rate
 from rig.store import Runs, StoredRun, Transcript
 from rig.toolbox.rules import is_optional
 
-By: TypeAlias = Literal["tool", "tag", "suite"]
+By: TypeAlias = Literal["tool", "skill", "tag", "suite"]
 WAYS: tuple[By, ...] = get_args(By)
 
 UNTAGGED = "(no tag)"
 WHAT: dict[By, str] = {
     "tool": "true calls of each tool that were made",
+    "skill": "parts of calling tools that went right, turn by turn",
     "tag": "conversations with each tag that succeeded",
     "suite": "conversations of each suite that succeeded",
 }
 """What is counted."""
+
+SKILLS = ("tool selection", "argument correctness", "abstention", "trigger precision", "trigger F1")
+"""What calling a tool takes. docs/reference/metrics.md defines them."""
 
 
 class Share(NamedTuple):
@@ -74,27 +78,35 @@ def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) 
         for transcript in transcripts:
             if transcript.counts is not None:
                 succeeded = transcript.declaration.succeeded(transcript.counts)
-                for name, is_right in _named(by, transcript, succeeded):
+                for name, right, of in _named(by, transcript, succeeded):
                     part, whole = shares[name][arm]
-                    shares[name][arm] = Share(part + is_right, whole + 1)
+                    shares[name][arm] = Share(part + right, whole + of)
+    if by == "skill" and not any(share.whole for share in shares[SKILLS[0]]):
+        shares.clear()  # of a turn without a true call nobody knows whether one was due
     if not shares:
-        fault = "no true call is known" if by == "tool" else "nothing is scored yet"
+        fault = "no true call is known" if by in ("tool", "skill") else "nothing is scored yet"
         raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
-    ordered = sorted(shares.items(), key=lambda row: (-max(share.whole for share in row[1]), row[0]))
+    rows = shares.items()
+    ordered = sorted(rows, key=lambda row: (-max(share.whole for share in row[1]), row[0]))
+    if by == "skill":
+        ordered = [(name, shares[name]) for name in SKILLS]
     return Groups(by, tuple(arms), tuple((name, tuple(of_arms)) for name, of_arms in ordered))
 
 
-def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[str, bool]]:
-    """The groups of a conversation and whether it succeeded; of tools each true call that is due, and whether
-    some call was matched with it.
+def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[str, int, int]]:
+    """The groups of a conversation, how much of it was right, and of how much: whether it succeeded; of tools
+    each true call that is due, and whether some call was matched with it; of skills what went right in turns.
     """
     if by == "suite":
-        yield transcript.conversation.suite or "-", succeeded
+        yield transcript.conversation.suite or "-", succeeded, 1
+        return
+    if by == "skill":
+        yield from _skills(transcript)
         return
     if by == "tag":
         tags = transcript.conversation.source.get("tags")
         texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-        yield from ((tag, succeeded) for tag in texts or [UNTAGGED])
+        yield from ((tag, succeeded, 1) for tag in texts or [UNTAGGED])
         return
     verdicts = (step.verdict for turn in transcript.turns.values() for step in turn.steps)
     held = {verdict.ground_truth for verdict in verdicts if verdict is not None and verdict.match}
@@ -102,4 +114,26 @@ def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[st
     for turn in transcript.turn_numbers:
         for number, call in enumerate(task.expected(turn).calls):
             if not is_optional(call):
-                yield call.name, CallPlace(turn, number) in held
+                yield call.name, CallPlace(turn, number) in held, 1
+
+
+def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
+    """What went right in each turn that was played. Optional calls are neither due nor wrong to make."""
+    for number, turn in transcript.turns.items():
+        calls = transcript.conversation.expected(number).calls
+        due = Counter(call.name for call in calls if not is_optional(call))
+        made = Counter(step.executed.name for step in turn.steps if step.executed is not None)
+        if not due and calls:
+            continue
+        matches = {
+            step.verdict.ground_truth
+            for step in turn.steps
+            if step.verdict is not None and step.verdict.match and step.verdict.ground_truth is not None
+        }
+        right = sum(place.turn == number and not is_optional(calls[place.call]) for place in matches)
+        selected = max((due & made).total(), right)
+        yield "tool selection", selected, due.total()
+        yield "argument correctness", right, selected
+        yield "abstention", not (due or made), not due
+        yield "trigger precision", bool(due and made), bool(made)
+        yield "trigger F1", 2 * bool(due and made), bool(due) + bool(made)

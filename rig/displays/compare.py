@@ -15,7 +15,7 @@ from rig.displays.summary import (
     limit_rows,
     wrong_rows,
 )
-from rig.displays.table import Row, columns, fitted, inert, markdown
+from rig.displays.table import Row, columns, fitted, inert, markdown, short_names
 from rig.displays.texts import UNKNOWN, percent
 from rig.errors import counted
 from rig.methods.paper import Table
@@ -308,7 +308,7 @@ def mark(share: Share) -> str:
 
 def groups_text(groups: Groups, width: int | None = None) -> str:
     """A row for each group, a column for each arm, with what is counted above."""
-    rows = [Row("", groups.arms)]
+    rows = [Row("", short_names(groups.arms))]
     rows += [Row(name, [_cell(share) for share in shares]) for name, shares in groups.rows]
     return "\n".join([WHAT[groups.by], "", *columns(rows, width)])
 

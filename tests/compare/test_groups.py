@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stored_runs
 from terminals import RIG, Terminal
 
 from rig.compare.groups import Share
@@ -52,6 +53,26 @@ def played(rig: Callable[..., Any], box: Path) -> str:
     return str(done.json["run"])
 
 
+def test_calling_takes_the_right_tool_the_right_arguments_and_silence(
+    rig: Callable[..., Any], tmp_path: Path
+) -> None:
+    wrong = stored_runs.write(tmp_path / "runs.sqlite")
+    shown = rig("show", "latest", "--by", "skill", "--runs", wrong, "--json").json["groups"]
+    by_name = {group["group"]: [(arm["part"], arm["whole"]) for arm in group["arms"]] for group in shown}
+    # Of eight calls that are due, the clumsy arm tries two of the right tool, one of them rightly; it calls
+    # nothing where nothing is due.
+    assert by_name == {
+        "tool selection": [(8, 8), (2, 8)],
+        "argument correctness": [(8, 8), (1, 2)],
+        "abstention": [(1, 1), (1, 1)],
+        "trigger precision": [(7, 7), (2, 2)],
+        "trigger F1": [(14, 14), (4, 9)],
+    }
+    printed = rig("show", "latest", "--runs", wrong).out
+    for name in by_name:
+        assert name in printed
+
+
 @pytest.mark.parametrize(
     ("by", "groups"),
     [
@@ -85,6 +106,7 @@ def test_a_report_has_the_heat_maps(rig: Callable[..., Any], played: str, tmp_pa
     assert "## By tool" in text
     assert [each["by"] for each in json.loads((tmp_path / "report.json").read_text())["by"]] == [
         "tool",
+        "skill",
         "tag",
     ]
 
