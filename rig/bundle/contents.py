@@ -31,6 +31,7 @@ from rig.errors import RigError
 from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
 from rig.toolbox.folder import holds_toolbox
+from rig.toolbox.servers import holds_servers
 
 TOP = "rig-bundle"
 """The folder that everything is in."""
@@ -177,13 +178,17 @@ def _models(names: Sequence[str], files: _Files) -> Iterator[JsonObject]:
 
 
 def _toolbox(place: Path, files: _Files) -> None:
-    """A folder with tools, without what is hidden or compiled. Links in it are refused."""
+    """A folder with tools, without what is hidden or compiled. Links in it are refused.
+
+    What is hidden inside the files of servers, such as `.git`, is theirs.
+    """
     place = real(place)
     if not holds_toolbox(place):
         raise RigError(f"{place}: no toolbox: neither tools.json nor toolbox.py is there")
+    deepest = 1 if holds_servers(place) else None
     for path in sorted(place.rglob("*")):
         inside = path.relative_to(place).parts
-        if any(part.startswith(".") or part == "__pycache__" for part in inside):
+        if any(part.startswith(".") or part == "__pycache__" for part in inside[:deepest]):
             continue
         if path.is_symlink():
             raise RigError(f"{path}: is a link; a bundle only holds files")

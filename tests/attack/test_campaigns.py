@@ -29,6 +29,7 @@ SLICES = {
     "disks": 1,
     "writes": 4,
     "allocations": 8,
+    "servers": 6,
 }
 
 

@@ -104,8 +104,9 @@ class DynamicSetup(WorldSetup):
     def check(self, task: LiveTask, settings: DynamicSettings) -> None:
         conversation = task.conversation
         self.require(conversation, settings.tooltalk)
-        if conversation.terms != ANY_WAY or any(call.optional for call in conversation.ground_truth):
-            asked = "optional calls, an order, or calls that must not be made"
+        ends = any(turn.expects_end for turn in conversation.turns)
+        if ends or conversation.terms != ANY_WAY or any(call.optional for call in conversation.ground_truth):
+            asked = "optional calls, an order, calls that must not be made, or how a turn ends"
             raise RigError(f"{task.name}: asks for {asked}, which the method dynamic does not know of")
 
     def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: DynamicSettings) -> Score:

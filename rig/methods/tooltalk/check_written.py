@@ -20,6 +20,7 @@ from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
+from rig.methods.tooltalk.ends import Expectation, unmet
 from rig.methods.tooltalk.setup import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons
@@ -52,7 +53,7 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
                 faults.append(f"{path}: {conversation.name} is the name of one in {other}, too")
             seen[conversation.name] = path
             of_calls = list(_faults(path, conversation, where, simulator))
-            faults += of_calls
+            faults += of_calls or _unmet(path, conversation, simulator)
             if not of_calls and (servers := servers_of(toolbox)) is not None:
                 faults += _differing(conversation, where, simulator, servers)
     faults += _of_code(toolbox)
@@ -92,6 +93,11 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
+    for name in sorted({one.call.name for one in _expectations(conversation)}):
+        if name not in tools or tools[name].action:
+            what = "changes things" if name in tools else "is not a tool"
+            yield f"{path}: {conversation.name}: expect calls {name}, which {what}"
+            return
     for place, call in zip(places, replayed_calls(conversation, simulator), strict=True):
         recorded, executed = call.recorded, call.executed
         if executed.exception != recorded.exception and executed.exception is not None:
@@ -102,6 +108,22 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
             returned, written = reasons.show(executed.response), reasons.show(recorded.response)
             text = f"returns {returned}, written is {written}"
             yield f"{place}: {text} (take `returns` out and record it again)"
+
+
+def _expectations(conversation: Conversation) -> Iterator[Expectation]:
+    for turn in conversation.turns:
+        yield from turn.expected or ()
+
+
+def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:
+    """What does not hold at the end of a turn though its true calls were made."""
+    true = list(replay(conversation, simulator))
+    worlds = [*(turn.world for turn in true[1:]), simulator.snapshot()]
+    for turn, world in zip(true, worlds, strict=True):
+        simulator.restore(world)
+        number = turn_number(conversation, turn.position)
+        for line in unmet(turn.turn.expected, simulator, world) if turn.turn.expects_end else ():
+            yield f"{path}: {conversation.name}, turn {number}: expected is not so: {line}"
 
 
 def _differing(

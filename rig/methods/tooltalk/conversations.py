@@ -19,6 +19,8 @@ from rig.calls import Call, CallPlace, Json, JsonObject, Outcome
 from rig.documents import ENDINGS
 from rig.errors import RigError
 from rig.files import beginning, read_json
+from rig.methods.tooltalk import ends
+from rig.methods.tooltalk.ends import Expected
 from rig.methods.tooltalk.written import read_written
 from rig.paths import real
 from rig.scoring.matching import Terms
@@ -35,7 +37,8 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One utterance. `calls` are the ground truth of an assistant turn, made before `text` is said: in any
-    order, or in the given one where it is `ordered`. The tools in `forbidden` must not be called.
+    order, or in the given one where it is `ordered`. The tools in `forbidden` must not be called. With
+    `expects_end`, it has to end as `expected` says.
     """
 
     role: Literal["user", "assistant"]
@@ -43,6 +46,8 @@ class Turn:
     calls: tuple[TrueCall, ...] = ()
     ordered: bool = False
     forbidden: frozenset[str] = frozenset()
+    expects_end: bool = False
+    expected: Expected = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,7 @@ class _Turn(BaseModel):
     apis: list[_Call] = Field(default_factory=list)
     order: Literal["any", "given"] = "any"
     must_not_call: list[str] = Field(default_factory=list)
+    expect: Any = None
 
 
 class _File(BaseModel):
@@ -223,10 +229,12 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
     for turn in file.conversation:
         try:
             calls = tuple(call.as_true_call() for call in turn.apis)
+            end = () if turn.expect is None else ends.parsed(turn.expect)
         except RigError as error:
             raise RigError(f"{where}: not a conversation: rules: {error}") from error
         never = frozenset(turn.must_not_call)
-        turns.append(Turn(turn.role, turn.text, calls, turn.order == "given", never))
+        ordered, expects = turn.order == "given", turn.expect is not None
+        turns.append(Turn(turn.role, turn.text, calls, ordered, never, expects, end))
     return Conversation(
         file.name,
         file.conversation_id,

@@ -17,6 +17,7 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Rejudged
 from rig.methods.base import Method, Option, Report
 from rig.methods.episode import Asking, Episode
+from rig.methods.tooltalk import ends
 from rig.methods.tooltalk.conversations import (
     OWN,
     Conversation,
@@ -96,6 +97,8 @@ class ToolTalkEpisode(MatchedEpisode):
         self._worlds = Snapshots()
         self._starts: dict[int, tuple[int, int]] = {}
         """The world that an assistant turn starts from, and how many messages there are by then."""
+        self._true_ends: dict[int, int] = {}
+        self._ended: dict[int, tuple[str, ...]] = {}
         began = perf_counter()
         self._truths = list(self._rehearse())
         self._rehearsal_s = perf_counter() - began
@@ -107,6 +110,7 @@ class ToolTalkEpisode(MatchedEpisode):
         assistant turn starts from.
         """
         for index, turn, world, calls in replay(self.task, self.simulator):
+            self._true_ends[index - 1] = self._worlds.add(world)
             if turn.role == "user":
                 self._history.append(UserMessage(turn.text))
                 continue
@@ -116,6 +120,25 @@ class ToolTalkEpisode(MatchedEpisode):
                 as_recorded = self.settings.history == "recorded" and recorded.recorded
                 self._history.append(call_message(recorded if as_recorded else replayed))
             self._history.append(ReplyMessage(turn.text))
+        self._true_ends[len(self.task.turns) - 1] = self._worlds.add(self.simulator.snapshot())
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in a turn that was played before; its calls are made again where its end counts."""
+        super().resume(played)
+        if self.task.turns[played.turn].expects_end:
+            self._begin(played.turn)
+            for executed in played.executed:
+                self.simulator.execute(executed.call)
+            self._end(played.turn)
+
+    def _begin(self, turn: int) -> None:
+        self.simulator.restore(self._worlds[self._starts[turn][0]])
+
+    def _end(self, turn: int) -> None:
+        """Note what is not as it should be at the end of a turn."""
+        if (of_turn := self.task.turns[turn]).expects_end:
+            true_end = self._worlds[self._true_ends[turn]]
+            self._ended[turn] = ends.unmet(of_turn.expected, self.simulator, true_end)
 
     @property
     def is_over(self) -> bool:
@@ -131,9 +154,12 @@ class ToolTalkEpisode(MatchedEpisode):
         """The assistant calls, until a reply, an error or the cap on calls."""
         self.tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         clock = perf_counter()
-        self.simulator.restore(self._worlds[self._starts[self.turn][0]])
+        self._begin(self.turn)
         self.tools_s += perf_counter() - clock
         yield from super().speak()
+        clock = perf_counter()
+        self._end(self.turn)
+        self.tools_s += perf_counter() - clock
 
     def messages(self, role: str) -> Iterator[Message]:
         yield from self._history[: self._starts[self.turn][1]]
@@ -143,7 +169,8 @@ class ToolTalkEpisode(MatchedEpisode):
 
     def score(self) -> Score:
         """What the grader makes of all turns."""
-        return judge(self.task, self.played, self._truths, self.setup.matcher, self.matching)
+        score = judge(self.task, self.played, self._truths, self.setup.matcher, self.matching)
+        return ends.with_ends(score, self._ended)
 
 
 class ToolTalk(Method):
@@ -179,8 +206,10 @@ class ToolTalk(Method):
         return replace(parse_conversation(source, where), suite=suite)
 
     def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
-        """Calls that must not be made are counted where there are any."""
-        return FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
+        """Calls that must not be made, and how turns end, are counted where there is anything of it."""
+        declaration = FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
+        expects = any(turn.expects_end for task in tasks for turn in task.turns)
+        return ends.declared(declaration) if expects else declaration
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.

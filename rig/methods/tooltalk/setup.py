@@ -10,6 +10,7 @@ from rig.calls import CallPlace, ExecutedCall, JsonObject
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation, Turn
+from rig.methods.tooltalk.ends import unmet, with_ends
 from rig.methods.tooltalk.prompt import ToolTalkSettings, offered_tools
 from rig.methods.tooltalk.scoring import Truths, judge, name_truths
 from rig.metrics import Score
@@ -179,6 +180,7 @@ class WorldSetup(Setup):
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
         offered_tools(conversation, settings)
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
+        has_rules |= any(turn.expects_end for turn in conversation.turns)
         if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
             raise RigError(
                 f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
@@ -202,7 +204,23 @@ class ToolTalkSetup(WorldSetup):
         self.require(task, settings)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: object) -> Score:
-        return judge(task, turns, self._truths(task), self.matcher)
+        score = judge(task, turns, self._truths(task), self.matcher)
+        return score if self._as_recorded else with_ends(score, self._ended(task, turns))
+
+    def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
+        """How the turns of which an end is expected end, once their calls are made again."""
+        expecting = {index: turn for index, turn in enumerate(task.turns) if turn.expects_end}
+        true = list(replay(task, self.simulator)) if expecting else []
+        last = self.simulator.snapshot() if expecting else None
+        ended = {}
+        for played in turns:
+            if (turn := expecting.get(played.turn)) is not None and last is not None:
+                self.simulator.restore(true[played.turn].world)
+                for executed in played.executed:
+                    self.simulator.execute(executed.call)
+                after = [*(other.world for other in true[played.turn + 1 :]), last][0]
+                ended[played.turn] = unmet(turn.expected, self.simulator, after)
+        return ended
 
     def _truths(self, task: Conversation) -> Truths:
         """What predictions are checked against. A run's repeats share it, so it is kept for some tasks."""

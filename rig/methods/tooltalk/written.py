@@ -15,6 +15,7 @@ from rig import times
 from rig.calls import JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
+from rig.methods.tooltalk import ends
 from rig.toolbox import rules
 
 NOW = "2025-01-15 09:00:00"
@@ -26,7 +27,7 @@ DONE, UNDERSTOOD = "Done.", "All right."
 """What the assistant is taken to have said where nothing is written, after calls and without."""
 
 _CONVERSATION = ("name", "tags", "scenario", "now", "location", "user", "notes", "must_not_call", "turns")
-_TURN = ("user", "calls", "reply", "order", "must_not_call")
+_TURN = ("user", "calls", "reply", "order", "must_not_call", "expect")
 _OF_CALL = ("returns", "raises", "optional")
 
 
@@ -120,6 +121,8 @@ def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
         answer["must_not_call"] = [
             name for name in never if name not in {call["request"]["api_name"] for call in calls}
         ]
+    if "expect" in fields:
+        answer["expect"] = ends.written(fields["expect"])
     yield answer
 
 
