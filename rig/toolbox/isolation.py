@@ -51,11 +51,11 @@ def network_of(*, network: bool) -> str:
     return f"servers have no network ({(without_network() or ('',))[0]})"
 
 
-def environment(program: str, home: Path, named: Mapping[str, str]) -> dict[str, str]:
-    """All that a server finds in its environment: where programs are, an empty home, and what is named."""
+def environment(program: str, home: Path, temporary: Path, named: Mapping[str, str]) -> dict[str, str]:
+    """All that a server finds in its environment: where programs are, its home, and what is named."""
     places = dict.fromkeys([str(Path(program).parent), "/usr/local/bin", "/usr/bin", "/bin"])
     plain = {"PATH": os.pathsep.join(places), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1"}
-    return {**plain, "HOME": str(home), "TMPDIR": str(home), "PYTHONHASHSEED": "0", **named}
+    return {**plain, "HOME": str(home), "TMPDIR": str(temporary), "PYTHONHASHSEED": "0", **named}
 
 
 @lru_cache(maxsize=16)

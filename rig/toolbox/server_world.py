@@ -32,6 +32,7 @@ from rig.toolbox.state import (
     Manifest,
     StateFault,
     initial,
+    is_unseen,
     records,
     remove,
     sha256_of,
@@ -108,9 +109,9 @@ class Servers:
 
     def start(self, name: str, place: Path, now: float) -> Client:
         """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
-        server, root, home = self.servers[name], place / "state", place / "home"
-        remove(home)
-        home.mkdir(parents=True)
+        server, root, temporary = self.servers[name], place / "state", place / "temporary"
+        remove(temporary)
+        temporary.mkdir(parents=True)
         words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
         named = {
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
@@ -121,7 +122,7 @@ class Servers:
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
             command = confined(program, network=self.network)
-            client = Client(command, root, environment(program[0], home, dated), server.seconds)
+            client = Client(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
                 listed = sha256_of_listing(self.listings[name])
@@ -230,7 +231,9 @@ class ServerWorld(World):
         return self._live_state()
 
     def _live_state(self) -> str:
-        manifest = sha256_of(self._manifest())
+        unseen = self._servers.unseen
+        counting = {path: of for path, of in self._manifest().items() if not is_unseen(path, unseen)}
+        manifest = sha256_of(counting)
         remembers = any(server.restart == "replay" for server in self._servers.servers.values())
         calls = [call for call, acts in self._calls() if acts] if remembers else []
         return hashlib.sha256(json.dumps([manifest, calls]).encode()).hexdigest() if calls else manifest
@@ -378,7 +381,9 @@ def response_of(answer: JsonObject) -> Json:
         texts = (part if isinstance(part, str) else json.dumps(part) for part in parts)
         raise ToolError("\n".join(texts) or "It failed, and does not say why.")
     value = result.get("structuredContent")
-    if value is None:
+    # Where a tool returns a text, FastMCP has it as an object as well.
+    is_text = isinstance(value, dict) and len(parts) == 1 and value == {"result": content[0].get("text")}
+    if value is None or is_text:
         value = parts[0] if len(parts) == 1 else parts or None
     if (size := len(json.dumps(value))) > LONGEST:
         raise ToolError(f"The answer has {size:,} characters, more than {LONGEST:,}.")

@@ -34,7 +34,7 @@ _SQLITE = b"SQLite format 3\0"
 BESIDE = re.compile(r"-(wal|shm|journal)$")
 """How files are called that SQLite keeps beside a database."""
 _FICLONE = 0x40049409
-UNSEEN = (".git/index", ".git/logs/*", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD")
+UNSEEN = (".git/index", ".git/logs/*", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".cache/*", ".npm/*")
 """What differs though nothing does: patterns of paths, anywhere in a state, that are not compared."""
 
 
@@ -257,7 +257,7 @@ def records(
             continue
         main = BESIDE.sub("", path)
         hidden = main != path and main in databases
-        if hidden or any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in unseen):
+        if hidden or is_unseen(path, unseen):
             continue
         if entry.kind == "folder":
             yield path, "a folder", []
@@ -267,6 +267,11 @@ def records(
             yield path, "a database", rows
         else:
             yield path, _text(depot, entry.content), []
+
+
+def is_unseen(path: str, patterns: Sequence[str]) -> bool:
+    """Whether what lies at a path does not count."""
+    return any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in patterns)
 
 
 def _is_database(entry: Entry, depot: Depot) -> bool:

@@ -146,7 +146,8 @@ def _differing(
                     f' "volatile": {{"{route.tool}": ["{pointer}"]}}, if it does not matter)'
                 )
     for line in simulator.compare(simulator.snapshot(), again.snapshot()).lines:
-        yield f"{places[-1] if places else conversation.name}: ends otherwise the second time: {line}"
+        where = places[-1] if places else conversation.name
+        yield f'{where}: ends otherwise the second time: {line} ("ignore" in mcp.json leaves files out)'
 
 
 def _differences(
