@@ -2,7 +2,7 @@
 
 A line is a server with its listing, the state that conversations begin in, or a call: its arguments, the hash
 of the state before and after it, and the answer as the server sent it. Values of the environment are replaced
-by their names.
+by their names, and come back where the servers' environment is known.
 """
 
 import base64
@@ -117,7 +117,7 @@ class Cassette:
             {"kind": "state", "sha256": self.state},
             *({"kind": "call", **call} for call in calls),
         ]
-        told = (json.dumps(redact(line), sort_keys=True, ensure_ascii=False) for line in lines)
+        told = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
         write("".join(f"{line}\n" for line in told), path, force=True)
 
 
@@ -155,7 +155,7 @@ def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Re
     for name, value in environment.items():
         if len(value) >= _SHORTEST:
             ways = (value, base64.b64encode(value.encode()).decode(), quote(value, safe=""))
-            spelled.update(dict.fromkeys((*ways, json.dumps(value)[1:-1]), f"${name}"))
+            spelled.update(dict.fromkeys((*ways, json.dumps(value)[1:-1]), _token(name)))
     try:
         compiled = [re.compile(pattern) for pattern in patterns]
     except re.error as error:
@@ -170,6 +170,22 @@ def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Re
         return value
 
     return lambda value: with_texts(value, text) if longest_first or compiled else value
+
+
+def restorer(environment: Mapping[str, str]) -> Redact:
+    """What puts the values of an environment in the place of their names."""
+    tokens = {_token(name): value for name, value in environment.items() if len(value) >= _SHORTEST}
+
+    def text(told: str) -> str:
+        for token, value in tokens.items():
+            told = told.replace(token, value)
+        return told
+
+    return lambda value: with_texts(value, text) if tokens else value
+
+
+def _token(name: str) -> str:
+    return f"${{env:{name}}}"
 
 
 def with_texts(value: Json, change: Callable[[str], str]) -> Json:

@@ -50,8 +50,11 @@ class Server:
     listing: str = ""
 
 
-def read_config(folder: Path) -> dict[str, Server]:
-    """The servers of a folder's mcp.json, by name. Raises RigError, with the place."""
+def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
+    """The servers of a folder's mcp.json, by name. Raises RigError, with the place.
+
+    Where none `is_started`, variables may be missing.
+    """
     file = folder / CONFIG
     document = read(file)[0]
     outer = document.fields()
@@ -59,7 +62,7 @@ def read_config(folder: Path) -> dict[str, Server]:
     if inner is None:
         raise document.fault("names no servers: needs `mcpServers`, an object with a server under each name")
     servers = {
-        name: _server(name, part, folder)
+        name: _server(name, part, folder, is_started)
         for name, part in inner.fields().items()
         if not ("disabled" in part.fields() and part.fields()["disabled"].flag())
     }
@@ -68,13 +71,13 @@ def read_config(folder: Path) -> dict[str, Server]:
     return servers
 
 
-def _server(name: str, part: DocumentPart, folder: Path) -> Server:
+def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Server:
     fields = part.fields()
     if "command" not in fields:
         raise part.fault("needs a command; rig only speaks to servers that it starts itself, over stdio")
     env = fields["env"].fields() if "env" in fields and fields["env"].value else {}
-    environment = {key: _filled(value, folder) for key, value in env.items()}
-    args = [_filled(word, folder) for word in fields["args"].items()] if "args" in fields else []
+    environment = {key: _filled(value, folder, is_started) for key, value in env.items()}
+    args = [_filled(word, folder, is_started) for word in fields["args"].items()] if "args" in fields else []
     state = tuple(_inside(path) for path in fields["state"].items()) if "state" in fields else ()
     restart = fields["restart"].text() if "restart" in fields else "turn"
     if restart not in get_args(Restart):
@@ -92,7 +95,7 @@ def _server(name: str, part: DocumentPart, folder: Path) -> Server:
             )
     return Server(
         name,
-        (_filled(fields["command"], folder), *args),
+        (_filled(fields["command"], folder, is_started), *args),
         environment,
         state,
         restart,  # type: ignore[arg-type]
@@ -103,13 +106,13 @@ def _server(name: str, part: DocumentPart, folder: Path) -> Server:
     )
 
 
-def _filled(part: DocumentPart, folder: Path) -> str:
+def _filled(part: DocumentPart, folder: Path, is_started: bool) -> str:
     """A text with the folder and variables of your environment in the place of `${…}`. Raises RigError."""
     text = part.text().replace("${workspaceFolder}", str(folder))
     for name in _VARIABLE.findall(text):
-        if name not in os.environ:
+        if is_started and name not in os.environ:
             raise part.fault(f"${{{name}}} is not set in your environment; set it, or write its value")
-    return _VARIABLE.sub(lambda match: os.environ[match[1]], text)
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
 
 
 def _inside(part: DocumentPart) -> str:

@@ -67,9 +67,10 @@ class Servers:
         network: bool = False,
         cassette: Cassette | None = None,
         redact: Redact = lambda value: value,
+        restore: Redact = lambda value: value,
     ) -> None:
         self.folder, self.servers, self.answers, self.network = folder, servers, answers, network
-        self.cassette, self.redact = cassette, redact
+        self.cassette, self.redact, self.restore = cassette, redact, restore
         self.recording: Cassette | None = None
         self.routes: Mapping[str, Route] = {}
         self.listings: dict[str, Listing] = {}
@@ -201,7 +202,7 @@ class ServerWorld(World):
             found = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
             if found is not None:
                 self._note(again, route, found.after or before)
-                return response_of(found.answer)
+                return response_of(servers.restore(found.answer))
             if servers.answers == "replay":
                 raise ToolError(NOT_RECORDED)
         answer = self._answer(route, arguments)
@@ -257,12 +258,14 @@ class ServerWorld(World):
     def _call(self, server: str, tool: str, arguments: JsonObject) -> JsonObject:
         if server not in self._clients:
             self._clients[server] = self._servers.start(server, self._place, self._seconds())
-        root = str(self._place / "state")
+        root, temporary = str(self._place / "state"), str(self._place / "temporary")
         inside = with_texts(
             arguments, lambda text: _VIRTUAL.sub(lambda match: f"{match[1] or ''}{root}", text)
         )
         answer = self._clients[server].call(tool, inside)
-        outside: JsonObject = with_texts(answer, lambda text: text.replace(root, ROOT))
+        outside: JsonObject = with_texts(
+            answer, lambda text: text.replace(root, ROOT).replace(temporary, "/tmp")
+        )
         return outside
 
     def _settle(self) -> None:

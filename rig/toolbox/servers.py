@@ -22,7 +22,7 @@ from rig.errors import RigError
 from rig.files import read_bytes, temporary_folder
 from rig.options import Answers
 from rig.paths import real
-from rig.toolbox.cassette import Cassette, redactor
+from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.functions import match_of
 from rig.toolbox.isolation import without_network
 from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
@@ -61,13 +61,15 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
 
     The `file` tools.json says what its tools are, where it is there; else the servers are asked.
     """
-    config = read_config(place)
+    config = read_config(place, is_started=use.answers != "replay")
     cassette = None
     if use.answers != "live":
         if not (place / CASSETTE).is_file():
             raise RigError(f"{place / CASSETTE}: no such file; `rig tools record {place}` makes it")
         cassette = Cassette.read(place / CASSETTE)
-    servers = Servers(place, config, _folder_once(), use.answers, use.network, cassette, _redact(config, use))
+    hidden = _hidden(config)
+    way = use.answers, use.network, cassette, redactor(hidden, use.redacted), restorer(hidden)
+    servers = Servers(place, config, _folder_once(), *way)
     if file.is_file():
         tools = read_listing(file).tools
     elif cassette is not None:
@@ -188,11 +190,11 @@ def _fingerprint(servers: Servers) -> JsonObject:
     return parts
 
 
-def _redact(config: Mapping[str, Server], use: ServerUse) -> Callable[[Json], Json]:
+def _hidden(config: Mapping[str, Server]) -> dict[str, str]:
+    """The values of the servers' environments that are kept out of cassettes: all but paths of the state."""
     named = ((name, value) for server in config.values() for name, value in server.environment.items())
     paths = {path for server in config.values() for path in server.state}
-    hidden = {name: value for name, value in named if value.removeprefix("./") not in paths}
-    return redactor({name: value for name, value in hidden.items() if "$STATE" not in value}, use.redacted)
+    return {name: of for name, of in named if of.removeprefix("./") not in paths and "$STATE" not in of}
 
 
 def _asked(servers: Servers) -> Listing:

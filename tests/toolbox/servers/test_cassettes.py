@@ -112,7 +112,12 @@ def test_no_secret_gets_into_a_cassette(box: Box, play: Play) -> None:
     for hidden in (secret, json.dumps(secret)[1:-1], "4111", calls[3].arguments["text"]):
         assert hidden not in text
     replayed = play(folder, ServerUse("replay"))
-    assert replayed.execute(calls[1]).response == "my key is $API_KEY"
+    assert replayed.execute(calls[1]).response == f"my key is {secret}"
+    config = (folder / "mcp.json").read_text()
+    (folder / "mcp.json").write_text(config.replace(json.dumps(secret), '"${NOT_HERE}"'))
+    elsewhere = play(folder, ServerUse("replay"))
+    told = "my key is ${env:API_KEY}"
+    assert elsewhere.execute(Call("echo", {"text": told})).response == told.replace("env:API_KEY", "NOT_HERE")
 
 
 def test_a_pattern_that_is_none() -> None:

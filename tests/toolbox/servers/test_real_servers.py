@@ -209,7 +209,7 @@ def test_the_environment_that_a_server_shows_holds_nothing_of_ours(
     assert "t0ken-of-mine" not in json.dumps(shown)
     cassette.write(folder / CASSETTE, servers.redact)
     assert "k3y-of-the-server" not in (folder / CASSETTE).read_text()
-    assert "$KEY" in (folder / CASSETTE).read_text()
+    assert "${env:KEY}" in (folder / CASSETTE).read_text()
 
 
 @pytest.mark.parametrize("name", ["filesystem", "sqlite"])
