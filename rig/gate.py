@@ -17,7 +17,7 @@ from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import Decision
 from rig.displays.compare import with_interval
 from rig.displays.summary import contention_notes
-from rig.errors import MACHINE, RigError, counted, did_you_mean
+from rig.errors import MACHINE, ErrorKind, RigError, counted, did_you_mean
 from rig.files import read_toml
 from rig.metrics import Metric, if_right
 from rig.rates import estimates
@@ -263,15 +263,19 @@ def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> Con
         decision, text = _measured(condition, arm, comparison.baseline)
         return ConditionResult(condition, arm.label, decision, text)
     if condition.bound == "max_loss":
-        pair = next(pair for pair in comparison.pairs if pair.arm == arm.label)
-        text = pair.verdict.text
-        decision = pair.verdict.decision(condition.limit / comparison.metric.scale)
-        sides = [arm, comparison.baseline]
+        verdict = next(pair.verdict for pair in comparison.pairs if pair.arm == arm.label)
+        limit = condition.limit / comparison.metric.scale
+        decision, text = verdict.decision(limit), verdict.text
+        doubts = list(_doubts(comparison, [arm, comparison.baseline]))
+        share, cut = _cut_short(comparison.baseline)
+        if not comparison.declaration.is_of_success(comparison.metric) or (
+            verdict.decision(limit - share) is not Decision.PASSES
+        ):
+            doubts += cut
     else:
         metric = metric_named(comparison.declaration, condition.metric)
         decision, text = _rate(condition, arm, comparison, metric)
-        sides = [arm]
-    doubts = list(_doubts(comparison, sides))
+        doubts = list(_doubts(comparison, [arm]))
     if not comparison.declaration.decides or (decision is Decision.PASSES and doubts):
         decision = Decision.CANNOT_TELL
     return ConditionResult(condition, arm.label, decision, "; ".join((text, *doubts)))
@@ -284,11 +288,22 @@ def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]
     for arm in sides:
         if arm.finished < arm.planned:
             yield f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')}"
-    failures = sum(count for kind, count in comparison.baseline.errors.items() if kind in MACHINE)
-    if len(sides) > 1 and failures:
-        # They make the baseline look worse than it is, and so the loss smaller.
-        steps = counted(failures, "step")
-        yield f"{comparison.baseline.label}, the baseline, failed in {steps} because of the machine"
+
+
+_CUT = MACHINE | {ErrorKind.TRUNCATED, ErrorKind.CALL_CAP}
+
+
+def _cut_short(baseline: ArmResult) -> tuple[float, list[str]]:
+    """In which share of its conversations the baseline might have done better but for the machine or a limit,
+    which makes losses look smaller than they are; and a line that says so.
+    """
+    cut = [row for row in baseline.conversations if not _CUT.isdisjoint(row.errors) and row.success_share < 1]
+    if not cut:
+        return 0.0, []
+    kinds = ", ".join(sorted({kind for row in cut for kind in _CUT.intersection(row.errors)}))
+    where = f"in {counted(len(cut), 'conversation')} that failed"
+    share = sum(1 - row.success_share for row in cut) / len(baseline.conversations)
+    return share, [f"the machine or a limit cut the baseline short ({kinds}) {where}"]
 
 
 def _rate(

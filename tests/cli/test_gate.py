@@ -8,11 +8,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from graded_talks import model, play
+from graded_talks import conversations, model, play
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
+from rig.errors import ErrorKind
 from rig.gate import MEASUREMENTS, Policy, judge
+from rig.methods.scripted import Oracle, Scripted, failed
+from rig.models import Prediction, Request
 from rig.store import Runs
 from rig.store.connect import writing
 
@@ -147,6 +150,26 @@ def test_a_run_that_is_not_finished_does_not_pass(
     assert done.code == 3
     assert "q2 has finished 10 of 20 conversations" in done.out
     assert rig("gate", policy(required("success_rate", "max_loss", 1)), "latest", "--runs", path).code == 1
+
+
+def test_a_baseline_that_the_machine_cut_short_hides_no_loss(
+    tmp_path: Path, rig: Rig, policy: Callable[[str], Path]
+) -> None:
+    """Both arms fail in five conversations; the baseline because there was no memory."""
+    right = Oracle(conversations(N))
+
+    def script(request: Request) -> Prediction:
+        if int(request.key.conversation.removeprefix("talk")) < 5:
+            return failed(ErrorKind.MEMORY, "no memory")
+        return right.predict(request, lambda _: None)
+
+    for number, code in ((60, 3), (90, 0)):
+        path = tmp_path / f"{number}.sqlite"
+        play(path, Scripted(script), model(N, set(range(5))), number=N, names=("f16", "q2"))
+        text = required("success_rate", "max_loss", number)
+        done = rig("gate", policy(text), "latest", "--runs", path)
+        assert done.code == code, done.out
+        assert ("cut the baseline short (memory) in 5 conversations that failed" in done.out) == bool(code)
 
 
 @pytest.mark.parametrize(
