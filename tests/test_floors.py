@@ -29,6 +29,7 @@ RANKS = {
     "rig.option": (0, 1),
     "rig.options": (0, 2),
     "rig.documents": (0, 3),
+    "rig.signatures": (0, 3),
     "rig.config": (0, 3),
     "rig.tasks": (0, 3),
     "rig.metrics": (0, 3),

@@ -25,6 +25,7 @@ VERBS = {
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
     "gate": Verb("rig.cli.gate", "Pass or fail a pipeline by a policy of conditions."),
     "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
+    "card": Verb("rig.cli.card", "Make a card of a model file that others can verify."),
     "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite."),
     "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ."),
     "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),

@@ -47,10 +47,10 @@ def page(material: Material, largest: int = LARGEST) -> str:
     """
     fixed = _fixed(material)
     text = ""
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     for longest in _LENGTHS:
         views = list(conversation_views(material, longest))
-        told = _environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
+        told = environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
             transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
             tools = sorted({tool for view in views for tool in view.tools})
@@ -74,7 +74,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
-    script = _asset("open.js")
+    script = asset("open.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
         "title": _title(comparison),
@@ -121,7 +121,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "near": plots.NEAR,
         "refused_plot": _drawn([plots.refused_plot(refused)]),
         "settings": _settings(comparison),
-        "style": Markup(_asset("style.css")),
+        "style": Markup(asset("style.css")),
         "script": Markup(script),
         "script_hash": digest,
     }
@@ -234,7 +234,8 @@ def _drawn(drawings: Any) -> list[Markup]:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Templates in which every text is escaped and made visible."""
     return Environment(
         loader=PackageLoader("rig.report"),
         autoescape=True,
@@ -247,5 +248,6 @@ def _environment() -> Environment:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file beside the templates."""
     return files("rig.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,169 @@
+"""`rig card`: one page on a model file that others can read, and verify."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import click
+
+from rig.calls import ByName, JsonObject
+from rig.cli.config import say_what_is_from_file
+from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
+from rig.cli.output import print_json, printable, say
+from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
+from rig.compare.arms import ComparisonOptions
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.info import inspect
+from rig.engine.files.registry import resolve
+from rig.errors import RigError
+from rig.files import write
+from rig.report import model_card
+from rig.signatures import sign, verify
+from rig.store import Runs
+
+CardFormat = Literal["html", "md", "json"]
+_FORMATS: Mapping[str, Callable[[JsonObject], str]] = {
+    "html": model_card.as_html,
+    "md": model_card.as_markdown,
+    "json": model_card.as_json,
+}
+
+
+class CardVerbs(Verbs):
+    """`rig card RUN/ARM` makes a card, as `rig card make RUN/ARM` does."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        is_address = bool(args) and args[0] not in (*self.commands, *HELP_NAMES)
+        return super().parse_args(context, ["make", *args] if is_address else args)
+
+
+@verb(CardVerbs)
+def command() -> None:
+    """Make a card of an arm (`rig card RUN/ARM`), or verify one that somebody gave you.
+
+    A card is one page on a model file: what was tested, on what, the verdict with what could have been seen,
+    the limits that cut answers off, the settings to get the same, and hashes.
+
+    \b
+    Examples:
+      rig card latest/model-q4_k_m -o card.html                       for people
+      rig card latest/model-q4_k_m -o card.json --sign ~/.ssh/id_ed25519
+      rig card verify card.json --model model-q4_k_m.gguf --signers allowed_signers
+    """  # noqa: D301 - for click
+
+
+@command.verb()
+def make(
+    address: str = argument("RUN/ARM", shell_complete=complete_runs),
+    *,
+    format_: CardFormat | None = option(
+        "html for people, md for a model card, json to verify.  [default: by the output's name, or md]",
+        flags="--format",
+    ),
+    output: Path | None = option("The file to write.  [default: stdout]", flags="--output -o"),
+    key: Path | None = option(
+        "Sign the file with this private SSH key; the signature is FILE.sig.", "KEY", "--sign"
+    ),
+    baseline: str | None = option("The arm of the run to compare with.  [default: the first arm]", "ARM"),
+    across_settings: bool = option("Compare even if the arms of the run differ in more than one setting."),
+    force: bool = option("Replace files that are already there."),
+    graded_by: str = GRADED_BY,
+    runs: Path = STORE,
+) -> None:
+    """Make a card of one arm of a run.
+
+    RUN/ARM is an arm; RUN is enough if the run has only one. The verdict compares it with the first arm of
+    its run, or with --baseline.
+    """
+    say_what_is_from_file(click.get_current_context())
+    ending = output.suffix.removeprefix(".").lower() if output else ""
+    form = format_ or (ending if ending in get_args(CardFormat) else "md")
+    if output is None and key is not None:
+        raise RigError("--sign signs a file; name it with --output")
+    with Runs.open(runs, graded_by) as stored:
+        question = ComparisonOptions(baseline, across_settings=across_settings, one_will_do=True)
+        text = _FORMATS[form](model_card.card_of(stored, address, question))
+    if output is None:
+        click.echo(printable(text), nl=False)
+        return
+    signature = sign(text.encode(), key, model_card.NAMESPACE) if key else None
+    write(text, output, force=force)
+    if signature is not None:
+        write(signature, _signature_of(output), force=force)
+    signed = f", signed in {_signature_of(output)}" if signature is not None else ""
+    say(f"wrote {output} ({form}){signed}")
+
+
+@dataclass(frozen=True, slots=True)
+class CardCheck(ByName):
+    """One thing that was verified, or not: whether it is well (None: nobody can say), and what was found."""
+
+    name: str
+    is_good: bool | None
+    text: str
+
+
+@command.verb(name="verify")
+def verify_(
+    card: Path = argument("FILE"),
+    *,
+    model: str | None = option("Also compare the hash of this file with the card's.", "MODEL"),
+    signers: Path | None = option(
+        "Who may have signed it: a file with a line `NAME ssh-ed25519 KEY` for each, as for ssh-keygen.",
+        "FILE",
+    ),
+    as_json: bool = AS_JSON,
+) -> int:
+    """Verify a card: that its numbers add up, that it is of a file, and who signed it.
+
+    FILE is a card as JSON; the signature is read from FILE.sig, if there is one. Pages and Markdown can be
+    signed, too, and only their signature can be verified. The exit code is 1 if anything is wrong, or if
+    --signers is given and none of them signed it.
+    """
+    checks = []
+    about: JsonObject = {}
+    if card.suffix.lower() in (".html", ".md"):
+        if model is not None:
+            raise RigError(f"{card}: --model needs the card as JSON; a page is only for people")
+    else:
+        about = model_card.read_card(card)
+        fault = model_card.sums_fault(about)
+        checks.append(
+            CardCheck("numbers", fault is None, fault or "the counts add up, and the rates follow from them")
+        )
+    if model is not None:
+        checks.append(_model_check(about, model))
+    checks.append(_signature_check(card, signers))
+    if as_json:
+        print_json({"card": str(card), "checks": [check.as_json() for check in checks]})
+    else:
+        words = {True: "ok", False: "WRONG", None: "-"}
+        for check in checks:
+            say(" ".join(f"{words[check.is_good]:5}  {check.name}: {check.text}".split("\n")))
+    return int(any(check.is_good is False for check in checks))
+
+
+def _model_check(card: JsonObject, model: str) -> CardCheck:
+    digest: Any = card["subject"].get("file_sha256")
+    actual = sha256_of(inspect(resolve(model).path).path)
+    if digest != actual:
+        return CardCheck("model", False, f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}")
+    return CardCheck("model", True, f"{model} is the file that was tested")
+
+
+def _signature_check(card: Path, signers: Path | None) -> CardCheck:
+    signature = _signature_of(card)
+    if not signature.exists():
+        text = f"there is no {signature.name} beside it; anyone can have written it"
+        return CardCheck("signature", None if signers is None else False, text)
+    result = verify(card, signature, model_card.NAMESPACE, signers)
+    if not result.is_good:
+        return CardCheck("signature", False, f"not of this file by these signers: {result.text}")
+    if signers is None:
+        return CardCheck("signature", None, f"{result.text}; --signers FILE says whose key that is")
+    return CardCheck("signature", True, f"by {result.signer}: {result.text}")
+
+
+def _signature_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sig")

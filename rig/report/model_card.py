@@ -1,0 +1,398 @@
+"""A card of one arm: what was tested, on what, the verdict, and what it takes to get the same.
+
+The card is a JSON object, from which the page and the Markdown are made. The same store gives the same bytes.
+`docs/how-to/cards.md` describes it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+from markupsafe import Markup
+
+from rig.calls import Json, JsonObject
+from rig.compare.arms import ChosenArm, ComparisonOptions, choose
+from rig.compare.compare import compare_chosen
+from rig.compare.findings import ArmPair, ArmResult, Comparison
+from rig.displays.compare import estimate, with_interval
+from rig.displays.summary import contention_notes
+from rig.displays.table import inert, markdown
+from rig.displays.texts import file_size, printable, rate
+from rig.documents import to_yaml
+from rig.errors import RigError, counted
+from rig.files import json_text, read_json
+from rig.metrics import Counts, Metric
+from rig.options import TABLE
+from rig.rates import Estimate
+from rig.report.page import asset, environment
+from rig.running.planning import Options
+from rig.store import Runs, StoredRun
+
+FORMAT, VERSION = "rig-card", 1
+NAMESPACE = "rig-card@v1"
+"""Of signatures of cards."""
+
+_LARGEST = 16 << 20
+_DIGITS = 6
+_OF_METRIC = ("noun", "label", "numerator", "denominator", "better", "format")
+_SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
+
+
+def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject:
+    """The card of RUN/ARM, or of RUN if it has one arm.
+
+    Raises RigError as `compare` does, and for an arm that has finished nothing or could not be evaluated.
+    """
+    arms = choose(runs, [address])
+    if len(arms) > 1:
+        names = ", ".join(f"{address}/{arm.arm.name}" for arm in arms)
+        raise RigError(f"a card is of one arm; choose from: {names}")
+    comparison = compare_chosen(runs, choose(runs, [arms[0].run.id]), question)
+    arm = next((arm for arm in comparison.arms if arm.position == arms[0].arm.position), None)
+    if arm is None:
+        raise RigError(f"{address} has no card: {comparison.left_out[arms[0].arm.name]}")
+    return _card(runs, arms[0], arm, comparison)
+
+
+def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison) -> JsonObject:
+    run = chosen.run
+    cells = list(runs.scored_cells(run, comparison.grader, [arm.position]))
+    pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
+    suites: dict[str, int] = {}
+    for row in arm.conversations:
+        suites[row.suite] = suites.get(row.suite, 0) + 1
+    tasks = "".join(sorted({f"{cell.suite} {cell.conversation} {cell.source}\n" for cell in cells}))
+    settings = {name: value for name, value in arm.fingerprint.items() if value is not None}
+    notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
+    card: JsonObject = {
+        "format": FORMAT,
+        "version": VERSION,
+        "subject": _subject(arm),
+        "run": {
+            "id": run.id,
+            "name": run.name,
+            "arm": arm.arm,
+            "created": run.created.isoformat(),
+            "finished": run.finished.isoformat() if run.finished else None,
+            "rig": run.rig,
+        },
+        "tested": {
+            "method": comparison.declaration.method,
+            "suites": suites,
+            "conversations": len(arm.conversations),
+            "repeats": list(arm.repeats),
+            "finished": arm.finished,
+            "planned": arm.planned,
+            "grader": comparison.grader.as_json(),
+        },
+        "rates": [
+            {
+                "name": metric.name,
+                **{part: getattr(metric, part) for part in _OF_METRIC},
+                **arm.rates[metric.name].as_json(),
+            }
+            for metric in comparison.metrics
+        ],
+        "verdict": _verdict(pair, comparison) if pair else None,
+        "limits": [limit.text for limit in arm.limits if limit.cut],
+        "errors": dict(arm.errors),
+        "speed": {name: value for name, value in arm.speed.as_json().items() if name in _SPEEDS},
+        "notes": [*notes, *([comparison.declaration.caution] if comparison.declaration.caution else [])],
+        "counts": dict(arm.counts),
+        "conversations": [
+            {
+                "conversation": row.conversation,
+                "suite": row.suite,
+                "repeats": row.repeats,
+                "successes": row.successes,
+                "counts": dict(row.counts),
+            }
+            for row in arm.conversations
+        ],
+        "command": _command(run, arm),
+        "settings": settings,
+        "hashes": {
+            "tasks_sha256": sha256(tasks.encode("utf-8", "backslashreplace")).hexdigest(),
+            "answers_sha256": _answers_hash(runs, run, arm.arm),
+        },
+    }
+    return dict(_rounded(card))
+
+
+def _subject(arm: ArmResult) -> JsonObject:
+    names = ("file", "file_sha256", "file_bytes", "architecture", "quantization", "adapter", "adapter_sha256")
+    known = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
+    title = " + ".join(known[name] for name in ("file", "adapter") if name in known)
+    return {"name": title or arm.arm, **known, "made_from": arm.made_from}
+
+
+def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
+    difference = pair.differences[comparison.metric.name]
+    return {
+        **pair.verdict.as_json(),
+        "baseline": _subject(comparison.baseline),
+        "metric": comparison.metric.name,
+        "conversations": pair.conversations,
+        "won": pair.won,
+        "lost": pair.lost,
+        "difference": difference.as_json(),
+        "difference_text": with_interval(comparison.metric.amount, difference),
+        "baseline_text": estimate(comparison.baseline.rates[comparison.metric.name], comparison.metric),
+    }
+
+
+def _command(run: StoredRun, arm: ArmResult) -> str:
+    """What to type to get the same, with names for files."""
+    options = Options.from_json({"models": [], **run.settings})
+    names = [Path(name) for name in options.models if arm.arm.startswith(Path(name).stem)]
+    model = max((name.name for name in names), key=len, default=arm.fingerprint.get("model.file", arm.arm))
+    words = ["rig", "run", str(model)]
+    for name, option in TABLE.items():
+        if not option.help or not options.is_changed(name):
+            continue
+        value = getattr(options, name)
+        values = value if isinstance(value, tuple) else (value,)
+        if option.several and len(values) > 1 and option.place in arm.fingerprint:
+            values = (arm.fingerprint[option.place],)
+        for one in values:
+            text = Path(str(one)).name if option.opens or option.kind is Path else str(one)
+            no = f"--{option.off or f'no-{name}'.replace('_', '-')}"
+            words += [no] if one is False else [option.flag] if one is True else [option.flag, text]
+    return shlex.join(words)
+
+
+_WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
+
+
+def _answers_hash(runs: Runs, run: StoredRun, arm: str) -> str:
+    """Of what the arm wrote and was answered, without times: the same for a run that gives the same."""
+    digest = sha256()
+    for row in runs.view("steps", run):
+        if row["arm"] == arm:
+            digest.update(f"{json_text([row[name] for name in _WRITTEN])}\n".encode())
+    return digest.hexdigest()
+
+
+def _rounded(value: Json) -> Json:
+    """Numbers as a card has them: finite, and with few digits."""
+    if isinstance(value, float):
+        return round(value, _DIGITS) if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(inner) for key, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def as_json(card: JsonObject) -> str:
+    """The card's file. A signature is of these bytes, so nobody has to write them again to verify it."""
+    return json_text(dict(sorted(card.items())), indent=1) + "\n"
+
+
+def as_html(card: JsonObject) -> str:
+    """The card as a page that needs nothing but a browser, for people who have never seen rig."""
+    page: str = (
+        environment()
+        .get_template("card.html")
+        .render(
+            card=card, style=Markup(asset("style.css")), facts=facts(card), counted=counted, **_words(card)
+        )
+    )
+    return page.encode("utf-8", "backslashreplace").decode()
+
+
+def as_markdown(card: JsonObject) -> str:
+    """The card as a section of a model card, with results in the form that the Hugging Face Hub reads."""
+    words = _words(card)
+    front = {
+        "model-index": [
+            {
+                "name": card["subject"]["name"],
+                "results": [
+                    {
+                        "task": {"type": "text-generation", "name": "tool calling"},
+                        "dataset": {"type": f"rig-{words['suites']}", "name": f"rig: {words['played']}"},
+                        "metrics": [
+                            {"type": row.name, "name": row.title, "value": round(row.printed, 2)}
+                            for row in words["rates"]
+                            if row.printed is not None
+                        ],
+                    }
+                ],
+            }
+        ]
+    }
+    rates = [tuple(map(inert, (row.title, row.text, row.counted))) for row in words["rates"]]
+    told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
+    parts = [
+        f"---\n{to_yaml(front)}---",
+        f"## Tool calls of {inert(card['subject']['name'])}",
+        inert(words["tested"]),
+        f"**{inert(words['headline'])}**",
+        "\n".join(f"- {inert(line)}" for line in words["lines"]),
+        markdown(("", "95% interval over conversations", "counted"), rates),
+        "### Get the same",
+        f"`{inert(card['command'])}`",
+        markdown(("", ""), told, texts=2),
+        inert(words["meaning"]),
+    ]
+    return printable("\n\n".join(filter(None, parts)) + "\n")
+
+
+class CardRate(NamedTuple):
+    """A rate as people read it: `printed` is its number, `bounds` what it can be where texts are unclear."""
+
+    name: str
+    title: str
+    better: str
+    text: str
+    counted: str
+    printed: float | None
+    bounds: str
+
+    @classmethod
+    def of(cls, row: JsonObject, counts: Counts) -> "CardRate":
+        """Of a rate of a card, and the card's counts."""
+        metric = Metric(row["name"], **{part: row[part] for part in _OF_METRIC})
+        measured = Estimate(row["value"], row["low"], row["high"])
+        part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
+        bounds = metric.bounds(counts)
+        return cls(
+            metric.name,
+            metric.title,
+            metric.better,
+            estimate(measured, metric),
+            f"{part:g} of {whole:g}",
+            None if measured.value is None else metric.scale * measured.value,
+            " and ".join(map(metric.amount, bounds)) if bounds else "",
+        )
+
+
+def _words(card: JsonObject) -> JsonObject:
+    """The sentences of a card."""
+    tested, verdict, subject = card["tested"], card["verdict"], card["subject"]
+    suites = " and ".join(name or tested["method"] for name in tested["suites"])
+    played = f"{counted(tested['conversations'], 'conversation')} of the suite {suites}"
+    unfinished = tested["finished"] < tested["planned"]
+    lines = [f"only {tested['finished']} of {tested['planned']} planned were played"] if unfinished else []
+    rates = [CardRate.of(row, card["counts"]) for row in card["rates"]]
+    lines += [
+        f"{row.title} is between {row.bounds}: nobody can judge some of the texts"
+        for row in rates
+        if row.bounds
+    ]
+    measured = f"{rates[0].title} {rates[0].text}" if rates else "nothing was measured"
+    headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
+    return {
+        "suites": suites,
+        "rates": rates,
+        "played": played,
+        "measured": measured,
+        "headline": headline,
+        "verdict_class": {"loss found": " loss", "gain found": " gain"}.get(
+            (verdict or {}).get("kind", ""), ""
+        ),
+        "lines": [*lines, *card["limits"], *card["notes"]],
+        "tested": (
+            f"On {card['run']['created'][:10]}, rig played {played} with {subject['name']}."
+            " In each, a user asks for something that takes tools, the model calls tools in a mock world, and"
+            " every call is checked against what was due."
+        ),
+        "meaning": (
+            "A card says what was measured, and a signature says who vouches for it. Neither shows that the"
+            " file is good at anything else. To check the card, run the command above: rig is free software"
+            " and needs no network. The same answers have the same hash."
+        ),
+    }
+
+
+def facts(card: JsonObject) -> JsonObject:
+    """What the file is, what it took, and the hashes, by titles for people."""
+    subject, speed = card["subject"], card["speed"]
+    return {
+        "file": subject["name"],
+        "SHA-256": subject.get("file_sha256", "-"),
+        "size": file_size(subject.get("file_bytes")),
+        "quantization": subject.get("quantization", "-"),
+        **(
+            {"adapter": f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}"}
+            if subject.get("adapter")
+            else {}
+        ),
+        **({"made from": subject["made_from"]} if subject.get("made_from") else {}),
+        "speed": f"{rate(speed.get('decode_rate'))} tokens/s written, {rate(speed.get('prefill_rate'))} read",
+        "memory": file_size(speed.get("peak_memory")),
+        "graded by": ", ".join(f"{name} {value}" for name, value in card["tested"]["grader"].items()),
+        "run": f"{card['run']['id']}/{card['run']['arm']}, rig {card['run']['rig']}",
+        "conversations, SHA-256": card["hashes"]["tasks_sha256"],
+        "answers, SHA-256": card["hashes"]["answers_sha256"],
+    }
+
+
+_SHAPE: Mapping[str, type] = {
+    **dict.fromkeys(("subject", "run", "tested", "errors", "speed", "counts", "settings", "hashes"), dict),
+    **dict.fromkeys(("rates", "limits", "notes", "conversations"), list),
+    "command": str,
+}
+
+
+def read_card(path: Path) -> JsonObject:
+    """A card from its JSON file. Raises RigError for one that cannot be read, or is none of this version."""
+    card = read_json(path, _LARGEST)
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
+    if card.get("version") != VERSION:
+        raise RigError(
+            f"{path}: is a card of version {card.get('version')!r:.40}, and this rig reads {VERSION}"
+        )
+    for name, kind in _SHAPE.items():
+        if not isinstance(card.get(name), kind):
+            raise RigError(f"{path}: {name} is missing, or is not what a card has there")
+    return card
+
+
+def sums_fault(card: JsonObject) -> str | None:
+    """What does not add up in a card that was read; None if everything does."""
+    rows = card["conversations"]
+    if not all(isinstance(row, dict) and isinstance(row.get("counts"), dict) for row in rows):
+        return "a conversation has no counts"
+    sums: dict[str, float] = {}
+    for row in rows:
+        for name, value in row["counts"].items():
+            if not _is_number(value):
+                return f"{name:.40}: is not a count"
+            sums[name] = sums.get(name, 0) + value
+    for name in sums.keys() | card["counts"].keys():
+        total = card["counts"].get(name, 0)
+        if not _is_number(total) or abs(total - sums.get(name, 0)) > 1e-6 * max(1, len(rows)):
+            return (
+                f"{name:.40}: the conversations add up to {sums.get(name, 0):g}, the card says {total!r:.40}"
+            )
+    if card["tested"].get("conversations") != len(rows):
+        return (
+            f"there are {len(rows)} conversations, the card says {card['tested'].get('conversations')!r:.40}"
+        )
+    return _rates_fault(
+        card["rates"], card["counts"], alike=len({str(row.get("repeats")) for row in rows}) <= 1
+    )
+
+
+def _rates_fault(rates: Sequence[Any], counts: Counts, *, alike: bool) -> str | None:
+    """What does not follow from the counts. With unequal repeats, rates are means that counts do not show."""
+    for row in rates:
+        if not isinstance(row, dict):
+            return "a rate is none"
+        part, whole = (counts.get(str(row.get(side)), 0) for side in ("numerator", "denominator"))
+        value, expected = row.get("value"), part / whole if whole else None
+        if value is None and expected is None:
+            continue
+        is_right = _is_number(value) and expected is not None and abs(value - expected) <= 1e-4
+        if not is_right and (alike or not _is_number(value)):
+            told = f"the card says {value!r:.40}, its counts say {part:g} of {whole:g}"
+            return f"{row.get('name')!s:.40}: {told}"
+    return None
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return type(value) in (int, float) and abs(value) < 1e15
