@@ -212,6 +212,8 @@ class FaultKind(StrEnum):
     """In the end the world holds something else than it should."""
     NOT_SAID = "not said"
     """The user was not told what they had asked for."""
+    NOT_RECORDED = "not recorded"
+    """A call was made to which no answer was recorded, and no server was asked: nobody's fault."""
     GENERATION_FAILED = "generation failed"
     """No answer could be had of the model, so that what was due is missing. Its error says why."""
 

@@ -25,6 +25,7 @@ from rig.files import read_text, write
 VERSION = 1
 LARGEST = 64 << 20
 REDACTED = "[redacted]"
+NOT_RECORDED = "No answer was recorded for this call."
 _SHORTEST = 4
 """Characters of a value that is looked for: a shorter one is no secret, and would be everywhere."""
 

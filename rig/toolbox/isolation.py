@@ -96,9 +96,12 @@ def _npx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
     package, first, word = _asked(words)
     offline = () if network else ("--offline",)
     asked = ["npx", *offline, "--yes", "--package", package, "--", "node", "-p", "process.env.PATH"]
-    found = _output([launcher, *asked[1:]], package, network).split(os.pathsep)[0]
+    places = _output([launcher, *asked[1:]], package, network).split(os.pathsep)
     name = re.sub(r"(?<=.)@[^/]*$", "", package)
-    modules = Path(found).parent
+    every = (Path(place).parent for place in places)
+    modules = next((place for place in every if (place / name / "package.json").is_file()), None)
+    if modules is None:
+        raise RigError(f"npx {package}: npx does not say where it is; install it, and give its program")
     about = read_json(modules / name / "package.json")
     programs = about.get("bin") if isinstance(about, dict) else None
     programs = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
@@ -125,7 +128,7 @@ def _output(command: Sequence[str], package: str, network: bool) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RigError(f"{command[0]}: cannot be asked for {package}: {error}") from error
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["it says nothing"])[-1][:200]
+        why = (done.stderr.strip().splitlines() or ["it says nothing"])[0][:200]
         remedy = "" if network else "; fetch it once with --server-network"
         raise RigError(f"{Path(command[0]).name} does not have {package} here: {why}{remedy}")
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from rig import times
 from rig.calls import Json, JsonObject
 from rig.options import Answers
-from rig.toolbox.cassette import Cassette, RecordedCall, Redact, normalized, with_texts
+from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized, with_texts
 from rig.toolbox.client import Client, Listing, ServerFault
 from rig.toolbox.isolation import confined, environment, program_of
 from rig.toolbox.server_config import Server, own_path
@@ -41,7 +41,6 @@ from rig.toolbox.world import World, encode
 
 ROOT = "/state"
 """What models call the folder that a server works in."""
-NOT_RECORDED = "No answer was recorded for this call."
 LONGEST = 2**20
 """Characters of an answer. No model reads as much."""
 

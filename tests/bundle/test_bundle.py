@@ -165,6 +165,18 @@ def test_toolboxes_and_adapters_come_along(
         bundle(toolboxes=(tmp_path / "again",))
 
 
+def test_what_is_hidden_in_the_files_of_servers_comes_along(bundle: Bundle, tmp_path: Path) -> None:
+    own = tmp_path / "server"
+    for name in ("mcp.json", "repo/.git/HEAD", ".git/config"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text('{"mcpServers": {"git": {"command": "git"}}}')
+    files = manifest(bundle(toolboxes=(own,)))["files"]
+    assert [name for name in files if name.startswith("toolboxes/")] == [
+        "toolboxes/server/mcp.json",
+        "toolboxes/server/repo/.git/HEAD",
+    ]
+
+
 def test_two_files_of_one_name(bundle: Bundle, model: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = shutil.copy(model, tmp_path / "other" / model.name)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from rig.calls import CallPlace, Doubt, ExecutedCall, Verdict
+from rig.calls import CallPlace, Doubt, ExecutedCall, Fault, FaultKind, Verdict
 from rig.methods.tooltalk.conversations import Conversation, User
 from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.scoring import Grader, Matching
 from rig.tasks import PlayedTurn
+from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox
 
@@ -227,13 +228,19 @@ def judge(
         doubts.append(
             Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
         )
+    faults = find_faults(conversation, acted, due, grader.compare, grader.toolbox)
+    unrecorded = [
+        Fault(FaultKind.NOT_RECORDED, turn, f"no answer is recorded to {executed.name}", step)
+        for turn, step, executed in places
+        if executed.exception == NOT_RECORDED
+    ]
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     return Score(
         counts,
         tuple(verdicts),
         {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
-        find_faults(conversation, acted, due, grader.compare, grader.toolbox),
+        (*faults, *unrecorded),
         tuple(doubts),
         {name: value - counts[name] for name, value in would.items()},
     )

@@ -18,6 +18,7 @@ from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
 from rig.tasks import PlayedTurn
+from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.rules import TrueCall
 from rig.toolbox.servers import use_of
@@ -190,6 +191,13 @@ class WorldSetup(Setup):
             self.simulator.start(*conversation.start)
         except RigError as error:
             raise RigError(f"{conversation.name}: {error}") from error
+        if settings.toolbox.fingerprint.get("servers") == "replay":
+            for _, truth in replayed_truths(conversation, self.simulator, self.matcher):
+                if truth.exception == NOT_RECORDED:
+                    raise RigError(
+                        f"{conversation.name}: nobody recorded what {truth.name} answers to a true call;"
+                        " record again with `rig tools record`"
+                    )
 
 
 class ToolTalkSetup(WorldSetup):

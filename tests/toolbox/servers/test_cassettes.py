@@ -9,9 +9,8 @@ import pytest
 
 from rig.calls import Call
 from rig.errors import RigError
-from rig.toolbox.cassette import Cassette, RecordedCall, from_log, normalized, redactor
+from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, from_log, normalized, redactor
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.server_world import NOT_RECORDED
 from rig.toolbox.servers import CASSETTE, LIVE, ServerUse, record_into, servers_of
 from rig.toolbox.toolbox import Simulator
 

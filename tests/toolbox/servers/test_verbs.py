@@ -15,7 +15,12 @@ from typing import Any
 import pytest
 
 from rig import opening
+from rig.calls import Call, ExecutedCall, FaultKind, Outcome
 from rig.errors import RigError
+from rig.methods.scripted import called, replied
+from rig.methods.tooltalk.method import METHOD
+from rig.tasks import PlayedTurn, Step
+from rig.toolbox.cassette import NOT_RECORDED
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
 Box = Callable[..., Path]
@@ -197,3 +202,22 @@ def _turns(store: Path) -> int:
             return int(database.execute("SELECT count(*) FROM turns").fetchone()[0])
     except sqlite3.Error:
         return 0
+
+
+def test_calls_without_a_recorded_answer_are_counted_as_that(rig: Rig, box: Box, tmp_path: Path) -> None:
+    folder = box(conversations={"list": TALK.replace("expect: same", "order: given")})
+    assert rig("tools", "record", folder).code == 0
+    defaults = {option.name: option.default for option in METHOD.options}
+    asked = {"similarity": "exact", "servers": "replay", "toolbox": str(folder)}
+    setup = METHOD.ready({**defaults, **asked})
+    [task] = METHOD.load(folder)
+    call = Call("read", {"path": "/state/data/never.txt"})
+    executed = ExecutedCall(call, Outcome(exception=NOT_RECORDED))
+    turn = PlayedTurn(1, (Step(called(call.name, call.arguments), executed), Step(replied("Done."))))
+    faults = setup.score(task, [turn], setup.settings).faults
+    assert (FaultKind.NOT_RECORDED, 1, 0) in [(fault.kind, fault.turn, fault.step) for fault in faults]
+
+    lines = (folder / "calls.jsonl").read_text().splitlines()
+    (folder / "calls.jsonl").write_text("\n".join(line for line in lines if '"tool": "write"' not in line))
+    refused = run(rig, tmp_path, "oracle", "--toolbox", folder, "--servers", "replay")
+    assert (refused.code, "nobody recorded what write answers" in refused.err) == (2, True)
