@@ -83,6 +83,12 @@ class RunOptions:
         listed=True,
         verbs="screen judge bench",
     )
+    without: Literal["defects"] | None = option(
+        None,
+        "Leave out tasks of public benchmarks that are known to be wrong.",
+        CONVERSATIONS,
+        verbs="screen",
+    )
     limit: int | None = option(
         None, "Run only the first N conversations.", CONVERSATIONS, least=1, verbs="screen judge"
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject, Verdict
 from rig.errors import ErrorKind, RigError, did_you_mean
@@ -61,6 +61,11 @@ class Task(Protocol):
     def ground_truth_count(self) -> int:
         """How many calls are due in all, 0 if nobody knows."""
         return 0
+
+    @property
+    def defect(self) -> str:
+        """What is known to be wrong with it; empty if nothing is."""
+        return ""
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -128,8 +133,11 @@ def select(
     only: Sequence[str] = (),
     limit: int | None = None,
     part: Part | None = None,
+    without: Literal["defects"] | None = None,
 ) -> list[AnyTask]:
     """Those named in `only` (all when empty), of them those of `part`, then the first `limit`.
+
+    They are `without` those that are known to be wrong, if that is said.
 
     Raises RigError for unknown names, and if nothing is left.
     """
@@ -140,6 +148,8 @@ def select(
             f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
         )
     chosen = [task for task in tasks if not only or task.name in only]
+    if without is not None:
+        chosen = [task for task in chosen if not getattr(task, "defect", "")]
     if part is not None:
         chosen = [task for task in chosen if part_of(task.name) == part]
         if not chosen:

@@ -110,7 +110,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     varied = {name: (value,) for name, value in options.items() if name in _VARIED}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
-    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part)
+    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)
 
 
 def _as_stored(

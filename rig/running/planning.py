@@ -265,7 +265,7 @@ def plan_tasks(
 ) -> Plan:
     """The plan of a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
-    chosen = select(tasks, options.only, options.limit, options.part)
+    chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.until:
         chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)

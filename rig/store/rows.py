@@ -191,6 +191,11 @@ class StoredTask:
             {int(turn): _turn(**data) for turn, data in view.get("turns", {}).items()},
         )
 
+    @property
+    def defect(self) -> str:
+        """What is known to be wrong with it, as its facts say."""
+        return self.facts.get("known to be wrong", "")
+
     def expected(self, turn: int) -> ExpectedTurn:
         """What was known beforehand of the assistant turn of this number."""
         return self.turns.get(turn, ExpectedTurn())

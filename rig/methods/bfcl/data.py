@@ -20,6 +20,7 @@ from rig.files import PLAIN
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth, language_of
 from rig.methods.bfcl.literals import written
+from rig.methods.defects import defects
 from rig.models import Request, StepKey, ToolDoc
 from rig.tasks import ExpectedTurn, Task
 
@@ -52,8 +53,12 @@ class SingleTurnEntry(Task):
         return len(self.truth)
 
     @property
+    def defect(self) -> str:
+        return defects().get(self.name, "")
+
+    @property
     def facts(self) -> Mapping[str, str]:
-        return {"category": self.suite}
+        return {"category": self.suite, **({"known to be wrong": self.defect} if self.defect else {})}
 
     @property
     def expects_calls(self) -> bool:

@@ -14,6 +14,7 @@ from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools
+from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Counts, Declaration, Metric, Part, Score
@@ -30,9 +31,10 @@ def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration
     return Declaration(method=method, metrics=metrics, success="correct", outcome=(right, *outcome))
 
 
-def counts_of(suite: str, right: int) -> Counts:
+def counts_of(entry: Task, right: int) -> Counts:
     """An entry counted for its category, and never for all of them together."""
-    return {"correct": right, "entries": 1, f"correct.{suite}": right, f"entries.{suite}": 1}
+    kinds = {f"correct.{entry.suite}": right, f"entries.{entry.suite}": 1}
+    return {"correct": right, "entries": 1, **kinds, **sound_counts(entry, entry.suite, right)}
 
 
 class BfclMethod(Method):
@@ -45,7 +47,10 @@ class BfclMethod(Method):
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
         suites = {task.suite for task in tasks}
-        return rates(self.name, [name for name in self.categories if name in suites], *self.parts)
+        names = [name for name in self.categories if name in suites]
+        declared = rates(self.name, names, *self.parts)
+        sound = sound_metrics(tasks, {name: name.replace("_", " ") for name in names})
+        return declared._replace(metrics=(*declared.metrics, *sound))
 
 
 class BfclSetup(Setup):
@@ -136,7 +141,7 @@ def score_output(
 
 
 def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: bool = False) -> Score:
-    counts = counts_of(entry.suite, int(wrong is None))
+    counts = counts_of(entry, int(wrong is None))
     due = len(entry.truth)
     if wrong is None:
         places = (CallPlace(0, number) if number < due else None for number in range(calls))

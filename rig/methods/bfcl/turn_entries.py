@@ -23,6 +23,7 @@ from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, files, lines
+from rig.methods.defects import defects
 from rig.paths import real
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.functions import loaded
@@ -81,8 +82,13 @@ class MultiTurnEntry(Task):
         return sum(map(len, self.truth))
 
     @property
+    def defect(self) -> str:
+        return defects().get(self.name, "")
+
+    @property
     def facts(self) -> Mapping[str, str]:
-        return {"category": self.suite, "classes": ", ".join(self.involved)}
+        wrong = {"known to be wrong": self.defect} if self.defect else {}
+        return {"category": self.suite, "classes": ", ".join(self.involved), **wrong}
 
     @property
     def is_long(self) -> bool:

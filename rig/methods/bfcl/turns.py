@@ -133,7 +133,7 @@ def judge(entry: MultiTurnEntry, turns: Sequence[PlayedTurn], code: Path) -> Sco
     reasons = (reason if turn >= wrong_turn else "" for turn, of_turn in enumerate(calls) for _ in of_turn)
     verdicts = tuple(Verdict(not text, reason=text) for text in reasons)
     right, sizes = int(fault is None), {"turns": len(entry.truth), "turns_right": wrong_turn}
-    counts = {**counts_of(entry.suite, right), **sizes}
+    counts = {**counts_of(entry, right), **sizes}
     if fault is None:
         return Score(counts, verdicts)
     faults = (Fault(FaultKind.WORLD_DIFFERS, wrong_turn, reason),)

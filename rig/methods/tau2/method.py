@@ -16,6 +16,7 @@ from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObjec
 from rig.errors import MACHINE, RigError
 from rig.events import Rejudged
 from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called
 from rig.methods.tau2 import tickets
@@ -128,6 +129,7 @@ class Solo(Episode):
             "success": int(not faults),
             f"success.{self.task.intent}": int(not faults),
             f"tasks.{self.task.intent}": 1,
+            **sound_counts(self.task, self.task.suite, int(not faults)),
             "hand_over": int(_is_for_a_person(self.task, self._domain)),
             "calls": len(self.calls),
             "errors": sum(self.errors),
@@ -278,7 +280,8 @@ class Tau2(Method):
             for name in intents
         )
         parts = tuple(kinds) if len(intents) > 1 else ()
-        return self.declaration._replace(metrics=(*self.declaration.metrics, *parts))
+        sound = sound_metrics(tasks, dict.fromkeys(dict.fromkeys(t.suite for t in tasks), "success"))
+        return self.declaration._replace(metrics=(*self.declaration.metrics, *sound, *parts))
 
     def recognises(self, place: Path) -> bool:
         return tickets.tasks_of(place) is not None

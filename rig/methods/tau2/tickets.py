@@ -12,6 +12,7 @@ from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.files import read_json
 from rig.methods.base import Loaded
+from rig.methods.defects import defects
 from rig.methods.tau2.checkout import SOLO, Domain, Owner, World
 from rig.tasks import ExpectedTurn, Task
 
@@ -102,6 +103,10 @@ class Ticket(Task):
     @property
     def ground_truth_count(self) -> int:
         return len(self.actions)
+
+    @property
+    def defect(self) -> str:
+        return defects().get(self.name, "")
 
     @property
     def facts(self) -> Mapping[str, str]:

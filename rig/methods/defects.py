@@ -1,0 +1,50 @@
+"""Tasks of public benchmarks that are known to be wrong: labelled and counted apart, and never changed.
+
+`defects.toml` has them by benchmark and commit, each with the reason and the thread that reports it. A task
+of the same name may have been mended since: the label says only what was true at that commit.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from rig.metrics import Counts, Metric
+from rig.tasks import Task
+
+SOUND = "sound"
+"""The counts of tasks that are not known to be wrong begin with this word."""
+
+
+@cache
+def defects() -> Mapping[str, str]:
+    """What is wrong, by the name of the task."""
+    text = files(__package__).joinpath("defects.toml").read_text(encoding="utf-8")
+    return {
+        name: f"{reason}; {commit}"
+        for commit, tasks in tomllib.loads(text).items()
+        for name, reason in tasks.items()
+    }
+
+
+def sound_counts(task: Task, kind: str, right: int) -> Counts:
+    """A task counted once more for its kind, unless it is known to be wrong."""
+    return {} if task.defect else {f"{SOUND}.{kind}": right, f"{SOUND}.tasks.{kind}": 1}
+
+
+def sound_metrics(tasks: Iterable[Task], kinds: Mapping[str, str]) -> tuple[Metric, ...]:
+    """A rate without the tasks known to be wrong, for each kind (with its noun) that has such tasks."""
+    wrong = {task.suite: 0 for task in tasks}
+    for task in tasks:
+        wrong[task.suite] += bool(task.defect)
+    return tuple(
+        Metric(
+            f"{SOUND}_{kind}",
+            f"{noun}, without {count} known to be wrong",
+            f"{SOUND}.{kind}",
+            f"{SOUND}.tasks.{kind}",
+            place="tables",
+        )
+        for kind, noun in kinds.items()
+        if (count := wrong.get(kind, 0))
+    )
