@@ -7,12 +7,12 @@ that the command line prints. Stores are only read, so that a run in progress ne
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, overload
 
 import click
 from markupsafe import escape
@@ -49,49 +49,40 @@ __all__ = [
     "run",
 ]
 
-T = TypeVar("T")
+
+class Record(Protocol):
+    """Anything that is flat as a dict."""
+
+    def to_dict(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+R = TypeVar("R", bound=Record)
 _MOST_SHOWN = 60
 """Rows of records that a notebook shows."""
 
 
-class Records(Sequence[T], Generic[T]):
-    """Records of one kind, in order: a sequence that a notebook shows as a table."""
-
-    def __init__(self, records: Iterable[T], to_dict: Callable[[T], JsonObject]) -> None:
-        self._records = tuple(records)
-        self._to_dict = to_dict
+class Records(tuple[R, ...], Generic[R]):
+    """Records of one kind, in order: a tuple that a notebook shows as a table."""
 
     @overload
-    def __getitem__(self, index: int) -> T: ...
+    def __getitem__(self, index: SupportsIndex) -> R: ...
 
     @overload
-    def __getitem__(self, index: slice) -> "Records[T]": ...
+    def __getitem__(self, index: slice) -> "Records[R]": ...
 
-    def __getitem__(self, index: int | slice) -> "T | Records[T]":
-        if isinstance(index, slice):
-            return Records(self._records[index], self._to_dict)
-        return self._records[index]
+    def __getitem__(self, index: Any) -> Any:
+        records = super().__getitem__(index)
+        return Records(records) if isinstance(index, slice) else records
 
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Records) and self._records == other._records
-
-    def __hash__(self) -> int:
-        return hash(self._records)
-
-    def __repr__(self) -> str:
-        return f"Records({list(self._records)!r})"
-
-    def where(self, **values: Any) -> "Records[T]":
+    def where(self, **values: Any) -> "Records[R]":
         """Those that have these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
-        equal = (r for r in self._records if all(getattr(r, name) == values[name] for name in values))
-        return Records(equal, self._to_dict)
+        return Records(r for r in self if all(getattr(r, name) == value for name, value in values.items()))
 
     def to_dicts(self) -> list[JsonObject]:
         """A flat dict for each record, all with the same keys: `pandas.DataFrame(records.to_dicts())`."""
-        rows = [self._to_dict(record) for record in self._records]
+        rows = [record.to_dict() for record in self]
         keys = dict.fromkeys(key for row in rows for key in row)
         return [{key: row.get(key) for key in keys} for row in rows]
 
@@ -174,6 +165,10 @@ class PlayedStep:
     completion_tokens: int
     prefill_s: float
     decode_s: float
+
+    def to_dict(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
 
 
 def _step(row: Mapping[str, Any]) -> PlayedStep:
@@ -304,7 +299,7 @@ class Run:
                 )
                 for cell in runs.each_cell(stored)
             ]
-        return Records(played, PlayedConversation.to_dict)
+        return Records(played)
 
     @property
     def scores(self) -> Records[ConversationScore]:
@@ -312,12 +307,12 @@ class Run:
         with self._reading() as runs:
             stored = runs.get(self.id)
             scores = [score for arm in stored.arms for score in _scores(runs, stored, arm)]
-        return Records(scores, ConversationScore.to_dict)
+        return Records(scores)
 
     @property
     def steps(self) -> Records[PlayedStep]:
         """Every step of every arm, in the order of the run."""
-        return Records(map(_step, self.rows("steps")), asdict)
+        return Records(map(_step, self.rows("steps")))
 
     def rows(self, view: str) -> list[JsonObject]:
         """The rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
@@ -365,7 +360,7 @@ class Store:
     def runs(self) -> Records[Run]:
         """Every run, newest first."""
         with Runs.open(self.path, self.graded_by) as runs:
-            return Records(map(self._run, runs.all()), Run.to_dict)
+            return Records(map(self._run, runs.all()))
 
     def run(self, text: str = "latest") -> Run:
         """The run of this id, name or beginning of an id. Raises RigError unless it is one run."""
@@ -395,7 +390,7 @@ class Store:
             stored.declaration.method,
             stored.repeats,
             stored.settings,
-            Records((), PlayedArm.to_dict),
+            Records(),
             self,
         )
         for arm in stored.arms:
@@ -404,7 +399,7 @@ class Store:
             conversations = round(arm.counts.get("tasks", 0))
             facts = (rates, conversations, arm.failure or arm.not_evaluated, arm.speed.as_json(), fingerprint)
             arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, run))
-        object.__setattr__(run, "arms", Records(arms, PlayedArm.to_dict))
+        object.__setattr__(run, "arms", Records(arms))
         return run
 
 

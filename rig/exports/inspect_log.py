@@ -12,7 +12,6 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from rig import __version__
 from rig.calls import JsonObject, without_token
 from rig.errors import RigError
-from rig.events import Where
 from rig.exports import Export, ExportSource, file_name
 from rig.files import json_text
 from rig.metrics import Counts, Declaration, total
@@ -57,10 +56,11 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
     counts: list[Counts] = []
     summaries: list[JsonObject] = []
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        for where, transcript in source.runs.finished(run):
-            if where.arm != arm.position:
+        for cell in source.runs.each_cell(run):
+            if cell.arm != arm.position or cell.state != "finished":
                 continue
-            sample = _sample(where, transcript, model)
+            transcript = source.runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
+            sample = _sample(transcript, model)
             counts.append(transcript.counts or {})
             summary = ("id", "epoch", "input", "target", "scores", "model_usage", "total_time", "uuid")
             messages = len(sample["messages"])
@@ -165,7 +165,7 @@ def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObje
     return scores
 
 
-def _sample(where: Where, transcript: Transcript, model: str) -> JsonObject:
+def _sample(transcript: Transcript, model: str) -> JsonObject:
     """A conversation as it was played: messages, scores, and what was expected."""
     task, counts = transcript.conversation, transcript.counts or {}
     declaration = transcript.declaration
@@ -181,8 +181,8 @@ def _sample(where: Where, transcript: Transcript, model: str) -> JsonObject:
     stopped = _STOPPED[steps[-1].prediction.finish_reason] if steps else "unknown"
     return {
         "id": file_name(task.name),
-        "epoch": where.repeat + 1,
-        "uuid": f"{transcript.arm}-{task.name}-{where.repeat}",
+        "epoch": transcript.repeat + 1,
+        "uuid": f"{transcript.arm}-{task.name}-{transcript.repeat}",
         "input": next((message["content"] for message in messages if message["role"] == "user"), task.name),
         "target": [
             f"{call.name} {json_text(without_token(call.arguments))}"
