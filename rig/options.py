@@ -135,7 +135,7 @@ class RunOptions:
     )
     loss: float = option(
         5.0,
-        "The loss of success, in points, that --until verdict tests for.",
+        "The loss of success, in points, that arms are compared for, as with --until verdict.",
         CONVERSATIONS,
         more_than=0,
         most=100,

@@ -27,6 +27,7 @@ VERBS = {
     "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
     "card": Verb("rig.cli.card", "Make a card of a model file that others can verify."),
     "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite."),
+    "plan": Verb("rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes."),
     "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ."),
     "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
     "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),

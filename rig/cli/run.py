@@ -254,9 +254,9 @@ def options_of(context: click.Context) -> dict[str, Any]:
             context.set_parameter_source(name, ParameterSource.DEFAULT)
     say_what_is_from_file(context)
     options = chosen_options(context)
-    if (rounds := context.params["max_rounds"]) is not None:
+    if (rounds := context.params.get("max_rounds")) is not None:
         options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")
-    if (threshold := context.params["threshold"]) is not None:
+    if (threshold := context.params.get("threshold")) is not None:
         options["similarity"] = str(NamedMeasure.parse(context.params["similarity"]).at(threshold))
     return options
 

@@ -33,7 +33,7 @@ from rig.compare.leaderboard import published
 from rig.displays.card import ending
 from rig.displays.compare import groups_text, tables_markdown
 from rig.displays.steps import ended
-from rig.displays.summary import summary, whereabouts
+from rig.displays.summary import repeated_arms, summary, whereabouts
 from rig.displays.texts import headline, measured, out_of
 from rig.errors import RigError
 from rig.files import json_text
@@ -205,9 +205,12 @@ def show(
 
 
 def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
+    arms = [{**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms]
+    for arm, repeated in zip(arms, repeated_arms(run, stored.each_cell(run)), strict=False):
+        arm |= repeated.as_json()
     return {
         **run_json(run),
-        "arms": [{**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms],
+        "arms": arms,
         "store": str(stored.path),
         "conversations": [
             {
@@ -233,7 +236,8 @@ _READ_AT_ONCE = 2_000
 def _show_run(stored: Runs, run: StoredRun) -> None:
     name = f" ({run.name})" if run.name else ""
     say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
-    say(f"\n{summary(run, terminal_width())}\n")
+    repeated = repeated_arms(run, stored.each_cell(run))
+    say(f"\n{summary(run, terminal_width(), repeated)}\n")
     if len(run.conversations) * len(run.arms) * run.repeats <= _READ_AT_ONCE:
         with suppress(RigError):
             say(f"{groups_text(groups_of(stored, run, 'skill'), terminal_width())}\n")

@@ -30,7 +30,8 @@ from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.options import TABLE
 from rig.rates import Estimate, Tallied, agreement, interval
 from rig.rates.agreement import Interval
-from rig.rates.paired import PairedBootstrap, RateDifference, detectable_success_loss, exact_mcnemar, holm
+from rig.rates.paired import PairedBootstrap, RateDifference, exact_mcnemar, holm
+from rig.rates.power import detectable_success_loss
 from rig.store import Runs
 
 Rows: TypeAlias = Sequence[Sequence[Counts]]

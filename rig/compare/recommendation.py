@@ -15,7 +15,7 @@ from rig.compare.verdict import (
     points,
 )
 from rig.errors import RigError, counted
-from rig.rates.paired import detectable_success_loss
+from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
 """Nobody would play more to decide."""
@@ -104,7 +104,7 @@ def _remedy(
         return all(_expected(pair, comparison, conversations, level) <= loss for pair in pairs)
 
     turn_s = sum(arm.turn_times.mean_s or 0.0 for arm in comparison.arms)
-    larger = sorted(_suites(comparison.declaration.method), key=lambda suite: suite[1:])
+    larger = sorted(suites_of(comparison.declaration.method), key=lambda suite: suite[1:])
     for name, conversations, turns in larger:
         if conversations > max(pair.conversations for pair in pairs) and would_tell(conversations):
             return LargerSuite(name, conversations, turn_s * turns), None
@@ -124,7 +124,7 @@ def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: 
     return 1.0 if detectable is None else max(detectable, half / sqrt(times))
 
 
-def _suites(method: str) -> Iterator[tuple[str, int, int]]:
+def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
     """The suites of a method: their names, their conversations and their turns."""
     with suppress(RigError):
         owner = methods.get(method)

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,14 @@ from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.displays import signs
 from rig.displays.signs import DOT, RULE
-from rig.displays.summary import limit_notes, summary, whereabouts
+from rig.displays.summary import (
+    limit_notes,
+    repeat_notes,
+    repeat_rows,
+    repeated_arms,
+    summary,
+    whereabouts,
+)
 from rig.displays.texts import clock_time, measured, out_of
 from rig.displays.verdicts import (
     SENTENCES,
@@ -26,6 +33,7 @@ from rig.displays.verdicts import (
 from rig.errors import RigError, counted
 from rig.metrics import TASKS, UNCLEAR
 from rig.paths import runs_file
+from rig.rates.repeats import Repeated
 from rig.store import Runs, StoredRun
 
 _FAULTS = 3
@@ -44,6 +52,7 @@ class Card:
     comparison: Comparison | None = None
     failing: str | None = None
     is_kept: bool = True
+    repeated: Sequence[Repeated] = ()
 
     @classmethod
     def of(cls, runs: Runs, run: str, *, is_kept: bool = True) -> "Card":
@@ -56,7 +65,8 @@ class Card:
         told = stored.declaration
         scored = (cell for cell in runs.each_cell(stored) if cell.counts is not None)
         failing = (cell.conversation for cell in scored if not told.succeeded(cell.counts or {}))
-        return cls(stored, str(runs.path), comparison, next(failing, None), is_kept)
+        repeated = repeated_arms(stored, runs.each_cell(stored))
+        return cls(stored, str(runs.path), comparison, next(failing, None), is_kept, repeated)
 
     def text(self, width: int | None = None) -> str:
         """The card as text, this many cells wide."""
@@ -124,6 +134,7 @@ class Card:
         yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
         if len(cut) > SENTENCES:
             yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
+        yield from zip(("repeats", *[""] * SENTENCES), list(self._repeats())[:SENTENCES], strict=False)
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)
@@ -133,6 +144,14 @@ class Card:
             texts = counted(int(unclear), "text")
             yield "unclear", f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"
         yield from zip(("next", ""), self._next(), strict=True)
+
+    def _repeats(self) -> Iterator[str]:
+        """How reliable each arm is, and what it succeeds in now and then."""
+        for arm, repeated in zip(self.run.arms, self.repeated, strict=False):
+            told = [f"{row.label} {row.cells[0]}" for row in repeat_rows([repeated])]
+            if told:
+                yield f"{arm.name}: {', '.join(told[:2])}"
+            yield from repeat_notes(arm.name, repeated, arm.fingerprint or {})
 
     def _alone(self) -> str:
         """What can be said about a single arm."""
@@ -164,7 +183,8 @@ def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kep
     """What is printed when a run is through: its card, or all numbers and where it is, if it is kept."""
     if full:
         place = f"\n\n{whereabouts(run, str(store))}" if is_kept else ""
-        return summary(run, width) + place
+        with Runs.open(store) as runs:
+            return summary(run, width, repeated_arms(run, runs.each_cell(run))) + place
     with Runs.open(store) as runs:
         card = Card.of(runs, run.id, is_kept=is_kept).text(width)
     return f"{card}\n\nrun {run.id} is stored in {store}" if is_kept else card

@@ -1,6 +1,6 @@
 """Comparisons as text: the content of each row, the same in a terminal and in a report, and the pages."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
@@ -13,22 +13,22 @@ from rig.displays.summary import (
     count_row,
     limit_notes,
     limit_rows,
+    repeat_notes,
+    repeat_rows,
     wrong_rows,
 )
 from rig.displays.table import Row, columns, fitted, inert, markdown, short_names
 from rig.displays.texts import UNKNOWN, percent
+from rig.displays.texts import estimate as estimate
+from rig.displays.texts import with_interval as with_interval
 from rig.errors import counted
 from rig.methods.paper import Table
 from rig.metrics import UNCLEAR, Metric, if_right
-from rig.rates import Estimate
 from rig.rates.agreement import Interval
 from rig.rates.paired import RateDifference
 
 _MOST_NAMED = 3
 """Arms that differ from the baseline in the same thing, and are named one by one."""
-
-_MOST_FLAKY = 5
-"""Conversations with mixed results that are named."""
 
 
 def heading(comparison: Comparison) -> list[str]:
@@ -55,14 +55,7 @@ def notes(comparison: Comparison) -> list[str]:
     lines += comparison.notes
     lines += limit_notes({arm.label: arm.limits for arm in comparison.arms})
     for arm in comparison.arms:
-        if arm.reliability and arm.fingerprint.get("model.temperature") == 0:
-            lines.append(
-                f"{arm.label} was sampled greedily: its repeats are alike, and pass^k says nothing new"
-            )
-        elif arm.flaky:
-            flaky = ", ".join(arm.flaky[:_MOST_FLAKY])
-            more = f" and {len(arm.flaky) - _MOST_FLAKY} more" if len(arm.flaky) > _MOST_FLAKY else ""
-            lines.append(f"{arm.label} succeeds in some repeats and fails in others of {flaky}{more}")
+        lines += repeat_notes(arm.label, arm, arm.fingerprint)
     if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     if comparison.declaration.caution:
@@ -86,15 +79,7 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         for metric in comparison.metrics
     ]
     rows += limit_rows([arm.limits for arm in arms])
-    if all(arm.reliability for arm in arms):
-        # Of as many repeats as all of them have: every success, and any.
-        k = min(len(arm.reliability) for arm in arms)
-        several = [arm.reliability[k - 1] for arm in arms]
-        rows += [
-            Row(f"all of {k} repeats (pass^{k})", tuple(estimate(part.all_pass) for part in several)),
-            Row(f"any of {k} repeats (pass@{k})", tuple(estimate(part.any_passes) for part in several)),
-            Row("conversations that are flaky", tuple(str(len(arm.flaky)) for arm in arms)),
-        ]
+    rows += repeat_rows(arms)
     if any(arm.counts.get(UNCLEAR) for arm in arms):
         rows.append(count_row("texts unclear", arms, UNCLEAR))
         rows += [
@@ -159,26 +144,6 @@ def how_often(flip: Flip) -> str:
         f" (right {flip.arm_right} of {flip.arm_repeats} times,"
         f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
     )
-
-
-_SHARE = Metric("share", "share", "")
-
-
-def estimate(measured: Estimate, metric: Metric = _SHARE) -> str:
-    """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
-    return with_interval(metric.amount, measured, metric.unit)
-
-
-def with_interval(
-    write: Callable[[float], str], number: Estimate | RateDifference | Interval, unit: str = ""
-) -> str:
-    """A number with its interval, where it has one: `61.0% (55.0 to 64.0)`; `-` where there is none."""
-    if number.value is None:
-        return UNKNOWN
-    bounds = ""
-    if number.low is not None and number.high is not None:
-        bounds = f" ({write(number.low)} to {write(number.high)})"
-    return f"{write(number.value)}{unit}{bounds}"
 
 
 def _difference(metric: Metric, difference: RateDifference) -> str:

@@ -9,6 +9,7 @@ from rig.displays.table import Row, by_kind, columns
 from rig.displays.texts import (
     UNKNOWN,
     clock_time,
+    estimate,
     kilojoules,
     measured,
     mebibytes,
@@ -22,13 +23,16 @@ from rig.limits import LIMITS, CutAnswers
 from rig.metrics import TASKS, UNCLEAR, Declaration
 from rig.options import TABLE
 from rig.paths import runs_file
-from rig.store import FAILED_ARM, StoredArm, StoredRun
+from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
 
 Timed: TypeAlias = tuple[str, Speed, JsonObject | None]
 """An arm's name, speed and fingerprint."""
 
 _MUCH = 0.9
 """A share of the CPU time below which speeds say as much of others as of the arm."""
+
+_MOST_FLAKY = 5
+"""Conversations with mixed results that are named."""
 
 _MOST_NAMED = 3
 """If more arms than this were short of CPU time, they are counted instead of named."""
@@ -69,6 +73,7 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
 
 if TYPE_CHECKING:
     from rig.compare.findings import ArmResult
+    from rig.rates.repeats import Repeated
 
 _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("prompt tokens", False, "compare", lambda arm: f"{arm.speed.prompt_tokens:,}"),
@@ -109,8 +114,10 @@ def cost_rows(
     return [row for row in rows if set(row.cells) != {UNKNOWN}]
 
 
-def summary(run: StoredRun, width: int | None = None) -> str:
+def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeated]" = ()) -> str:
     """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
+
+    `repeated` says of each arm what its repeats tell, if there are any.
 
     Arms that do not fit into `width` cells follow below.
     """
@@ -121,6 +128,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
         for metric in run.declaration.shown("tables")
     ]
     rows += limit_rows([arm.limits for arm in run.arms])
+    rows += repeat_rows(repeated)
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
         rows.append(count_row("texts unclear", run.arms, UNCLEAR))
     rows += wrong_rows(run.declaration, run.arms)
@@ -130,6 +138,8 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
     lines += limit_notes({arm.name: arm.limits for arm in run.arms})
+    for arm, of_arm in zip(run.arms, repeated, strict=False):
+        lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})
     lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
@@ -139,6 +149,22 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)
+
+
+def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[Repeated]":
+    """What the repeats of each arm of a run tell, from its conversations; nothing where each is played once.
+
+    None of its arms is left out. Of one that failed or was stopped, it is what it has played.
+    """
+    if run.repeats == 1:
+        return []
+    from rig.rates.repeats import Repeated
+
+    outcomes: list[list[tuple[str, bool]]] = [[] for _ in run.arms]
+    for cell in cells:
+        if cell.counts is not None:
+            outcomes[cell.arm].append((cell.conversation, run.declaration.succeeded(cell.counts)))
+    return [Repeated.of(of_arm) for of_arm in outcomes]
 
 
 def _finished(run: StoredRun, arm: StoredArm) -> str:
@@ -161,6 +187,30 @@ def limit_rows(limits: Sequence[Sequence[CutAnswers]]) -> list[Row]:
 def limit_notes(limits: Mapping[str, Sequence[CutAnswers]]) -> list[str]:
     """A line for each limit that cut off answers, by the names of arms."""
     return [f"{arm}: {limit.text}" for arm, of_arm in limits.items() for limit in of_arm if limit.cut]
+
+
+def repeat_rows(arms: "Sequence[Repeated | ArmResult]") -> list[Row]:
+    """Of as many repeats as all arms have: every success, and any; then what was a success now and then."""
+    if not arms or not all(arm.reliability for arm in arms):
+        return []
+    k = min(len(arm.reliability) for arm in arms)
+    several = [arm.reliability[k - 1] for arm in arms]
+    return [
+        Row(f"all of {k} repeats (pass^{k})", [estimate(part.all_pass) for part in several]),
+        Row(f"any of {k} repeats (pass@{k})", [estimate(part.any_passes) for part in several]),
+        Row("conversations that are flaky", [str(len(arm.flaky)) for arm in arms]),
+    ]
+
+
+def repeat_notes(label: str, arm: "Repeated | ArmResult", fingerprint: JsonObject) -> list[str]:
+    """Which conversations of an arm are flaky, or why its repeats say nothing."""
+    if arm.reliability and fingerprint.get("model.temperature") == 0:
+        return [f"{label} was sampled greedily: its repeats are alike, and pass^k says nothing new"]
+    names, more = arm.flaky[:_MOST_FLAKY], len(arm.flaky) - _MOST_FLAKY
+    rest = f" and {more} more" if more > 0 else ""
+    return (
+        [f"{label} succeeds in some repeats and fails in others of {', '.join(names)}{rest}"] if names else []
+    )
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:

@@ -2,12 +2,19 @@
 
 import json
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rig.calls import Json
 from rig.displays.signs import ELLIPSIS
 from rig.errors import counted
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric
+
+if TYPE_CHECKING:
+    from rig.rates import Estimate
+    from rig.rates.agreement import Interval
+    from rig.rates.paired import RateDifference
 
 
 def printable(text: str) -> str:
@@ -101,6 +108,26 @@ def measured(metric: Metric, counts: Counts) -> str:
     if value is None or metric.format == "percent":
         return percent(value)
     return metric.amount(value)
+
+
+_SHARE = Metric("share", "share", "")
+
+
+def estimate(measured: "Estimate", metric: Metric = _SHARE) -> str:
+    """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
+    return with_interval(metric.amount, measured, metric.unit)
+
+
+def with_interval(
+    write: Callable[[float], str], number: "Estimate | RateDifference | Interval", unit: str = ""
+) -> str:
+    """A number with its interval, where it has one: `61.0% (55.0 to 64.0)`; `-` where there is none."""
+    if number.value is None:
+        return UNKNOWN
+    bounds = ""
+    if number.low is not None and number.high is not None:
+        bounds = f" ({write(number.low)} to {write(number.high)})"
+    return f"{write(number.value)}{unit}{bounds}"
 
 
 def unclear_texts(counts: Counts) -> str:

@@ -1,6 +1,6 @@
 """What repeats tell: how often all of k attempts at a conversation succeed, and how often any does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,29 @@ class Reliability(ByName):
     k: int
     all_pass: Estimate
     any_passes: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(ByName):
+    """What repeats tell of an arm, over the conversations that were played more than once.
+
+    `flaky` are those that succeeded in some repeats and failed in others.
+    """
+
+    reliability: tuple[Reliability, ...]
+    flaky: tuple[str, ...]
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[str, bool]]) -> "Repeated":
+        """From whether each repeat of a conversation succeeded, by the conversation's name."""
+        rows: dict[str, list[bool]] = {}
+        for name, succeeded in outcomes:
+            rows.setdefault(name, []).append(succeeded)
+        several = {name: row for name, row in rows.items() if len(row) > 1}
+        attempts = np.array([len(row) for row in several.values()], np.int64)
+        successes = np.array([sum(row) for row in several.values()], np.int64)
+        flaky = (name for name, row in several.items() if 0 < sum(row) < len(row))
+        return cls(tuple(reliability(attempts, successes)), tuple(flaky))
 
 
 def all_pass(attempts: Counted, successes: Counted, k: int) -> Vector:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rig import opening, serving
 from rig.calls import JsonObject
 from rig.engine import EngineSettings, apply_adapter, load
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.methods.base import Method, Settings, Setup
 from rig.metrics import NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify
@@ -53,6 +53,7 @@ class Plan:
     fraction, against the first; the tasks are in a random order then. `caution` has to be said wherever the
     run's rates are printed, `faults` are lines on tasks that could not be read and are left out.
     `is_elsewhere`: the models are on other machines, so that no time measured here says what they took.
+    `loss` is the loss of success that arms are compared for, a fraction, if there is a question.
     """
 
     run: str
@@ -70,6 +71,25 @@ class Plan:
     faults: tuple[str, ...] = ()
     until: float | None = None
     is_elsewhere: bool = False
+    loss: float | None = None
+
+    @property
+    def shortfall(self) -> str:
+        """That these conversations cannot show the loss, even if nothing flips; empty if they might."""
+        if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
+            return ""
+        # Kept from runs of one arm, which are to start fast.
+        from rig.rates.power import ALPHA, Spread
+
+        number, level = len(self.tasks), ALPHA / (len(self.arms) - 1)
+        detectable = Spread(0.0).detectable(number, level, self.repeats)
+        if detectable is not None and detectable <= self.loss:
+            return ""
+        shown = "no loss" if detectable is None else f"a loss above {100 * detectable:.0f} points at best"
+        return (
+            f"{counted(number, 'conversation')} can show {shown}, not one of {100 * self.loss:g} (--loss);"
+            " `rig plan` says what it takes"
+        )
 
     @property
     def declaration(self) -> Declaration:

@@ -375,6 +375,7 @@ def _plan(
         recipe=recipe,
         resume=resume,
         until=options.loss / 100 if options.until else None,
+        loss=None if options.until or options.noise or resume else options.loss / 100,
     )
     plan.check()
     return plan

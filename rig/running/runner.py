@@ -128,6 +128,7 @@ class _Loop:
         self.clock.emit(self.state.started)
         if plan.caution.text:
             self._notify(plan.caution.text)
+        self._notify(plan.shortfall or None)
         try:
             for position, left in self._visits():
                 self._arm(position, left)

@@ -6,13 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.rates.paired import (
-    PairedBootstrap,
-    detectable_difference,
-    detectable_success_loss,
-    exact_mcnemar,
-    mcnemar_power,
-)
+from rig.rates.paired import PairedBootstrap, exact_mcnemar
+from rig.rates.power import detectable_difference, detectable_success_loss, mcnemar_power
 from rig.rates.rates import Sides
 
 

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from rig.displays.card import Card
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
+from rig.rates.repeats import Repeated
 from rig.store import Runs
 from tui.live.live_run import LiveRun, Pace, Spending
 from tui.live.state import SIGNS, ConversationState, Status, StoredBefore
@@ -69,6 +70,7 @@ class RunScreen(ReadingScreen):
         self._moment: tuple[int, str] | None = None
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
+        self._repeated = Repeated((), ())
 
     def compose(self) -> ComposeResult:
         yield RunHeader(id="header")
@@ -184,7 +186,7 @@ class RunScreen(ReadingScreen):
         self._show_question()
         estimates, times = self._estimates_of(arm), (self.live_run.elapsed_s, self.live_run.remaining)
         of_arm = state.arm(arm) if state.arms else None
-        self.query_one(Meters).show_arm(of_arm, state.declaration, estimates, *times)
+        self.query_one(Meters).show_arm(of_arm, state.declaration, estimates, *times, self._repeated)
         self._show_possible()
 
     def _show_board(self) -> None:
@@ -248,8 +250,10 @@ class RunScreen(ReadingScreen):
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
             cells = (cell for where, cell in self.state.conversations.items() if where.arm == arm)
-            counted = ((cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None)
+            counted = [(cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None]
             self._estimates = estimates(counted, self.state.declaration)
+            succeeded = self.state.declaration.succeeded
+            self._repeated = Repeated.of((name, succeeded(counts)) for name, counts in counted)
         return self._estimates
 
     # Other screens

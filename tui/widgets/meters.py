@@ -11,6 +11,7 @@ from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.options import TABLE
 from rig.rates import Estimate
+from rig.rates.repeats import Repeated
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
 from tui.text.lines import Line, Span, Tint, bar, fit, inert_line, pad, progress, spread, width_of
 from tui.widgets.lines import Lines, Rows
@@ -115,6 +116,7 @@ class Meters(Lines):
         estimates: Mapping[str, Estimate],
         elapsed_s: float,
         remaining: Remaining | None,
+        repeated: Repeated | None = None,
     ) -> None:
         """Bring the numbers up to date. `estimates` are by the names of metrics."""
         if not self.size.width:
@@ -122,6 +124,7 @@ class Meters(Lines):
         counts = (arm.rated if arm else None) or {}
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
+            *_repeats(repeated),
             *([_cut_off(arm)] if arm and arm.cuts else []),
             *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
@@ -158,6 +161,19 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
     if unclear := unclear_texts(counts):
         columns.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
     return columns
+
+
+def _repeats(repeated: Repeated | None) -> list[_Number]:
+    """How often all repeats so far succeed, with the interval, and how many conversations are flaky."""
+    if repeated is None or not repeated.reliability:
+        return []
+    last = repeated.reliability[-1]
+    bounds = tuple(f"{100 * (bound or 0.0):.0f}" for bound in (last.all_pass.low, last.all_pass.high))
+    value = _value(percent(last.all_pass.value), bounds=bounds)
+    return [
+        _Number(f"pass^{last.k}", value, 6, _INTERVAL, 6),
+        _Number("flaky", _value(str(len(repeated.flaky))), 4, last=4),
+    ]
 
 
 def _cut_off(arm: ArmState) -> _Number:

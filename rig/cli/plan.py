@@ -1,0 +1,182 @@
+"""`rig plan`: how much has to be played for a verdict, how long that takes, and what a suite can show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from rig.calls import JsonObject
+from rig.cli.options import (
+    AS_JSON,
+    STORE,
+    RolesCommand,
+    complete_models,
+    complete_runs,
+    require_one_suite,
+    table_options,
+)
+from rig.cli.output import print_facts, print_json, say
+from rig.cli.run import options_of
+from rig.cli.verbs import argument, option, verb
+from rig.compare.planned import ASSUMED, KnownSpread, VerdictPlan, earlier_spread, plan_verdict
+from rig.displays.texts import clock_time, percent
+from rig.errors import RigError, counted
+from rig.rates.power import ALPHA, POWER, Spread
+from rig.running.plan import Plan
+from rig.running.planning import Options, plan
+from rig.running.trial import ArmPace, try_out
+from rig.store import Runs
+
+_SHORTEST_S = 10.0
+"""Seconds that an arm plays at least, however many there are."""
+
+
+@verb(RolesCommand, options=table_options(without=("until",)))
+def command(
+    context: click.Context,
+    *,
+    models: tuple[str, ...] = argument("MODEL...", required=True, shell_complete=complete_models),
+    power: float = option(
+        "How often a loss of that size is to be found.",
+        "P",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        start=POWER,
+    ),
+    alpha: float = option(
+        "The chance of a false alarm, over all arms together.",
+        "X",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        start=ALPHA,
+    ),
+    flips: float | None = option(
+        "The conversations, in percent, that end differently for arms that are equally good.  [default: as in"
+        f" an earlier run, else {100 * ASSUMED:g}]",
+        "X",
+        type=click.FloatRange(0, 100, max_open=True),
+    ),
+    like: str | None = option(
+        "The run that says how many conversations flip.  [default: the newest that tells]",
+        "RUN",
+        shell_complete=complete_runs,
+    ),
+    seconds: float = option(
+        "Play the models for so long, to measure how fast they are; 0 leaves it out.",
+        "S",
+        type=click.FloatRange(0, 3600),
+        start=60.0,
+    ),
+    runs: Path = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Say how many conversations and repeats a verdict needs, and how long they take on this machine.
+
+    The first MODEL is the one that the others are compared with; the options are those of `rig run`. rig says
+    what the conversations at hand can show, and what it takes to find a loss of `--loss` points in 4 of 5
+    cases (`--power`). It plays the models for a minute in all and stores nothing.
+
+    \b
+    Examples:
+      rig plan f16.gguf q4_k_m.gguf --suite all --loss 5
+      rig plan f16.gguf q4_k_m.gguf --temperature 0.7 --repeats 5 --like latest
+    """  # noqa: D301 - for click
+    options = options_of(context)
+    require_one_suite(options)
+    if flips is not None and like is not None:
+        raise RigError("--flips says how many conversations flip, and --like where to read it; give one")
+    chosen = Options(**options)
+    with TemporaryDirectory(prefix="rig-plan-") as folder:
+        todo = plan(chosen, Path(folder) / "runs.sqlite")
+        if todo.declaration.success_metric is None:
+            raise RigError(
+                f"the method {todo.method.name} does not say what succeeds, so nothing can be lost"
+            )
+        verdict = plan_verdict(
+            todo.method.name,
+            len(todo.tasks),
+            len(todo.arms),
+            chosen.loss / 100,
+            _known(todo, flips, like, runs),
+            repeats=chosen.repeats,
+            power=power,
+            alpha=alpha,
+        )
+        each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
+        if seconds:
+            say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
+        paces = try_out(todo, each_s, chosen.seed) if seconds else []
+    times = _times(todo, verdict, paces)
+    if as_json:
+        print_json({**verdict.as_json(), "times": times, "paces": [pace.as_json() for pace in paces]})
+    else:
+        print_facts(_facts(verdict, times, paces))
+
+
+def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> KnownSpread:
+    """What flips, and who says so."""
+    if flips is not None:
+        return KnownSpread(Spread(flips / 100), "--flips")
+    names = {task.name for task in todo.tasks}
+    known = None
+    if like is not None or store.is_file():
+        with Runs.open(store) as runs:
+            known = earlier_spread(runs, todo.method.name, names, like)
+    return known or KnownSpread(Spread(ASSUMED), "assumed: no earlier run says it")
+
+
+def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonObject:
+    """Seconds for the conversations at hand, for those that are needed, and for the repeats that are."""
+    turns = sum(max(len(task.known_turns), 1) for task in todo.tasks)
+    needed, repeats = verdict.conversations_needed, verdict.repeats_needed
+    plays = {
+        "at_hand": turns * verdict.repeats,
+        "needed": turns / len(todo.tasks) * needed * verdict.repeats if needed else None,
+        "repeated": turns * repeats if repeats else None,
+        "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
+    }
+    each = {name: [pace.seconds_for(of) for pace in paces] if of else [] for name, of in plays.items()}
+    return {
+        name: sum(filter(None, seconds)) if seconds and None not in seconds else None
+        for name, seconds in each.items()
+    }
+
+
+def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
+    """The plan in words, by what stands beside it."""
+    loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
+    at_hand = counted(verdict.conversations, "conversation")
+    plays = f" × {verdict.repeats} repeats" if verdict.repeats > 1 else ""
+    within = verdict.spread.within
+    sampled = f"; each repeat decides {percent(2 * within)} anew" if within else ""
+    finds = f"find a loss of {loss} {often}"
+    needed = (
+        [f"{counted(verdict.conversations_needed, 'conversation')}{plays} {finds}"]
+        if (verdict.conversations_needed)
+        else [f"no number of conversations would {finds}"]
+    )
+    if not verdict.is_enough and verdict.repeats_needed:
+        needed.append(f"and so do the {at_hand} × {verdict.repeats_needed} repeats")
+    if verdict.larger:
+        needed.append(f"--suite {verdict.larger.name} has {verdict.larger.conversations}")
+    shown = (
+        f"{at_hand}{plays} would find a loss above {100 * verdict.detectable:.1f} points {often}"
+        if verdict.detectable is not None
+        else f"{at_hand}{plays} can show no loss at all"
+    )
+    lasts = {
+        "for those at hand": times["at_hand"],
+        "for those needed": times["needed"],
+        "with the repeats": times["repeated"],
+        f"for --suite {verdict.larger.name}" if verdict.larger else "": times["larger"],
+    }
+    if verdict.is_enough:
+        lasts = {"for those at hand": times["at_hand"]}
+    made = ", ".join(f"{pace.arm} {counted(pace.turns, 'turn')} in {pace.seconds:.0f} s" for pace in paces)
+    told = ", ".join(f"{clock_time(lasting)} {what}" for what, lasting in lasts.items() if lasting)
+    slow = "no turn was finished in time; give more --seconds"
+    return {
+        "flips": f"{percent(verdict.spread.flips)} of conversations ({verdict.source}){sampled}",
+        "at hand": shown,
+        "needed": "; ".join(needed),
+        "time": f"{told or slow} (measured: {made})" if paces else "",
+    }

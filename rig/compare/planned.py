@@ -1,0 +1,157 @@
+"""How much has to be played for a verdict, and what a suite can show: before anything is played."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import NamedTuple
+
+from rig.calls import ByName
+from rig.compare.arms import ComparisonOptions, choose
+from rig.compare.compare import compare_chosen
+from rig.compare.findings import ArmResult
+from rig.compare.recommendation import suites_of
+from rig.errors import RigError, counted
+from rig.rates.power import Spread
+from rig.rates.repeats import MOST_REPEATS
+from rig.store import Runs
+
+ASSUMED = 0.1
+"""The share of conversations that are taken to flip where no run says it."""
+
+_FEWEST = 10
+"""Conversations in common from which on an earlier run says how many flip."""
+
+
+class KnownSpread(NamedTuple):
+    """A spread, and where it is from."""
+
+    spread: Spread
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSuite(ByName):
+    """A suite by name, with its conversations and the turns in them."""
+
+    name: str
+    conversations: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictPlan(ByName):
+    """What it takes to find a `loss` with a `power`, both fractions, and what is at hand.
+
+    `detectable` is the smallest loss that the conversations at hand, with so many `repeats`, would find;
+    `conversations_needed` find the one that is asked about, and so do `repeats_needed` of those at hand.
+    Both are None if nothing does. `larger` is the smallest suite of the method that is large enough.
+    """
+
+    conversations: int
+    repeats: int
+    arms: int
+    loss: float
+    power: float
+    spread: Spread
+    source: str
+    detectable: float | None
+    conversations_needed: int | None
+    repeats_needed: int | None
+    larger: PlannedSuite | None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the conversations at hand find the loss."""
+        return self.detectable is not None and self.detectable <= self.loss
+
+
+def plan_verdict(
+    method: str,
+    conversations: int,
+    arms: int,
+    loss: float,
+    known: KnownSpread,
+    *,
+    repeats: int = 1,
+    power: float,
+    alpha: float,
+) -> VerdictPlan:
+    """The plan of a verdict on each of these arms but the first, by the tests of `rig compare`.
+
+    `alpha` is divided among the arms, as the correction for several of them does at worst.
+    """
+    spread, level = known.spread, alpha / max(arms - 1, 1)
+    # Repeats that are alike say nothing new, whatever a test makes of them.
+    most = MOST_REPEATS if spread.within and conversations > 1 else 0
+    enough = (
+        count
+        for count in range(repeats, most + 1)
+        if spread.power(conversations, loss, level, count) >= power
+    )
+    needed = spread.conversations(loss, level, repeats, power)
+    suites = (PlannedSuite(*suite) for suite in suites_of(method))
+    larger = [suite for suite in suites if needed and suite.conversations >= needed > conversations]
+    return VerdictPlan(
+        conversations,
+        repeats,
+        max(arms, 2),
+        loss,
+        power,
+        spread,
+        known.source,
+        spread.detectable(conversations, level, repeats, power),
+        needed,
+        next(enough, None),
+        min(larger, key=lambda suite: suite.conversations, default=None),
+    )
+
+
+def earlier_spread(
+    runs: Runs, method: str, conversations: Collection[str], address: str | None = None
+) -> KnownSpread | None:
+    """How many conversations flip, by an earlier run: that of this address, or the newest that tells.
+
+    It tells of the same method, with some conversations in common, played by two arms or in repeats. Raises
+    RigError for an address that does not.
+    """
+    if address is not None:
+        known = _spread_of(runs, [address])
+        if known is None:
+            raise RigError(f"{address}: one arm without repeats does not tell what flips")
+        return known
+    stored = sorted((runs.get(run, sums=False) for run in runs.ids()), key=lambda run: run.created)
+    for run in reversed(stored):
+        shared = set(run.conversations).intersection(conversations)
+        told = run.declaration.decides and run.declaration.method == method
+        if told and len(shared) >= _FEWEST and (len(run.arms) > 1 or run.repeats > 1):
+            try:
+                if known := _spread_of(runs, [run.id]):
+                    return known
+            except RigError:
+                continue  # nothing in it can be compared
+    return None
+
+
+def _spread_of(runs: Runs, addresses: Sequence[str]) -> KnownSpread | None:
+    """Of the first arm and each other, the median of what flips; of a single arm, of what repeats decide."""
+    options = ComparisonOptions(across_settings=True, one_will_do=True, resamples=100)
+    comparison = compare_chosen(runs, choose(runs, addresses), options)
+    baseline, *others = comparison.arms
+    spreads = [spread for arm in others or [baseline] if (spread := _between(baseline, arm)) is not None]
+    if not spreads or (not others and not baseline.reliability):
+        return None
+    spread = Spread(median(one.flips for one in spreads), fmean(one.within for one in spreads))
+    if not others:
+        spread = Spread(2 * spread.within, spread.within)
+    played = counted(len(baseline.conversations), "conversation")
+    labels = [arm.label for arm in comparison.arms]
+    whose = " and ".join(labels) if len(labels) < 3 else counted(len(labels), "arm")
+    return KnownSpread(spread, f"run {baseline.run}: {whose} in {played}")
+
+
+def _between(baseline: ArmResult, arm: ArmResult) -> Spread | None:
+    """Of the conversations that both have played."""
+    before = {result.conversation: result for result in baseline.conversations}
+    both = [(one, result) for result in arm.conversations if (one := before.get(result.conversation))]
+    sides = ([(result.successes, result.repeats) for result in side] for side in zip(*both, strict=True))
+    return Spread.of(*sides) if both else None
