@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,8 @@ def test_a_server_is_listed_called_restored_recorded_and_replayed(
     world: Any = simulator._world
     if world._clients:
         for process in psutil.Process(world._clients[name]._process.pid).children(recursive=True):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     simulator.restore(start)
     assert outcomes(simulator, calls(name, 6)) == first[:6]
 

@@ -221,3 +221,23 @@ def test_calls_without_a_recorded_answer_are_counted_as_that(rig: Rig, box: Box,
     (folder / "calls.jsonl").write_text("\n".join(line for line in lines if '"tool": "write"' not in line))
     refused = run(rig, tmp_path, "oracle", "--toolbox", folder, "--servers", "replay")
     assert (refused.code, "nobody recorded what write answers" in refused.err) == (2, True)
+
+
+def test_no_verb_starts_a_command_that_a_store_names(rig: Rig, box: Box, tmp_path: Path) -> None:
+    folder = box(conversations={"list": TALK})
+    done = run(rig, tmp_path, "oracle", "--toolbox", folder)
+    opened = tmp_path / "opened"
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as database, database:
+        [(settings,)] = database.execute("SELECT settings FROM runs").fetchall()
+        named = json.loads(settings) | {"toolbox": f"mcp:/usr/bin/touch {opened}"}
+        database.execute("UPDATE runs SET settings = ?, finished = NULL", [json.dumps(named)])
+    store = ("--runs", tmp_path / "runs.sqlite")
+    for verb in (
+        ("show", done.json["run"], "list", "--diff"),
+        ("score", done.json["run"]),
+        ("score", done.json["run"], "--reexecute"),
+        ("run", "--resume", done.json["run"], "--display", "none"),
+    ):
+        refused = rig(*verb, *store)
+        assert (refused.code, "only if you name it" in refused.err) == (2, True), refused.err
+    assert not opened.exists()
