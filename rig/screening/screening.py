@@ -12,10 +12,11 @@ import numpy.typing as npt
 import scipy
 
 from rig.calls import Call
+from rig.compare.leaks import leaked
 from rig.engine.core.assessment import Assessment
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
 from rig.models import Model, Notify, Request, StepKey
@@ -125,6 +126,7 @@ Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""
 _Base: TypeAlias = tuple[str, dict[StepKey, Assessment]]
 """What the others need from the first model, besides its rows: its vocabulary's name, and assessments."""
+_CALIBRATED_ON = "its figures look better than they are, as it was calibrated on"
 _OTHER_VOCABULARY = "its vocabulary differs from the base's, so their distributions cannot be compared"
 
 
@@ -211,10 +213,14 @@ def _arm(
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
+        fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
         remarks = () if base is None or is_comparable else (_OTHER_VOCABULARY,)
+        made_from: Any = fingerprint.get("made_from") or {}
+        sources = {task.name: task.source for task in request.tasks}
+        if names := leaked(made_from.get("calibrated_on") or (), sources):
+            remarks += (f"{_CALIBRATED_ON} {counted(len(names), 'conversation')} of these",)
         for remark in remarks:
             notify(f"{name}: {remark}")
-        fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
         arm = ArmScreen(name, fingerprint, tuple(screened), seconds, remarks=remarks)
         return teacher.vocabulary, arm
 

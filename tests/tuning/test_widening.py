@@ -4,10 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_architectures
 import tiny_gguf
 
 from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
 from rig.engine.files.adapters import Adapter
+from rig.engine.files.header import read_header
 from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve
 from rig.errors import RigError
@@ -63,6 +65,14 @@ def test_it_computes_the_same(
     assert not quantized.entry.fell_back
     assert quantized.info.origin is not None
     assert quantized.info.origin.widened == made.info.origin.widened
+
+
+def test_biases_are_widened_too(models: Path) -> None:
+    path = tiny_architectures.write(models / "tiny.gguf", "qwen2")
+    made = widen(resolve("tiny"), "f32", progress=silent)
+    assert any(tensor.name.endswith("attn_k.bias") for tensor in read_header(path).tensors)
+    old, new = logits(path), logits(models / made.entry.file)
+    np.testing.assert_allclose(new, old, atol=2e-4 * np.abs(old).max())
 
 
 def test_zeros_that_are_not_zero_would_be_seen(models: Path) -> None:
