@@ -64,7 +64,7 @@ def found(flips: float, loss: float, arms: int, suites: int) -> float:
 
 def table(suites: int) -> Iterator[str]:
     """Lines of Markdown."""
-    yield f"{suites} simulated suites of {CONVERSATIONS:,}; the first arm gets {BASE:.0%} right."
+    yield f"{suites} simulated suites of {CONVERSATIONS:,} each; the first arm gets {BASE:.0%} right."
     yield ""
     yield "| flips both ways | arms compared | detectable loss | found | found where nothing is lost |"
     yield "| --- | --- | --- | --- | --- |"
