@@ -214,7 +214,7 @@ def _arm(
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
         fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
-        remarks = () if base is None or is_comparable else (_OTHER_VOCABULARY,)
+        remarks: tuple[str, ...] = () if base is None or is_comparable else (_OTHER_VOCABULARY,)
         made_from: Any = fingerprint.get("made_from") or {}
         sources = {task.name: task.source for task in request.tasks}
         if names := leaked(made_from.get("calibrated_on") or (), sources):

@@ -216,5 +216,8 @@ def test_what_a_file_was_calibrated_on_is_not_compared(
         assert done.code == 2
         assert "tiny-q4_k_m-hidden was calibrated on 1 conversation" in done.err
         assert f"({tasks[0].name}); play others, such as `rig run --part comparison`" in done.err
+    chosen = (*options, "--tools", "exact", "--limit", "1", "--threads", "1")
+    screened = rig("screen", "tiny", "tiny-q4_k_m-hidden", *chosen).out
+    assert "tiny-q4_k_m-hidden: its figures look better than they are, as it was calibrated on 1" in screened
     again = rig("models", "quantize", "tiny-q4_k_m-hidden", "--to", "q2_k", "--json").json
     assert again[0]["origin"]["calibrated_on"] == [trace(json.loads(json.dumps(tasks[0].source)))]
