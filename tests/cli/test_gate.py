@@ -2,12 +2,16 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import yaml
+from conftest import CHECKOUT
 from graded_talks import conversations, model, play
 
 from rig.compare.arms import ComparisonOptions
@@ -270,6 +274,29 @@ def test_conditions_are_cases_of_a_junit_file(
     assert kinds["q2", "informative: success_rate max_loss 5"] == ["system-out"]
     assert kinds["q8", "required: success_rate max_loss 5"] == ["skipped"]
     assert kinds["q8", "required: file_bytes max 9,000"] == ["system-out"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("points", "code", "said"), [(5, 1, "::error"), (60, 0, "::notice"), (30, 0, "::warning")]
+)
+def test_the_workflow_of_the_page_is_red_green_or_yellow(
+    store: Path, policy: Callable[[str], Path], tmp_path: Path, points: int, code: int, said: str
+) -> None:
+    """Its step, as GitHub runs it: by `bash -e`. The third arm loses two of twenty conversations."""
+    page = (CHECKOUT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
+    script = workflow["jobs"]["gate"]["steps"][-1]["run"]
+    policy(required("success_rate", "max_loss", points))
+    arms = "abcde/f16 abcde/q2" if code else "abcde/f16 abcde/q8"
+    rig = f'rig() {{ {sys.executable} -m rig "$@"; }}\n'
+    (tmp_path / "step.sh").write_text(rig + script.replace("gate.toml change", f"gate.toml {arms}"))
+    done = subprocess.run(
+        ["bash", "-e", "step.sh"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert f"\n{said} title=rig gate" in done.stdout
+    assert (tmp_path / "gate.xml").is_file()
 
 
 def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Callable[[str], Path]) -> None:
