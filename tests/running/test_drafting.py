@@ -139,10 +139,10 @@ def test_formats_and_caches_of_one_file_load_its_weights_once(
     opened: list[Path] = []
     init = LlamaModel.__init__
 
-    def counted(self: LlamaModel, path: Path, **choices: Any) -> None:
+    def counted(self: LlamaModel, path: Path, *placement: Any, **choices: Any) -> None:
         if not choices.get("weightless"):  # a load to count what it takes has no weights
             opened.append(path)
-        init(self, path, **choices)
+        init(self, path, *placement, **choices)
 
     monkeypatch.setattr(LlamaModel, "__init__", counted)
     play(place, kv=("f16", "q8_0"), grammar=("json", "none"), limit=1)
