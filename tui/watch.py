@@ -1,6 +1,6 @@
 """The application over stored runs: `rig watch` and `rig runs --tui`, and the tour of `rig demo`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +58,10 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         self.step = 0
         self.above_meters = [Lines(id="guide")]
 
+    def on_mount(self) -> None:
+        # Whatever screen the reader goes to says how the tour goes on.
+        self.app.guide = self._elsewhere  # type: ignore[attr-defined]
+
     def show_state(self) -> None:
         super().show_state()
         guide = self.query_one("#guide", Lines)
@@ -71,6 +75,15 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         await super().on_event(event)
         if isinstance(event, events.Key) and self.is_current:
             self.show_state()
+
+    def _elsewhere(self) -> Sequence[Line]:
+        progress, *_ = self._guide()
+        back: Line = (
+            (" Press ", Tint.STRONG),
+            (" q ", Tint.BRAND),
+            ("  to go back to the tour.", Tint.STRONG),
+        )
+        return [progress, back]
 
     def _guide(self) -> Iterable[Line]:
         done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)

@@ -75,9 +75,17 @@ class _Files(dict[str, Path]):
         self[name] = source
 
 
-def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], None]) -> Bundle:
+def make(
+    target: Path,
+    contents: Contents,
+    *,
+    force: bool,
+    say: Callable[[str], None],
+    watch: Callable[[int, int], None] = lambda packed, of: None,
+) -> Bundle:
     """Write a bundle; its content is first gathered in a folder beside it. Raises RigError.
 
+    While it packs, `watch` is told how many bytes are packed, and of how many.
     The same models, toolboxes, wheels and environment give the same bytes.
     """
     suffix = next((ending for ending in SUFFIXES if target.name.endswith(ending)), None)
@@ -93,13 +101,31 @@ def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], 
             say(f"packing {len(digests)} files, {size / 1e9:.1f} GB")
             members = [Member(f"{TOP}/{name}", files[name], name == "install.sh") for name in digests]
             finished = folder / f"finished{suffix}"
-            write(finished, suffix, members, lambda name: digests[name.removeprefix(f"{TOP}/")])
+            sizes = [digest.size for digest in digests.values()]
+            write(
+                finished,
+                suffix,
+                _watched(members, sizes, watch),
+                lambda name: digests[name.removeprefix(f"{TOP}/")],
+            )
             own = digest_of(finished)
             put_in_place(finished, target)
     except OSError as error:
         place = error.filename or target
         raise RigError(f"{place}: cannot be written: {error.strerror or error}") from error
     return Bundle(own, len(digests))
+
+
+def _watched(
+    members: Sequence[Member], sizes: Sequence[int], watch: Callable[[int, int], None]
+) -> Iterator[Member]:
+    """The members, saying before each how many bytes are packed, and of how many."""
+    packed = 0
+    for member, size in zip(members, sizes, strict=True):
+        watch(packed, sum(sizes))
+        yield member
+        packed += size
+    watch(packed, packed)
 
 
 def _described(files: _Files, description: JsonObject, folder: Path) -> dict[str, Digest]:

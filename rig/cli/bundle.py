@@ -1,6 +1,10 @@
 """`rig bundle` and `rig docs`: all of rig as one file for another machine, and its documentation."""
 
+import signal
+import sys
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +14,7 @@ from rig import site
 from rig.cli.config import say_what_is_from_file
 from rig.cli.man import man_pages
 from rig.cli.options import AS_JSON, complete_model_files
-from rig.cli.output import print_json, say
+from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import file_size
 from rig.errors import RigError
@@ -63,9 +67,37 @@ def command(
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
     names = tuple(name for several in split for name in several)
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
-    bundle = make(output, contents, force=force, say=lambda text: click.echo(f"bundle: {text}", err=True))
+    line = ProgressLine("bundle", "packed, MB:")
+
+    def watch(packed: int, of: int) -> None:
+        if sys.stderr.isatty():
+            line.show(packed // 10**6, of // 10**6)
+
+    with _ends_tidily():
+        bundle = make(
+            output,
+            contents,
+            force=force,
+            say=lambda text: click.echo(f"bundle: {text}", err=True),
+            watch=watch,
+        )
     say(f"{output}: {bundle.files} files, {file_size(bundle.digest.size)}")
     click.echo(f"SHA-256 {bundle.digest.sha256}")
+
+
+@contextmanager
+def _ends_tidily() -> Iterator[None]:
+    """Let what ends this process from outside end it as Ctrl-C does, so that nothing half made is left."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @command.verb()

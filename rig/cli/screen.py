@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rig import methods
 from rig.calls import JsonObject
+from rig.cli import INTERRUPTED
 from rig.cli.options import (
     AS_JSON,
     STORE,
@@ -97,7 +98,7 @@ def command(
     failures = [f"{arm.name}: {arm.failure}" for arm in screened.arms if arm.failure]
     for failure in failures:
         say(f"rig: {failure}", err=True)
-    return bool(failures)
+    return INTERRUPTED if screened.is_interrupted else bool(failures)
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:

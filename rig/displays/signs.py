@@ -71,6 +71,8 @@ DOT = Glyph("·", "|")
 TIMES = Glyph("×", "x")
 FULL = Glyph("█", "=")
 TRACK = Glyph("░", "-")
+LEVELS = Glyph("▁▂▃▄▅▆▇█", "_.-:=+*#")
+"""From nothing to all, for curves."""
 PARTS = Glyph("▏▎▍▌▋▊▉", "")
 """The last cell of a bar by its eighths, from one to seven; in ASCII a cell is full or it is not."""
 

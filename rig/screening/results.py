@@ -202,6 +202,8 @@ class Screen:
     arms: tuple[ArmScreen, ...]
     conversations: tuple[str, ...]
     settings: JsonObject = field(default_factory=dict)
+    is_interrupted: bool = False
+    """Whether models that were to come are missing."""
 
     @property
     def base(self) -> ArmScreen:

@@ -146,7 +146,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     """Screen the models; the first is the base that the others are compared with.
 
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
-    that could not be run either.
+    that could not be run either. Interrupted after the base, it returns the models that are through.
     """
     evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
     steps = {
@@ -155,6 +155,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     }
     arms: list[ArmScreen] = []
     base: _Base | None = None
+    is_interrupted = False
     with LogitRows() as rows:
         for model, name in zip(request.models, _names(request.models), strict=True):
             try:
@@ -166,9 +167,15 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
                 notify(f"{name}: {failure}")
                 arms.append(ArmScreen(name, {}, (), 0.0, failure=failure))
                 continue
+            except KeyboardInterrupt:
+                if base is None:
+                    raise
+                notify(f"{name}: interrupted; what follows is of {len(arms)} of {len(request.models)} models")
+                is_interrupted = True
+                break
             base = base or (vocabulary, {step.key: step.assessment for step in arm.steps})
             arms.append(arm)
-    return Screen(tuple(arms), tuple(steps), {"protocol": request.settings.fingerprint})
+    return Screen(tuple(arms), tuple(steps), {"protocol": request.settings.fingerprint}, is_interrupted)
 
 
 def _names(models: Sequence[ResolvedModel]) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -284,6 +285,17 @@ def test_the_command_line(rig: Any, small: None, model: Path, tmp_path: Path, mo
     assert rig("bundle", "-o", "b.tar.xz").code == 2
     assert rig("bundle", "--models", "no-such-model", "-o", "c.tar").code == 2
     assert sorted(os.listdir(tmp_path)) == ["b.tar.xz", model.name]
+
+
+def test_what_ends_it_from_outside_leaves_nothing(
+    rig: Any, small: None, model: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(contents.site, "build", lambda folder: signal.raise_signal(signal.SIGTERM))
+    ended = rig("bundle", "--models", model, "-o", tmp_path / "out" / "b.tar.gz")
+    assert ended.code == 128 + signal.SIGTERM
+    assert list((tmp_path / "out").iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_the_command_line_names_what_differs(rig: Any, bundle: Bundle) -> None:

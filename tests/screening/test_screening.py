@@ -164,6 +164,27 @@ def test_a_model_that_fails_does_not_stop_the_others(
         screened(lost, models["base"])
 
 
+def test_what_is_through_stays_when_it_is_interrupted(
+    models: dict[str, ResolvedModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm = screening_module._arm
+    asked: list[ResolvedModel] = []
+
+    def interrupted(model: ResolvedModel, *rest: Any) -> Any:
+        asked.append(model)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return arm(model, *rest)
+
+    monkeypatch.setattr(screening_module, "_arm", interrupted)
+    found = screened(models["base"], models["other"], models["other"])
+    assert found.is_interrupted
+    assert len(found.arms) == 2
+    asked[:] = [models["base"]] * 2
+    with pytest.raises(KeyboardInterrupt):
+        screened(models["base"])
+
+
 LOGITS = arrays.arrays(np.float32, 7, elements=st.floats(-50, 50, width=32))
 
 

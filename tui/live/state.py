@@ -113,6 +113,8 @@ class ArmState:
     evaluated: bool = True
     evidence: str = ""
     """What a run until a verdict knows of it."""
+    course: list[bool] = field(default_factory=list)
+    """Of the conversations that are over, in order, whether each succeeded."""
     answers: int = 0
     cuts: Counter[str] = field(default_factory=Counter)
     """How many of its answers each limit cut off, by option."""
@@ -275,6 +277,7 @@ class RunState:
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
                 conversation.counts = cell.counts
+                self.arm(cell.arm).course.append(conversation.status is Status.SUCCESS)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
@@ -336,6 +339,7 @@ class RunState:
         conversation.counts = event.counts
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
+        arm.course.append(conversation.status is Status.SUCCESS)
         transcript = self._transcript(event.where)
         transcript.add(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)

@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -15,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from rig.displays.signs import Glyph
 from rig.errors import RigError
-from tui.text.lines import Span, Tint, inert, spread
+from tui.text.lines import BLANK, Line, Span, Tint, fit, inert, spread
 from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines, Rearranged
 from tui.widgets.page import Page, SearchBar, SearchChanged
@@ -30,6 +31,18 @@ class RunsOpened(Message):
 
 
 T = TypeVar("T")
+
+
+class Guide(Lines):
+    """What a tour says on the screens that it leads to, above their keys."""
+
+    def __init__(self, told: Callable[[], Sequence[Line]], *, id: str) -> None:
+        super().__init__(id=id)
+        self._told = told
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self.size.width:
+            self.show([BLANK, *(fit(line, self.size.width) for line in self._told()), BLANK])
 
 
 class RigScreen(Screen[ScreenResultType]):
@@ -50,6 +63,11 @@ class RigScreen(Screen[ScreenResultType]):
         if "KEYS" in vars(cls):
             cls.BINDINGS = bindings_of(cls.KEYS)
         super().__init_subclass__(**options)
+
+    def on_mount(self) -> None:
+        guide = getattr(self.app, "guide", None)
+        if guide is not None and not self.query("#guide"):
+            self.mount(Guide(guide, id="guide"), before=self.query("KeyBar").first())
 
     def show_state(self) -> None:
         """Bring every widget up to date."""

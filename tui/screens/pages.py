@@ -46,9 +46,13 @@ class TextScreen(PagedScreen[None]):
         """Lay the text out."""
         right: list[Span] = [(f"{self.page.search.count} ", Tint.FOUND_HERE)] if self.page.search.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
-        lines = [inert_line(line)[self._left :] for line in self.text.splitlines()]
-        self.page.show_page([((f" {line}", Tint.PLAIN),) for line in lines])
+        self.page.show_page(self.lines_of(self.page.size.width))
         self.refresh_bindings()
+
+    def lines_of(self, width: int) -> list[Line]:
+        """What is shown in this many cells."""
+        lines = [inert_line(line)[self._left :] for line in self.text.splitlines()]
+        return [((f" {line}", Tint.PLAIN),) for line in lines]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "match" or any(page.search.term for page in self.query(Page))

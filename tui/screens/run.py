@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -11,6 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from rig.displays.card import Card
+from rig.displays.table import short_names
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import Repeated
@@ -22,14 +24,17 @@ from tui.screens.base import QuitScreen, RunsOpened
 from tui.screens.conversation import ConversationScreen
 from tui.screens.pages import QUIT, CardScreen, TextScreen
 from tui.screens.reading import ReadingScreen
-from tui.stored.runs import heat_map
+from tui.stored.runs import heat_maps
 from tui.text.lines import inert
 from tui.widgets.beside import AnswerBar, Expectations, PersonAnswered, Script
 from tui.widgets.conversations import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.keys import KeyBar
-from tui.widgets.meters import Arms, Meters, RunHeader
+from tui.widgets.meters import CURVES_FROM, Arms, Meters, RunHeader
 from tui.widgets.page import SearchBar
 from tui.widgets.transcript import Side, SideBySide, Title, TranscriptView, turns_of
+
+if TYPE_CHECKING:
+    from rig.compare.groups import Groups
 
 LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
@@ -38,6 +43,8 @@ NOTICE_S = 8.0
 
 BOARD = 24, 0.38
 """Cells that the list of conversations has at least, and the share of the screen that it has at most."""
+PANES = 14, 0.5
+"""The fewest cells of a pane that is made narrower, and the largest share of the screen of one made wider."""
 NAME_MARGIN = 9
 """Cells of a row of that list beside the name: mark, sign, how far it is."""
 
@@ -67,6 +74,7 @@ class RunScreen(ReadingScreen):
         self._ended = False
         self._card_to_come: Timer | None = None
         self._board_width = 0
+        self._wider = {"#board": 0, "#expectations": 0}
         self._moment: tuple[int, str] | None = None
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
@@ -109,6 +117,9 @@ class RunScreen(ReadingScreen):
         through = self.live_run.through
         if through and not self._ended:
             self._run_ended()
+        if through and self.reading is None and not self.live_run.was_told:
+            # What was over when it was opened is there to be read: from its first failure on.
+            self.read(self.board.next_failure(None, 1) or self.board.moved(None, 1))
         self._ended = through
         moment = int(self.live_run.elapsed_s), self.live_run.condition
         if events or moment != self._moment:
@@ -172,8 +183,9 @@ class RunScreen(ReadingScreen):
             self.reading = state.current
         conversation, instead = self.shown(self.reading)
         arm = self.reading.arm if self.reading else 0
-        if (len(state.arms) > 1) != self.has_class("-several"):
-            self.set_class(len(state.arms) > 1, "-several")
+        several = len(state.arms) > 1 or (bool(state.arms) and self.size.width >= CURVES_FROM)
+        if several != self.has_class("-several"):
+            self.set_class(several, "-several")
             self.query_one(Arms).styles.height = len(state.arms)
         self.query_one(RunHeader).show_run(state, self.live_run.condition)
         self.query_one(Arms).show_arms(state, arm)
@@ -208,14 +220,24 @@ class RunScreen(ReadingScreen):
         needed = self.board.longest + NAME_MARGIN + columns
         most = max(least, int(self.size.width * share))
         width = most if self.has_class("-grid") else min(max(needed, least), most)
+        width = min(max(width + self._wider["#board"], PANES[0]), int(self.size.width * PANES[1]))
         if self._board_width != width:
             self._board_width = width
             self.query_one("#board").styles.width = width
 
+    def action_widen(self, pane: str, cells: int) -> None:
+        """Make a pane wider, or narrower: within what leaves room for the others."""
+        self._wider[pane] += cells
+        if pane == "#expectations":
+            panel = self.query_one(Expectations)
+            least, most = PANES[0], int(self.size.width * PANES[1])
+            panel.styles.width = min(max(panel.size.width + cells, least), most)
+        self.show_state()
+
     def _show_transcript(self, conversation: ConversationState | None, instead: str) -> None:
         self.transcript.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
-        arm = self.state.arm(self.reading.arm).info.name if several and self.reading else ""
+        arm = self._names()[self.reading.arm] if several and self.reading else ""
         hits, pace = self.transcript.search.count, self.live_run.pace_of(self.reading)
         self.query_one(Title).show_conversation(conversation, self.following, note=arm, hits=hits, pace=pace)
 
@@ -226,13 +248,17 @@ class RunScreen(ReadingScreen):
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
         sides = [
-            Side(self.state.arm(arm).info.name, conversation, instead or "this turn is not played yet")
+            Side(self._names()[arm], conversation, instead or "this turn is not played yet")
             for arm, (conversation, instead) in enumerate(conversations)
         ]
         turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
         note = f"turn {number} of {turns}"
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
+
+    def _names(self) -> list[str]:
+        """The arms by what differs."""
+        return short_names([arm.info.name for arm in self.state.arms])
 
     def _show_question(self) -> None:
         """What a person is asked, if one plays a role of this run."""
@@ -270,11 +296,17 @@ class RunScreen(ReadingScreen):
         """Read the run's heat map, as far as it is stored."""
         store, run = Path(self.state.store), self.state.run
 
-        def show(text: str) -> None:
-            if self.is_current:
-                self.app.push_screen(TextScreen(f"run {run} by tool, tag and suite", text))
+        def show(maps: "list[Groups]") -> None:
+            from tui.screens.heat import HeatScreen
 
-        self.in_background(lambda: heat_map(store, run), show, show, group="groups")
+            if self.is_current:
+                self.app.push_screen(HeatScreen(f"run {run} by tool, skill, tag and suite", maps))
+
+        def fail(fault: str) -> None:
+            if self.is_current:
+                self.app.push_screen(TextScreen(f"run {run}", fault))
+
+        self.in_background(lambda: heat_maps(store, run), show, fail, group="groups")
 
     # Answering
 

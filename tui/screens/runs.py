@@ -78,6 +78,8 @@ class RunsScreen(RigScreen[None]):
 
     def _look_again(self) -> None:
         now = time.monotonic()
+        if self._process is not None:
+            self._show_header()
         is_written = any(run.is_running for run in self.run_list.runs)
         if now >= self._next_look and (is_written or _signs(self.store) != self._seen):
             self.look()
@@ -136,6 +138,8 @@ class RunsScreen(RigScreen[None]):
         if run_list.term:
             right.append((f"{inert_line(run_list.term)}: {len(run_list.visible)} of ", Tint.RUNNING))
         right.append((f"{len(run_list.runs)} ", Tint.STRONG))
+        if self._process is not None:
+            right.insert(0, (f"comparing, {self._process.elapsed_s:.0f} s   ", Tint.RUNNING))
         if run_list.marked:
             right.insert(0, (f"{len(run_list.marked)} marked  ", Tint.CALL))
         self.show_header([("  runs", Tint.STRONG), store], right)

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rig.calls import Json
 from rig.displays.summary import summary
@@ -13,6 +15,9 @@ from rig.errors import RigError
 from rig.store import Runs, StoredRun
 from tui.text.lines import Tint, fit, inert_line
 from tui.text.page_writer import PageWriter
+
+if TYPE_CHECKING:
+    from rig.compare.groups import Groups
 
 _SETTINGS = (
     *("suite", "conversations", "world", "only", "limit", "docs", "tools", "history"),
@@ -40,24 +45,22 @@ def _plain(value: Json) -> str:
     return "/".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def heat_map(store: Path, run: str) -> str:
+def heat_maps(store: Path, run: str) -> "list[Groups]":
     """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
     with Runs.open(store) as runs:
-        text = "\n\n".join(_parts(runs, run))
-    return text or "No conversation of this run is scored yet."
+        return list(_parts(runs, run))
 
 
-def _parts(runs: Runs, run: str) -> Iterator[str]:
+def _parts(runs: Runs, run: str) -> "Iterator[Groups]":
     # Loads what compares arms, which a live view has no other use for.
     from rig.compare.groups import WAYS, groups_of
-    from rig.displays.compare import groups_text
 
     stored = runs.get(run)
     for by in WAYS:
         with suppress(RigError):
             groups = groups_of(runs, stored, by)
             if by == "tool" or len(groups.rows) > 1:
-                yield groups_text(groups)
+                yield groups
 
 
 class CompareProcess:
@@ -69,6 +72,7 @@ class CompareProcess:
 
     def __init__(self, store: Path, runs: Sequence[str]) -> None:
         self.runs = tuple(runs)
+        self._began = time.monotonic()
         command = [sys.executable, "-m", "rig", "compare", "--across-settings", "--runs", str(store), "--"]
         try:
             self._process = subprocess.Popen(
@@ -80,6 +84,11 @@ class CompareProcess:
             )
         except OSError as error:
             raise RigError(f"rig compare: {error}") from error
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began
 
     def text(self) -> str:
         """What it says, once it is through. Raises RigError with its fault."""

@@ -8,12 +8,12 @@ paints segments and never parses markup.
 import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
-from rig.displays.signs import ELLIPSIS, FULL, PARTS, SIDE, TRACK
+from rig.displays.signs import ELLIPSIS, FULL, LEVELS, PARTS, SIDE, TRACK
 
 
 class Tint(StrEnum):
@@ -41,6 +41,16 @@ class Tint(StrEnum):
     FOUND = "found"
     FOUND_HERE = "found-here"
     BRAND = "brand"
+    HEAT0 = "heat0"
+    HEAT1 = "heat1"
+    HEAT2 = "heat2"
+    HEAT3 = "heat3"
+    HEAT4 = "heat4"
+    HEAT5 = "heat5"
+
+
+HEAT = (Tint.HEAT0, Tint.HEAT1, Tint.HEAT2, Tint.HEAT3, Tint.HEAT4, Tint.HEAT5)
+"""From nothing right to all of it."""
 
 
 Span: TypeAlias = tuple[str, Tint]
@@ -211,3 +221,11 @@ def progress(done: int, total: int, width: int) -> Line:
     full, eighths = divmod(min(width * size * done // total, width * size) if total else 0, size)
     part = parts[eighths - 1] if eighths else ""
     return ((str(FULL) * full + part, Tint.BAR), (str(TRACK) * (width - full - len(part)), Tint.TRACK))
+
+
+def curve(outcomes: Sequence[bool], width: int) -> str:
+    """The share of successes so far as it went, in at most `width` cells of eight levels."""
+    levels, sums = str(LEVELS), [*accumulate(outcomes)]
+    cells = min(width, len(sums))
+    places = [(cell + 1) * len(sums) // cells - 1 for cell in range(cells)]
+    return "".join(levels[round((len(levels) - 1) * sums[place] / (place + 1))] for place in places)

@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from rig.displays import signs
 from rig.displays.signs import DOT
+from rig.displays.table import short_names
 from rig.displays.texts import out_of
 from rig.events import Where
 from rig.metrics import Declaration
@@ -257,9 +258,9 @@ class ConversationGrid(Lines):
         lines: list[Line] = []
         self._cells = {}
         at = 0
-        for number, arm in enumerate(state.arms):
+        for number, called in enumerate(short_names([arm.info.name for arm in state.arms])):
             if len(state.arms) > 1:
-                name = (inert_line(arm.info.name), Tint.TITLE)
+                name = (inert_line(called), Tint.TITLE)
                 lines.append(fit([(f" {number + 1} ", Tint.MUTED), name], self.size.width))
             of_arm = [row.at(number) for row in self._board.rows]
             for start in range(0, len(of_arm), columns):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rig.displays.progress import NOT_EVALUATED, Remaining
 from rig.displays.signs import CURSOR, DASH
+from rig.displays.table import short_names
 from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
@@ -13,10 +14,13 @@ from rig.options import TABLE
 from rig.rates import Estimate
 from rig.rates.repeats import Repeated
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
-from tui.text.lines import Line, Span, Tint, bar, fit, inert_line, pad, progress, spread, width_of
+from tui.text.lines import Line, Span, Tint, bar, curve, fit, inert_line, pad, progress, spread, width_of
 from tui.widgets.lines import Lines, Rows
 
 _NAME = 30
+CURVES_FROM = 160
+"""Cells of a terminal in which every arm has a curve of its success so far, and its memory."""
+_CURVE = 40
 
 
 class Arms(Rows):
@@ -25,17 +29,18 @@ class Arms(Rows):
     def show_arms(self, state: RunState, reading: int) -> None:
         """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
         numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
-        if len(state.arms) < 2 or not self.is_new(reading, state.changes, numbers):
+        width = self.size.width
+        if (len(state.arms) < 2 and width < CURVES_FROM) or not self.is_new(reading, state.changes, numbers):
             return
         cells: list[list[ConversationState]] = [[] for _ in state.arms]
         for where, conversation in state.conversations.items():
             if where.arm < len(cells):
                 cells[where.arm].append(conversation)
-        width = self.size.width
-        names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, width // 3)
+        called = short_names([inert_line(arm.info.name) for arm in state.arms])
+        names = min(max(map(len, called)), _NAME, width // 3)
         lines = []
         for number, arm in enumerate(state.arms):
-            name: Span = (inert_line(arm.info.name), Tint.STRONG if number == reading else Tint.PLAIN)
+            name: Span = (called[number], Tint.STRONG if number == reading else Tint.PLAIN)
             head: list[Span] = [
                 (str(CURSOR) if number == reading else " ", Tint.RUNNING),
                 (f"{number + 1} ", Tint.MUTED),
@@ -62,6 +67,8 @@ def _state(
     else:
         if arm.evidence:
             tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
+        if width >= CURVES_FROM and arm.course:
+            tail.append((f"  {curve(arm.course, _CURVE):<{_CURVE}}", Tint.BAR))
         tail += _numbers(arm, declaration, room - width_of(tail) - size)
     return (*bar(kinds, size), *fit(tail, room - size - 1))
 
@@ -74,7 +81,10 @@ def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
     rates = [(metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")]
     if arm.cuts:
         rates.append(("cut", percent(arm.cut_share)))
-    for label, value in (*rates, ("tok/s", rate(arm.speed.decode_rate if arm.speed else None))):
+    rates.append(("tok/s", rate(arm.speed.decode_rate if arm.speed else None)))
+    if room > CURVES_FROM // 3 and arm.speed and arm.speed.peak_memory:
+        rates.append(("memory", mebibytes(arm.speed.peak_memory)))
+    for label, value in rates:
         part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
         if width_of([*spans, *part]) < room:
             spans += part
