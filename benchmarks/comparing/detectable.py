@@ -25,7 +25,8 @@ from rig.compare.verdict import VerdictKind, verdict  # noqa: E402
 from rig.methods.tooltalk.scoring import DECLARATION  # noqa: E402
 from rig.metrics import TASKS  # noqa: E402
 from rig.rates import Tallied  # noqa: E402
-from rig.rates.paired import PairedBootstrap, detectable_success_loss, holm  # noqa: E402
+from rig.rates.paired import PairedBootstrap, holm  # noqa: E402
+from rig.rates.power import detectable_success_loss  # noqa: E402
 
 CONVERSATIONS = 1_000
 BASE = 0.7
