@@ -24,7 +24,7 @@ from rig.options import Answers
 from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.functions import match_of
-from rig.toolbox.isolation import without_network
+from rig.toolbox.isolation import without_network, writes_elsewhere
 from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
 from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
 from rig.toolbox.server_world import Route, Servers, ServerWorld, sha256_of_listing
@@ -183,6 +183,7 @@ def _fingerprint(servers: Servers) -> JsonObject:
         listed = {name: sha256_of_listing(of) for name, of in servers.listings.items()}
         pinned = {name: server.listing for name, server in servers.servers.items()}
         parts["server_network"] = "none" if closed else "open"
+        parts["server_writes"] = "anywhere" if writes_elsewhere() else "own files"
         parts["listing_sha256"] = ", ".join(f"{name} {(pinned | listed)[name]}" for name in servers.servers)
         world = ServerWorld(servers)
         parts["state_sha256"] = world.state

@@ -16,7 +16,7 @@ from rig.calls import Call, Outcome
 from rig.errors import RigError
 from rig.toolbox import state
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.isolation import without_network
+from rig.toolbox.isolation import without_network, writes_elsewhere
 from rig.toolbox.servers import ServerUse, servers_of
 from rig.toolbox.spec import Unavailable
 from rig.toolbox.toolbox import Simulator
@@ -160,6 +160,16 @@ def test_a_server_has_its_own_environment_and_no_network(play: Play, monkeypatch
         assert does(simulator, "connect") == ["lo"]
 
 
+def test_a_server_writes_to_its_own_files_alone(play: Play, tmp_path: Path) -> None:
+    if writes_elsewhere():
+        pytest.skip("this system does not keep servers from writing elsewhere")
+    simulator = play()
+    outside = tmp_path / "outside.txt"
+    assert "Read-only" in fails(simulator, "write", path=str(outside), text="x")
+    assert does(simulator, "write", path="/state/data/in.txt", text="x")
+    assert not outside.exists()
+
+
 def test_nothing_is_left_of_a_server(play: Play) -> None:
     simulator = play()
     does(simulator, "child")
@@ -298,7 +308,9 @@ def test_other_peoples_forms_of_mcp_json(box: Box) -> None:
 def test_what_can_change_an_answer_is_in_the_fingerprint(box: Box) -> None:
     folder = box()
     first = find_toolbox(str(folder))
-    assert first.fingerprint.keys() == {"servers", "server_network", "listing_sha256", "state_sha256"}
+    assert first.fingerprint.keys() == {
+        *("servers", "server_network", "server_writes", "listing_sha256", "state_sha256")
+    }
     (folder / "data" / "b.txt").write_text("more")
     second = find_toolbox(str(folder))
     assert second.fingerprint["state_sha256"] != first.fingerprint["state_sha256"]
