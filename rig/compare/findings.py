@@ -156,7 +156,8 @@ class ArmResult(ByName):
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    where rig made it. `conversations` are those that it shares with the baseline, in order. `reliability` is
+    where rig made it, `attribution` why a served arm answers otherwise than its file. `conversations` are
+    those that it shares with the baseline, in order. `reliability` is
     pass^k and pass@k over them; empty where some were played only once. `limits` say how often each limit
     that is known cut off an answer.
     """
@@ -179,6 +180,7 @@ class ArmResult(ByName):
     failure: str | None
     fingerprint: JsonObject
     made_from: str | None
+    attribution: JsonObject | None
     factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
     reliability: tuple[Reliability, ...]
@@ -372,6 +374,7 @@ def arm_result(
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
         made_from=chosen.arm.made_from,
+        attribution=chosen.arm.attribution,
         factors=factors,
         conversations=results,
         reliability=tuple(reliability(attempts, successes, alpha)) if attempts.min() > 1 else (),

@@ -7,6 +7,7 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
+from rig.displays.attribution import attribution_lines
 from rig.displays.summary import (
     contention_notes,
     cost_rows,
@@ -51,6 +52,7 @@ def notes(comparison: Comparison) -> list[str]:
     else:
         lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
+    lines += attribution_lines((arm.label, arm.attribution) for arm in comparison.arms)
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
     lines += limit_notes({arm.label: arm.limits for arm in comparison.arms})

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rig.calls import JsonObject
+from rig.displays.attribution import attribution_lines
 from rig.displays.table import Row, by_kind, columns
 from rig.displays.texts import (
     UNKNOWN,
@@ -137,6 +138,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
+    lines += attribution_lines((arm.name, arm.attribution) for arm in run.arms)
     lines += limit_notes({arm.name: arm.limits for arm in run.arms})
     for arm, of_arm in zip(run.arms, repeated, strict=False):
         lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})

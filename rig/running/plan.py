@@ -42,6 +42,11 @@ class Arm:
     others: Mapping[str, Loader] = field(default_factory=dict)
     file: Path | None = None
 
+    @property
+    def is_served(self) -> bool:
+        """Whether the model is behind a server."""
+        return isinstance(self.load, partial) and self.load.func is serving.load
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -12,6 +12,7 @@ from rig.events import ArmFinished, ArmInfo, ArmReady, ArmStarted, Emit, Notice,
 from rig.meters import Costs
 from rig.metrics import NO_REMARK
 from rig.models import Model, OneByOne
+from rig.running.attributing import Comparison, reference_of
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.deciding import Deciding, Visit
@@ -82,6 +83,10 @@ class ModelPool:
         is_roomy = bool(coming) and (arm.load in self._loaded or engine.has_room(arm.file))
         sharing = [arm, *(coming if is_roomy else ())]
         self.unload({load for other in sharing for load in (other.load, *other.others.values())})
+
+    def drop(self, load: Loader) -> None:
+        """Close one model, if it is loaded."""
+        self.unload([other for other in self._loaded if other != load])
 
     def unload(self, kept: Collection[Loader] = ()) -> None:
         """Close the models that are loaded, but for those to be kept."""
@@ -230,6 +235,24 @@ class _Loop:
             courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
             self.is_skipping |= session.has_skipped
+        if (reference := reference_of(self.plan, position)) is not None and self.deciding is None:
+            self._attribute(position, reference, evaluated)
+
+    def _attribute(self, position: int, reference: int, served: Model) -> None:
+        """Find out why a served arm answered otherwise than its file, and store that."""
+        writer, arm = self.state.writer, self.plan.arms[reference]
+        assert writer is not None
+        self.state.read()
+
+        def load() -> Model:
+            before = self.state.model_fingerprint(reference)
+            return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
+
+        try:
+            told = Comparison(self.state, position, reference).attributed(served, load, self._notify)
+        finally:
+            self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
+        writer.arm_attributed(position, told)
 
     def _coming_again(self) -> list[Arm]:
         """The arms that may be played again in this run."""

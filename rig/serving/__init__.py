@@ -3,12 +3,18 @@
 Importing this package imports no HTTP library and opens nothing; `load` does.
 """
 
+from collections import Counter
+
+from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.models import Model, Notify
 from rig.plugins import Registry, registered
 
-__all__ = ["check", "load", "register"]
+__all__ = ["FAITHFUL", "check", "in_short", "load", "register"]
+
+FAITHFUL = ("grammar", "chance")
+"""Why a server that does nothing wrong answers otherwise, too: its own grammar for calls, and ties."""
 
 _DIALECTS = {
     "llama-server": "llama_server:LlamaServer",
@@ -38,6 +44,21 @@ def check(url: str, settings: EngineSettings) -> str:
         names = ", ".join(registered().dialects)
         raise RigError(f"--dialect {settings.dialect}: no such dialect; choose from {names}")
     return str(address)
+
+
+def in_short(attribution: JsonObject) -> str:
+    """How a served arm differs from its reference, in a line."""
+    kinds = Counter(cause["cause"] for cause in attribution["causes"])
+    differing = sum(kinds.values()) + attribution["others"]
+    turns = counted(attribution["alike"] + attribution["follows"] + differing, "turn")
+    why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    faults = set(kinds) - set(FAITHFUL)
+    verdict = "not faithful" if faults or attribution["others"] else "faithful"
+    beside = f", {attribution['follows']} follow" if attribution["follows"] else ""
+    return (
+        f"{verdict} to {attribution['reference']}: {attribution['alike']} of {turns} alike"
+        f"{f'; differing: {why}' if why else ''}{beside}"
+    )
 
 
 def load(url: str, settings: EngineSettings, notify: Notify) -> Model:

@@ -24,6 +24,7 @@ from rig.serving.dialects.base import Dialect, Identity
 from rig.serving.wire.address import Address
 from rig.serving.wire.client import PAUSES_S, Client, ServerFault, Unreachable
 
+CHAT = "/v1/chat/completions"
 TRIES = 3
 """How often a step is asked for, where the connection breaks or the server says that it failed."""
 MOST_FAULTS = 5
@@ -100,7 +101,7 @@ class ServedModel(Model):
         self.client, self.dialect, self.identity, self.settings = client, dialect, identity, settings
         self._notify = notify
         self._sampling = sampling_for_server(settings)
-        self._fields = dialect.sampling(self._sampling) if self._sampling else {}
+        self.fields = dialect.sampling(self._sampling) if self._sampling else {}
         self._template = _template(identity)
         self._format = _format_class(settings, identity)
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
@@ -187,7 +188,7 @@ class ServedModel(Model):
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_tokens": settings.max_tokens + (settings.thinking_tokens if self._thinks else 0),
-            **self._fields,
+            **self.fields,
             **self._extras,
         }
         if self._sampling is None or self._sampling.draws:
@@ -199,6 +200,25 @@ class ServedModel(Model):
             if not self._several(request):
                 body["parallel_tool_calls"] = False
         return body
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether requests ask for the likeliest tokens."""
+        return self._sampling is not None and not self._sampling.draws
+
+    def whole(self, body: JsonObject) -> tuple[Answer, JsonObject]:
+        """The answer to a request in one piece, and what the server tells of it. Raises ServerFault."""
+        asked = {name: value for name, value in body.items() if name != "stream_options"}
+        answer, inside = Answer(), {}
+        most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
+        for event in self.client.stream(CHAT, {**asked, "stream": False, **self.dialect.insight}, most):
+            answer.take(event)
+            inside = self.dialect.inside(event)
+        return answer, inside
+
+    def count(self, body: JsonObject) -> int:
+        """How many tokens the prompt of a request has, as the server counts; 0 if it does not."""
+        return self.whole({**body, "max_tokens": 1})[0].tokens("prompt_tokens")
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Send a request. It is answered while others are."""
@@ -265,7 +285,7 @@ class ServedModel(Model):
             try:
                 body = self.body(request)
                 most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
-                for event in self.client.stream("/v1/chat/completions", body, most):
+                for event in self.client.stream(CHAT, body, most):
                     text, is_thought = answer.take(event)
                     if text:
                         first = first or perf_counter()

@@ -311,6 +311,7 @@ class Runs(ScoreReader):
             fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             decided=row["decided"],
+            attribution=json.loads(row["attribution"]) if row["attribution"] else None,
             load_s=row["load_s"],
             costs=costs,
             errors=errors,

@@ -130,6 +130,7 @@ class StoredArm:
     are; it is None until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
     model, where they do not. `attempts` count what was tried again, by what had failed: turns, and the arm.
     `decided` is what a run until a verdict found of the arm, in words; it was played no further then.
+    `attribution` is why a served arm answered otherwise than its file.
     `sums` are None where the run was read without them; asking for a part of them is a ValueError then.
     """
 
@@ -145,6 +146,7 @@ class StoredArm:
     not_evaluated: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     decided: str | None = None
+    attribution: JsonObject | None = None
 
     @property
     def counts(self) -> Counts:
@@ -200,7 +202,7 @@ class StoredArm:
         }
 
 
-_IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from")
+_IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "attribution")
 
 
 @dataclass(frozen=True, slots=True)

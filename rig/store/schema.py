@@ -297,6 +297,9 @@ CREATE TABLE task_views (
 """,
 )
 
+# Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms.
+_statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -127,6 +127,11 @@ class RunWriter:
         with self._transaction():
             self._set("arms", self._arms[arm], decided=text)
 
+    def arm_attributed(self, arm: int, attribution: JsonObject) -> None:
+        """Note why a served arm answered otherwise than its file."""
+        with self._transaction():
+            self._set("arms", self._arms[arm], attribution=to_json(attribution))
+
     def commit_turn(
         self,
         where: Where,

@@ -52,6 +52,8 @@ class Dialect(ABC):
     thinking: ClassVar[tuple[JsonObject, JsonObject] | None] = None
     """What a request says to have the model think, and to have it not."""
     tells_logprobs: ClassVar[bool] = True
+    insight: ClassVar[JsonObject] = {}
+    """What a request says for the answer to have an inside."""
     extras: ClassVar[JsonObject] = {}
     """What every request says besides."""
 
@@ -82,8 +84,11 @@ class Dialect(ABC):
             return scored_content((answer.get("choices") or [{}])[0])
         return []
 
-    def inside(self, client: Client, body: JsonObject) -> JsonObject:
-        """What the server tells of how it answers: `prompt`, `content`, `settings`, `truncated`, `tokens`."""
+    def inside(self, answer: JsonObject) -> JsonObject:
+        """How a whole answer came about: its `prompt`, `content`, `truncated`, `tokens`, `settings`.
+
+        The text of the prompt and of the answer are those before any parsing; `settings` are of sampling.
+        """
         return {}
 
     def sampling(self, sampling: Sampling) -> JsonObject:

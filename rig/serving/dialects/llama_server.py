@@ -24,7 +24,7 @@ class LlamaServer(Dialect):
         {"chat_template_kwargs": {"enable_thinking": True}},
         {"chat_template_kwargs": {"enable_thinking": False}},
     )
-    extras: ClassVar[JsonObject] = {"cache_prompt": True}
+    insight: ClassVar[JsonObject] = {"verbose": True, "return_tokens": True, "cache_prompt": False}
 
     def recognises(self, client: Client) -> bool:
         return "default_generation_settings" in client.try_get("/props")
@@ -81,12 +81,11 @@ class LlamaServer(Dialect):
         answer: Any = client.post("/completion", asked)
         return scored_content({"logprobs": {"content": answer.get("completion_probabilities")}})
 
-    def inside(self, client: Client, body: JsonObject) -> JsonObject:
-        asked = {**body, "stream": False, "verbose": True, "return_tokens": True, "cache_prompt": False}
-        answer: Any = client.post("/v1/chat/completions", asked)
-        inside = answer.get("__verbose") if isinstance(answer, dict) else None
-        if not isinstance(inside, dict):
+    def inside(self, answer: JsonObject) -> JsonObject:
+        told = answer.get("__verbose")
+        if not isinstance(told, dict):
             return {}
-        names = {"generation_settings": "settings"}
-        wanted = ("prompt", "content", "truncated", "tokens", "generation_settings", "tokens_evaluated")
-        return {names.get(name, name): inside[name] for name in wanted if name in inside}
+        kinds = {"prompt": str, "content": str, "truncated": bool, "tokens": list}
+        inside = {name: told[name] for name, kind in kinds.items() if isinstance(told.get(name), kind)}
+        settings = told.get("generation_settings")
+        return {**inside, "settings": settings} if isinstance(settings, dict) else inside

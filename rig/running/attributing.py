@@ -1,0 +1,190 @@
+"""A served arm held against the same file in process: which turns differ, why, and when each calls at all.
+
+The requests are made again from what is stored: an episode is resumed up to a turn, and answered as it was.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rig import serving
+from rig.calls import JsonObject
+from rig.errors import ErrorKind
+from rig.events import Where
+from rig.models import Model, Notify, Prediction, Request
+from rig.rates.rates import interval
+from rig.running.plan import Plan
+from rig.running.stored_state import StoredState
+from rig.tasks import PlayedTurn, Task
+
+MOST = 200
+"""Differing turns of an arm that are looked into."""
+LEVEL = 0.05
+
+
+def reference_of(plan: Plan, position: int) -> int | None:
+    """The file that a served arm is held against: the nearest before that was played in the same way."""
+    arm = plan.arms[position]
+    if not arm.is_served:
+        return None
+    alike = [
+        n for n, other in enumerate(plan.arms[:position]) if other.file and other.settings == arm.settings
+    ]
+    return alike[-1] if alike else None
+
+
+class Comparison:
+    """One served arm and its reference, turn by turn."""
+
+    def __init__(self, state: StoredState, position: int, reference: int) -> None:
+        self._state, self._arms = state, (reference, position)
+        self._tasks = {task.name: task for task in state.plan.tasks}
+        self._episodes = sorted(
+            (where.repeat, where.conversation)
+            for where in state.cells
+            if where.arm == position
+            and state.is_finished(where)
+            and state.is_finished(replace(where, arm=reference))
+        )
+        self._alike = self._following = self._others = 0
+        self._causes: list[JsonObject] = []
+        self._triggers: dict[str, Counter[str]] = {name: Counter() for _, name in self._episodes}
+
+    def attributed(self, served: Model, load: Callable[[], Model], notify: Notify) -> JsonObject:
+        """What differs and why. The reference is loaded only if anything does."""
+        from rig.engine.reference import Reference
+        from rig.serving.attribution import attribute
+        from rig.serving.model import ServedModel
+
+        assert isinstance(served, ServedModel)
+        reference: Reference | None = None
+        for place, mine, theirs in self._differing():
+            if len(self._causes) >= MOST:
+                self._others += 1
+                continue
+            reference = reference or Reference(load())
+            request, *answers = mine
+            cause = attribute(request, answers[0], theirs, reference, served)
+            where = {"conversation": place[0].name, "repeat": place[1], "turn": place[2]}
+            self._causes.append({"cause": cause.kind, "detail": cause.detail, **where})
+        told = self.as_json()
+        notify(f"{self._state.plan.arms[self._arms[1]].name}: {serving.in_short(told)}")
+        return told
+
+    def as_json(self) -> JsonObject:
+        """For the store. `follows` are turns whose history differed, `others` those not looked into."""
+        return {
+            "reference": self._state.plan.arms[self._arms[0]].name,
+            "alike": self._alike,
+            "follows": self._following,
+            "others": self._others,
+            "causes": self._causes,
+            **self._deployment(),
+        }
+
+    def _differing(self) -> Iterator[tuple[tuple[Task, int, int], tuple[Request, Prediction], Prediction]]:
+        """Each turn whose answers differ: the request, and both answers at the first step that does."""
+        for repeat, name in self._episodes:
+            played = [self._state.played(Where(arm, name, repeat)) for arm in self._arms]
+            for number, (mine, theirs) in enumerate(zip(*played, strict=False)):
+                ours, other = _messages(mine), _messages(theirs)
+                self._count(name, ours, other)
+                step = next(
+                    (n for n, pair in enumerate(zip(ours, other, strict=False)) if _differ(*pair)), None
+                )
+                if step is None:
+                    self._alike += 1
+                    continue
+                requests = [
+                    self._request(arm, self._tasks[name], repeat, turns[: number + 1], step)
+                    for arm, turns in zip(self._arms, played, strict=True)
+                ]
+                if requests[0] is None or requests[0] != requests[1]:
+                    self._following += 1
+                else:
+                    place = self._tasks[name], repeat, mine.turn
+                    yield place, (requests[0], ours[step]), other[step]
+
+    def _request(
+        self, position: int, task: Task, repeat: int, turns: Sequence[PlayedTurn], step: int
+    ) -> Request | None:
+        """What an arm was asked at a step of the last of these turns; None if somebody else was."""
+        plan = self._state.plan
+        where = Where(position, task.name, repeat)
+        episode = plan.setup.start(task, plan.arms[position].settings, where, lambda _event: None, 0)
+        *before, last = turns
+        for played in before:
+            episode.resume(played)
+        playing = episode.play()
+        ask = next(playing)
+        for message in _messages(last)[:step]:
+            ask = playing.send(message)
+        return ask.request if ask.role == plan.method.roles[0] else None
+
+    def _count(self, name: str, ours: Sequence[Prediction], theirs: Sequence[Prediction]) -> None:
+        """Whether each calls when the turn begins, and how many of the server's calls a schema takes."""
+        mine, other = _calls(ours[0]), _calls(theirs[0])
+        kind = ("tp" if mine else "fp") if other else ("fn" if mine else "tn")
+        calling = [message for message in theirs if _calls(message)]
+        self._triggers[name].update({kind: 1, "calling": len(calling)})
+        self._triggers[name]["valid"] += sum(message.call is not None for message in calling)
+
+    def _deployment(self) -> JsonObject:
+        """Trigger F1 and schema accuracy as the K2 vendor verifier has them, over conversations."""
+        counts = {kind: np.array([of[kind] for of in self._triggers.values()], float) for kind in _KINDS}
+        hits = 2 * counts["tp"]
+        rates = {
+            "trigger_f1": (hits, hits + counts["fp"] + counts["fn"]),
+            "schema_accuracy": (counts["valid"], counts["calling"]),
+        }
+        estimates = {name: interval(*sides, LEVEL) for name, sides in rates.items()} if self._triggers else {}
+        return {
+            "counts": {kind: int(values.sum()) for kind, values in counts.items()},
+            **{name: [rate.value, rate.low, rate.high] for name, rate in estimates.items()},
+            "noise_band": self._noise_band(),
+        }
+
+    def _noise_band(self) -> list[float] | None:
+        """The least and the mean trigger F1 of the reference's repeats against each other; None of one."""
+        turns: dict[int, dict[tuple[str, int], bool]] = {}
+        for repeat, name in self._episodes:
+            for played in self._state.played(Where(self._arms[0], name, repeat)):
+                turns.setdefault(repeat, {})[name, played.turn] = _calls(_messages(played)[0])
+        repeats = list(turns.values())
+        scores = [_f1(one, other) for n, one in enumerate(repeats) for other in repeats[:n]]
+        return [min(scores), sum(scores) / len(scores)] if scores else None
+
+
+_KINDS = ("tp", "fp", "fn", "tn", "calling", "valid")
+
+
+def _f1(reference: dict[tuple[str, int], bool], other: dict[tuple[str, int], bool]) -> float:
+    pairs = Counter((reference[turn], other[turn]) for turn in reference.keys() & other.keys())
+    hits, misses = 2 * pairs[True, True], pairs[True, False] + pairs[False, True]
+    return hits / (hits + misses) if hits + misses else 1.0
+
+
+def _messages(played: PlayedTurn) -> list[Prediction]:
+    """What was predicted in a turn, message by message: a message's calls are one prediction again."""
+    messages: list[Prediction] = []
+    for step in played.steps:
+        call = step.prediction.call
+        if step.prediction.part and call is not None:
+            messages[-1] = replace(messages[-1], further=(*messages[-1].further, call))
+        else:
+            messages.append(step.prediction)
+    return messages
+
+
+def _differ(mine: Prediction, theirs: Prediction) -> bool:
+    return (mine.calls, mine.reply, mine.error) != (theirs.calls, theirs.reply, theirs.error)
+
+
+def _calls(message: Prediction) -> bool:
+    """Whether an answer calls, be the call valid or not."""
+    is_call_of_server = message.raw.startswith('{"content": ') and '"tool_calls"' in message.raw
+    return message.call is not None or (
+        message.error is ErrorKind.INVALID and (is_call_of_server or "{" in message.raw)
+    )
