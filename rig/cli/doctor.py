@@ -15,11 +15,12 @@ import click
 import psutil
 from packaging.requirements import Requirement
 
-from rig import DISTRIBUTION, __version__, methods
-from rig.cli.options import AS_JSON, json_option, runs_option
+from rig import DISTRIBUTION, __version__, methods, serving
+from rig.cli.options import AS_JSON, Network, json_option, runs_option
 from rig.cli.output import print_json, say
-from rig.cli.verbs import Verbs, option, verb
+from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import file_size
+from rig.engine import EngineSettings
 from rig.engine.built import built_for
 from rig.engine.files.info import inspect
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
@@ -48,13 +49,21 @@ class Symptom:
 
 
 @verb()
-def command(*, runs: Path = runs_option("The run store to check."), as_json: bool = AS_JSON) -> int:
-    """Check that everything a run needs is in place.
+def command(
+    url: str | None = argument("[URL]"),
+    *,
+    runs: Path = runs_option("The run store to check."),
+    network: Network,
+    as_json: bool = AS_JSON,
+) -> int:
+    """Check that everything a run needs is in place, or what a server at URL does to calls.
 
     rig looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations,
     the world and the similarity model. It changes nothing and uses no network. The exit code is 1 if
     something would stop a run.
     """
+    if url is not None:
+        return _server(url, as_json=as_json)
     findings = []
     checks = (_python(), _libraries(), _llama_cpp(), _models(), _store(runs))
     for finding in chain(*checks, _conversations(), _world(), _similarity()):
@@ -63,14 +72,45 @@ def command(*, runs: Path = runs_option("The run store to check."), as_json: boo
             _print(finding)
     healthy = all(finding.state != "fail" for finding in findings)
     if healthy:
-        network = Symptom("network", "ok", "not needed: everything a run uses is on this machine")
+        online = Symptom("network", "ok", "not needed: everything a run uses is on this machine")
     else:
-        network = Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
+        online = Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
     if as_json:
-        print_json({"ok": healthy, "findings": [asdict(finding) for finding in (*findings, network)]})
+        print_json({"ok": healthy, "findings": [asdict(finding) for finding in (*findings, online)]})
     else:
-        _print(network)
+        _print(online)
     return not healthy
+
+
+def _server(url: str, *, as_json: bool) -> int:
+    """Probe a server with small requests: one line on each thing that it does wrong."""
+    # Kept from the other checks: HTTP takes a moment to load.
+    from rig.serving.model import load
+    from rig.serving.probes import probe, settings_for_probes
+    from rig.serving.wire.client import ServerFault
+
+    remarks: list[str] = []
+    settings = settings_for_probes(EngineSettings())
+    serving.check(url, settings)
+    served = load(url, settings, remarks.append)
+    findings = [Symptom("server", "ok", served.line)]
+    try:
+        for found in dict.fromkeys(probe(served)):
+            advice = f"{found.effect}; {found.remedy}"
+            findings.append(Symptom(found.name, "fail", found.fault, advice))
+    except ServerFault as fault:
+        findings.append(Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log"))
+    finally:
+        served.close()
+    if len(findings) == 1:
+        looked_at = "tools, context, sampling, calls, thoughts, stop tokens and streams are as they should be"
+        findings.append(Symptom("answers", "ok", looked_at))
+    if as_json:
+        print_json({"ok": len(findings) == 2, "findings": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            _print(finding)
+    return any(finding.state == "fail" for finding in findings)
 
 
 def _print(finding: Symptom) -> None:

@@ -181,7 +181,8 @@ class _Evidence:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
-            asked: Mapping[str, Any] = self.served.fields
+            seed = {"seed": self.body["seed"]} if "seed" in self.body else {}
+            asked: Mapping[str, Any] = {**self.served.fields, **seed}
             for name, value in asked.items():
                 actual: Any = settings.get(name, value)
                 if isinstance(value, int | float) and abs(actual - value) > 1e-3:

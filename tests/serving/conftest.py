@@ -4,10 +4,14 @@ import _socket
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_servers import Body, FakeServer, Reply
+from real_servers import rig_process, with_template
+
+TEMPLATE = Path(__file__).with_name("tools.jinja")
 
 
 @pytest.fixture
@@ -46,3 +50,23 @@ def serve(connections: list[tuple[str, int]]) -> Iterator[Callable[..., FakeServ
             return stack.enter_context(FakeServer(chat, **others).serving())
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("serving")
+
+
+@pytest.fixture(scope="session")
+def taught(folder: Path, smollm2: Path) -> Path:
+    """The taught model as one file, which servers can load."""
+    file = folder / "taught.gguf"
+    merged = rig_process("models", "merge", "smollm2-135m-tools", "--to", "q8_0", "-o", file, folder=folder)
+    assert merged.returncode == 0, merged.stderr
+    return file
+
+
+@pytest.fixture(scope="session")
+def taught_tools(folder: Path, taught: Path) -> Path:
+    """The same with a chat template that shows tools."""
+    return with_template(taught, TEMPLATE.read_text(), folder / "taught-tools.gguf")

@@ -18,36 +18,14 @@ from real_servers import (
     llama_server,
     rig_environment,
     rig_process,
-    with_template,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
-TEMPLATE = Path(__file__).with_name("tools.jinja")
 SHORT = (
     *("--limit", "6", "--tools", "exact", "--max-calls", "3", "--max-tokens", "96", "--threads", "1"),
     *("--similarity", "exact", "--display", "none"),
 )
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("serving")
-
-
-@pytest.fixture(scope="session")
-def taught(folder: Path, smollm2: Path) -> Path:
-    """The taught model as one file, which servers can load."""
-    file = folder / "taught.gguf"
-    merged = rig_process("models", "merge", "smollm2-135m-tools", "--to", "q8_0", "-o", file, folder=folder)
-    assert merged.returncode == 0, merged.stderr
-    return file
-
-
-@pytest.fixture(scope="session")
-def taught_tools(folder: Path, taught: Path) -> Path:
-    """The same with a chat template that shows tools."""
-    return with_template(taught, TEMPLATE.read_text(), folder / "taught-tools.gguf")
 
 
 @pytest.fixture
@@ -60,7 +38,7 @@ def by_step(store: Path) -> dict[tuple[Any, ...], dict[int, tuple[Any, ...]]]:
     """What each arm answered at each step, by conversation, turn and step, with the tokens of its prompt."""
     query = (
         "SELECT conversations.name, turn.turn, step, arms.position,"
-        " tool, arguments, reply, error, prompt_tokens"
+        " tool, arguments, reply, predictions.error, prompt_tokens"
         " FROM predictions JOIN turns AS turn ON turn.id = predictions.turn JOIN arms ON arms.id = turn.arm"
         " JOIN conversations ON conversations.id = turn.conversation"
     )

@@ -67,6 +67,14 @@ def llama_server(
 
 
 @contextmanager
+def fault_proxy(upstream: str, fault: str, folder: Path) -> Iterator[Server]:
+    """A proxy that does one thing wrong, in front of a server."""
+    port = free_port()
+    script = Path(__file__).with_name("fault_proxy.py")
+    yield from _until_done([sys.executable, str(script), str(port), upstream, fault], port, folder)
+
+
+@contextmanager
 def llama_cpp_server(model: Path, folder: Path, *, n_ctx: int = 4096) -> Iterator[Server]:
     """llama-cpp-python's server."""
     port = free_port()

@@ -1,0 +1,172 @@
+"""What a server does to requests and answers, found out with small requests of its own: `rig doctor URL`."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from rig.calls import JsonObject
+from rig.engine.core.settings import EngineSettings
+from rig.models import Request, StepKey, ToolDoc, UserMessage
+from rig.serving.answers import Answer
+from rig.serving.model import CHAT, ServedModel
+from rig.serving.wire.client import ServerFault
+
+ECHO = 'é "quoted" {"list": [1, [2]]} 東京'
+"""What a model is asked to hand to a tool: letters beyond ASCII, quotes and brackets."""
+MOST_CONTEXT = 40_000
+"""Tokens up to which a context is filled over its end."""
+_THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
+_SPECIAL = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
+_CALL = re.compile(r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|\"arguments\":")
+_TOOL = ToolDoc(
+    "repeat_text",
+    "Repeats a text, letter by letter.",
+    {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a server does wrong: what, what it does to scores, and how to mend it."""
+
+    name: str
+    fault: str
+    effect: str
+    remedy: str
+
+
+def probe(served: ServedModel) -> Iterator[Finding]:
+    """Everything that small requests show, one finding after another. Raises ServerFault."""
+    probes: list[Callable[[ServedModel], Iterator[Finding]]] = [_tools, _context, _sampling, _answers]
+    for one in probes:
+        yield from one(served)
+
+
+def settings_for_probes(settings: EngineSettings) -> EngineSettings:
+    """Greedy and short, with tools in the request whatever the server says of itself."""
+    return replace(settings, temperature=0.0, sampling=None, max_tokens=64, format="native", thinking="auto")
+
+
+def _request(text: str, *, tools: bool = True) -> Request:
+    shown = (_TOOL,) if tools else ()
+    return Request(StepKey("probe"), "You are helpful.", shown, "", (UserMessage(text),), several_calls=True)
+
+
+def _tools(served: ServedModel) -> Iterator[Finding]:
+    """Whether the model sees the tools: prompts with and without them have different lengths."""
+    with_tools, without = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
+    if with_tools and with_tools <= without + 5:
+        yield Finding(
+            "tools",
+            f"a prompt has {with_tools} tokens with a tool, and {without} without: the model never sees it",
+            "every call is a guess; recall falls to nothing",
+            "give the server a chat template that has tools (llama-server: --jinja --chat-template-file)",
+        )
+
+
+def _context(served: ServedModel) -> Iterator[Finding]:
+    """Whether a prompt that is too long is refused, as it should be, or cut without a word."""
+    n_ctx = served.identity.n_ctx
+    if not n_ctx or n_ctx > MOST_CONTEXT:
+        return
+    body = served.body(
+        _request("The word is zebra. " + "one " * int(1.2 * n_ctx) + "Which word?", tools=False)
+    )
+    with suppress(ServerFault):
+        count = served.count(body)
+        yield Finding(
+            "context",
+            f"a prompt of more than {n_ctx} tokens is answered, as {count} tokens: the rest was cut silently",
+            "long conversations lose their tools or their beginning",
+            "raise the server's context (--ctx-size, num_ctx), and have it refuse what does not fit",
+        )
+
+
+def _sampling(served: ServedModel) -> Iterator[Finding]:
+    """Whether temperature 0 is greedy, and a seed repeats an answer."""
+    body = served.body(_request("Tell me a short story about a lighthouse.", tools=False))
+    told = served.whole(body)[1].get("settings")
+    if (
+        isinstance(told, dict)
+        and isinstance(told.get("temperature"), int | float)
+        and told["temperature"] > 0
+    ):
+        yield _sampler(f"temperature 0 becomes {told['temperature']:g}")
+    elif len({served.whole(body)[0].raw for _ in range(3)}) > 1:
+        yield _sampler("three answers at temperature 0 differ")
+    drawn = {**body, "temperature": 1.5, "seed": 7}
+    if served.whole(drawn)[0].raw != served.whole(drawn)[0].raw:
+        yield Finding(
+            "seed",
+            "two answers with one seed differ",
+            "samples cannot be repeated, and repeats of a run are new draws",
+            "update the server, or serve one request at a time",
+        )
+
+
+def _sampler(fault: str) -> Finding:
+    return Finding(
+        "sampler",
+        fault,
+        "scores change from run to run, and are those of sampled answers",
+        "see to it that the server passes the request's settings on (a proxy, a preset of the model)",
+    )
+
+
+def _answers(served: ServedModel) -> Iterator[Finding]:
+    """What answers hold that they should not, and whether a stream holds what the whole answer does."""
+    texts = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who are you?"
+    for text in texts:
+        body = served.body(_request(text))
+        whole, inside = served.whole(body)
+        streamed = Answer()
+        for event in served.client.stream(CHAT, body, 2**22):
+            streamed.take(event)
+        yield from _faults_of(whole, inside)
+        if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
+            yield Finding(
+                "stream",
+                f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}",
+                "calls lose characters or whole arguments",
+                "update the server; its parser of streams is at fault",
+            )
+
+
+def _faults_of(answer: Answer, inside: JsonObject) -> Iterator[Finding]:
+    raw = inside.get("content")
+    if not answer.calls and _CALL.search(answer.content):
+        yield Finding(
+            "calls",
+            f"a call is left in the text: {answer.content[:60]!a}",
+            "calls count as replies; recall falls",
+            "start the server with the parser of the model's family, or use --format rig",
+        )
+    if answer.calls and isinstance(raw, str) and raw.count('"name"') > len(answer.calls):
+        yield Finding("calls", "of several calls some are lost", "recall falls", "update the server")
+    for call in answer.calls:
+        value: object = None
+        with suppress(ValueError, RecursionError, TypeError):
+            value = json.loads(call.arguments)
+        if not isinstance(value, dict):
+            what = "encoded twice" if isinstance(value, str) else "not JSON text"
+            yield Finding("arguments", f"arguments are {what}", "every call is invalid", "update the server")
+        elif isinstance(raw, str) and "東京" in raw and "東京" not in str(value):
+            yield Finding(
+                "arguments", "letters beyond ASCII are changed", "values are wrong", "update the server"
+            )
+    if mark := _THINKING.search(answer.content):
+        yield Finding(
+            "reasoning",
+            f"thoughts are in the answer ({mark[0]})",
+            "replies are read with their thoughts",
+            "have the server split them (llama-server: --reasoning-format deepseek)",
+        )
+    if mark := _SPECIAL.search(answer.content[-20:]):
+        yield Finding(
+            "stop token",
+            f"answers end with {mark[0]}",
+            "texts never match word for word",
+            "give the server the model's own template and end token",
+        )

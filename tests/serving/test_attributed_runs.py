@@ -1,0 +1,75 @@
+"""What a run stores and says of a served arm beside its file, and what happened to calls on their way."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rig.displays.attribution import attribution_lines
+from rig.models import Prediction
+from rig.serving import in_short
+from rig.serving.attribution import _changed, _Message
+
+TOLD: dict[str, Any] = {
+    "reference": "a",
+    "alike": 20,
+    "follows": 1,
+    "others": 0,
+    "causes": [
+        {"cause": "prompt", "detail": "the tools are missing", "conversation": "c", "repeat": 0, "turn": 3},
+        {"cause": "prompt", "detail": "the tools are missing", "conversation": "d", "repeat": 0, "turn": 1},
+        {"cause": "chance", "detail": "a tie", "conversation": "d", "repeat": 0, "turn": 3},
+    ],
+    "counts": {"tp": 8, "fp": 1, "fn": 1, "tn": 14, "calling": 9, "valid": 9},
+    "trigger_f1": [0.889, 0.7, 1.0],
+    "schema_accuracy": [1.0, None, None],
+    "noise_band": None,
+}
+
+
+def test_causes_are_a_table_by_turns() -> None:
+    lines = list(attribution_lines([("http://127.0.0.1:80", TOLD), ("a", None)]))
+    assert lines[0] == (
+        "http://127.0.0.1:80 is not faithful to a: 20 of 24 turns alike;"
+        " differing: prompt 2, chance 1, 1 follow"
+    )
+    assert lines[1].split() == ["prompt", "2", "c,", "turn", "3:", "the", "tools", "are", "missing"]
+    assert lines[2].split()[:2] == ["chance", "1"]
+    assert "trigger F1 88.9% (70.0% to 100.0%), schema accuracy 100.0%" in lines[3]
+    assert len(lines) == 4
+
+
+def test_ties_and_the_servers_grammar_are_no_faults() -> None:
+    faithful = {
+        **TOLD,
+        "causes": [{**TOLD["causes"][2]}, {**TOLD["causes"][2], "cause": "grammar"}],
+        "follows": 0,
+    }
+    assert in_short(faithful).startswith("faithful to a: 20 of 22 turns alike")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "what"),
+    [
+        ("AddAlarm", '{"time": "é"}', None),
+        ("AddAlarm", '{ "time":"é" }', None),
+        ("add_alarm", '{"time": "é"}', "called add_alarm"),
+        ("SendMail", '{"time": "é"}', None),
+        ("AddAlarm", json.dumps('{"time": "é"}'), "encoded twice"),
+        ("AddAlarm", '{"time": "é"', "cut or changed"),
+        ("AddAlarm", '{"Time": "é"}', "renamed"),
+        ("AddAlarm", '{"time": "\ufffd"}', "characters are changed"),
+        ("AddAlarm", '{"time": "10:00"}', None),
+    ],
+)
+def test_a_call_that_was_changed_on_its_way_is_told_from_another_call(
+    name: str, arguments: str, what: str | None
+) -> None:
+    changed = _changed("AddAlarm", {"time": "é"}, name, arguments)
+    assert changed is None if what is None else what in str(changed)
+
+
+def test_a_message_is_what_the_server_sent() -> None:
+    raw = '{"content": "hm", "tool_calls": [{"name": "a", "arguments": "{"}]}'
+    assert _Message.of(Prediction(raw=raw, reply="")) == _Message((("a", "{"),), "hm")
+    assert _Message.of(Prediction(raw="hm", reply="hm")) == _Message((), "hm")

@@ -1,0 +1,160 @@
+"""Every fault that a proxy puts between rig and a real server is named, and none where there is none."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from real_servers import Server, fault_proxy, llama_server, rig_process
+
+from rig import serving
+from rig.calls import Call, Outcome
+from rig.engine import EngineSettings
+from rig.engine.loading import load
+from rig.engine.reference import Reference
+from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+from rig.serving.attribution import Cause, attribute
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+
+SETTINGS = EngineSettings(
+    grammar="none",
+    n_threads=1,
+    parallel=1,
+    n_ctx=2048,
+    max_tokens=64,
+    whole_prompt=True,
+    flash_attention=True,
+    prefix_cache=False,
+)
+
+
+def tool(name: str, what: str, **parameters: str) -> ToolDoc:
+    properties = {name: {"type": "string", "description": text} for name, text in parameters.items()}
+    return ToolDoc(name, what, {"type": "object", "properties": properties, "required": [*parameters]})
+
+
+BASE = Request(
+    StepKey("a"),
+    "You are a helpful assistant that uses tools.",
+    (
+        tool("AddAlarm", "Sets an alarm for a time.", time="The time, as HH:MM:SS"),
+        tool("DeleteAlarm", "Deletes an alarm.", alarm_id="The id of the alarm"),
+    ),
+    "Time: 2023-09-11 09:00:00",
+    several_calls=True,
+)
+EARLIER = CallMessage(
+    Call("AddAlarm", {"time": '06:30:00 "é"'}), Outcome({"alarm_id": "1234-5678"}), content="ZEBRA one moment"
+)
+REQUESTS = (
+    replace(BASE, messages=(UserMessage("Set an alarm for 7:30 am please & don't say <b>no</b>, José."),)),
+    replace(
+        BASE,
+        key=StepKey("b"),
+        messages=(
+            UserMessage("Wake me at 6:30."),
+            EARLIER,
+            ReplyMessage("Done: it rings at 6:30."),
+            UserMessage("Delete the alarm 1234-5678 again."),
+        ),
+    ),
+    replace(BASE, key=StepKey("c"), messages=(UserMessage("Set alarms at 06:00:00 and at 07:00:00, both."),)),
+)
+
+FAULTS = {
+    "tools_dropped": ("prompt", "the tools are missing"),
+    "system_added": ("prompt", "something is added"),
+    "other_template": ("prompt", "the file reads"),
+    "role_mangled": ("prompt", "another template"),
+    "history_twice": ("prompt", "encoded twice"),
+    "words_dropped": ("prompt", "an earlier message is missing or another: 'ZEBRA"),
+    "oldest_cut": ("context", "the oldest messages are cut"),
+    "escaped": ("prompt", "text is escaped"),
+    "temperature_dropped": ("sampler", "temperature is 0.8, not 0"),
+    "left_in_text": ("calls", "left in the text"),
+    "encoded_twice": ("calls", "encoded twice"),
+    "keys_renamed": ("calls", "arguments are renamed"),
+    "tool_renamed": ("calls", "the tool AddAlarm is called"),
+    "calls_dropped": ("calls", "calls are lost"),
+    "thoughts_leaked": ("reasoning", "<think> is in the answer"),
+    "stop_leaked": ("calls", "<|im_end|>"),
+    "last_brace_lost": ("calls", "cut or changed"),
+    "closed_early": ("server fault", "connection"),
+    "status_500": ("server fault", "http_status"),
+}
+
+
+@pytest.fixture(scope="module")
+def upstream(taught_tools: Path, folder: Path) -> Iterator[Server]:
+    with llama_server(taught_tools, folder, n_ctx=2048) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def answers(taught_tools: Path) -> list[Prediction]:
+    """What the file answers in process."""
+    model = load(taught_tools, SETTINGS, "twin", lambda _text: None)
+    try:
+        return [model.predict(request, lambda _piece: None) for request in REQUESTS]
+    finally:
+        model.close()
+
+
+@pytest.fixture(scope="module")
+def reference(taught_tools: Path) -> Iterator[Reference]:
+    model = load(taught_tools, SETTINGS, "twin", lambda _text: None)
+    yield Reference(model)
+    model.close()
+
+
+def causes(url: str, answers: list[Prediction], reference: Reference) -> list[Cause]:
+    """The cause of each answer that differs."""
+    served = serving.load(url, SETTINGS, lambda _text: None)
+    theirs = [served.predict(request, lambda _piece: None) for request in REQUESTS]
+    try:
+        return [
+            attribute(request, mine, other, reference, served)  # type: ignore[arg-type]
+            for request, mine, other in zip(REQUESTS, answers, theirs, strict=True)
+            if (mine.calls, mine.reply, mine.error) != (other.calls, other.reply, other.error)
+        ]
+    finally:
+        served.close()
+
+
+@pytest.mark.usefixtures("connections")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named(
+    fault: str, upstream: Server, answers: list[Prediction], reference: Reference, tmp_path: Path
+) -> None:
+    kind, words = FAULTS[fault]
+    with fault_proxy(upstream.url, fault, tmp_path) as proxy:
+        named = causes(proxy.url, answers, reference)
+    faults = [cause for cause in named if cause.kind not in serving.FAITHFUL]
+    assert faults
+    assert {cause.kind for cause in faults} == {kind}
+    assert all(words in cause.detail for cause in faults)
+
+
+@pytest.mark.usefixtures("connections")
+def test_no_fault_is_named_where_there_is_none(
+    upstream: Server, answers: list[Prediction], reference: Reference, tmp_path: Path
+) -> None:
+    with fault_proxy(upstream.url, "none", tmp_path) as proxy:
+        for url in (upstream.url, proxy.url):
+            assert {cause.kind for cause in causes(url, answers, reference)} <= set(serving.FAITHFUL)
+
+
+def test_the_doctor_names_what_small_requests_show(upstream: Server, tmp_path: Path) -> None:
+    healthy = rig_process("doctor", upstream.url, folder=tmp_path)
+    assert healthy.returncode == 0, healthy.stdout + healthy.stderr
+    for fault, name in (
+        ("tools_dropped", "tools"),
+        ("temperature_dropped", "sampler"),
+        ("stop_leaked", "stop"),
+    ):
+        with fault_proxy(upstream.url, fault, tmp_path) as proxy:
+            found = rig_process("doctor", proxy.url, folder=tmp_path)
+        assert found.returncode == 1
+        failing = [line for line in found.stdout.splitlines() if line.startswith("fail")]
+        assert any(name in line for line in failing), found.stdout

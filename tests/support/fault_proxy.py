@@ -1,0 +1,222 @@
+"""A proxy that does one thing wrong: `python fault_proxy.py PORT UPSTREAM FAULT`. The fault can be `none`.
+
+What goes in is changed before the server sees it, what comes out before the client does. Answers are taken
+whole, and sent as a stream where one was asked for.
+"""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+CHAT = "/v1/chat/completions"
+Body = dict[str, Any]
+
+
+def tools_dropped(body: Body) -> None:
+    body.pop("tools", None)
+    for message in body["messages"]:
+        message.pop("tool_calls", None)
+
+
+def system_added(body: Body) -> None:
+    body["messages"][0]["content"] = "You are a pirate. " + body["messages"][0]["content"]
+
+
+def other_template(body: Body) -> None:
+    for message in body["messages"]:
+        if isinstance(message.get("content"), str) and message["role"] == "user":
+            message["content"] = f"### Instruction:\n{message['content']}\n### Response:"
+
+
+def role_mangled(body: Body) -> None:
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            message["role"] = "user"
+
+
+def history_twice(body: Body) -> None:
+    for message in body["messages"]:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps({"arguments": call["function"]["arguments"]})
+
+
+def words_dropped(body: Body) -> None:
+    for message in body["messages"]:
+        if message.get("tool_calls"):
+            message["content"] = ""
+
+
+def oldest_cut(body: Body) -> None:
+    system, *rest = body["messages"]
+    body["messages"] = [system, *rest[-2:]] if len(rest) > 2 else body["messages"]
+
+
+def escaped(body: Body) -> None:
+    for message in body["messages"][1:]:
+        if isinstance(message.get("content"), str):
+            text = message["content"].replace("&", "&amp;").replace("<", "&lt;")
+            message["content"] = text.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def temperature_dropped(body: Body) -> None:
+    for name in ("temperature", "top_k", "top_p", "min_p"):
+        body.pop(name, None)
+
+
+def first_call_only(message: Body) -> None:
+    message["tool_calls"] = message.get("tool_calls", [])[:1] or None
+
+
+def left_in_text(message: Body) -> None:
+    for call in message.pop("tool_calls", None) or ():
+        message["content"] = f"<tool_call>[{json.dumps(call['function'])}]</tool_call>"
+
+
+def encoded_twice(message: Body) -> None:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = json.dumps(call["function"]["arguments"])
+
+
+def keys_renamed(message: Body) -> None:
+    for call in message.get("tool_calls") or ():
+        arguments = json.loads(call["function"]["arguments"])
+        call["function"]["arguments"] = json.dumps({f"{name}_": value for name, value in arguments.items()})
+
+
+def tool_renamed(message: Body) -> None:
+    for call in message.get("tool_calls") or ():
+        call["function"]["name"] = "".join(
+            f"_{c.lower()}" if c.isupper() else c for c in call["function"]["name"]
+        )
+
+
+def calls_dropped(message: Body) -> None:
+    message.pop("tool_calls", None)
+
+
+def thoughts_leaked(message: Body) -> None:
+    message["content"] = f"<think>Let me see.</think>{message.get('content') or ''}"
+
+
+def stop_leaked(message: Body) -> None:
+    message["content"] = f"{message.get('content') or ''}<|im_end|>"
+
+
+def last_brace_lost(message: Body) -> None:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = call["function"]["arguments"][:-1]
+
+
+IN = {
+    f.__name__: f
+    for f in (
+        tools_dropped,
+        system_added,
+        other_template,
+        role_mangled,
+        history_twice,
+        words_dropped,
+        oldest_cut,
+        escaped,
+        temperature_dropped,
+    )
+}
+OUT = {
+    f.__name__: f
+    for f in (
+        first_call_only,
+        left_in_text,
+        encoded_twice,
+        keys_renamed,
+        tool_renamed,
+        calls_dropped,
+        thoughts_leaked,
+        stop_leaked,
+    )
+}
+STREAMED = {"last_brace_lost": last_brace_lost}
+BROKEN = ("closed_early", "status_500")
+
+
+class Proxy(BaseHTTPRequestHandler):
+    upstream = fault = ""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.pass_on(None)
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != CHAT:
+            self.pass_on(data)
+            return
+        body = json.loads(data)
+        if self.fault in IN:
+            IN[self.fault](body)
+        wants_stream = body.pop("stream", False)
+        body.pop("stream_options", None)
+        status, answer = self.asked(json.dumps(body).encode())
+        if status == 200:
+            value = json.loads(answer)
+            if self.fault in OUT:
+                OUT[self.fault](value["choices"][0]["message"])
+            if wants_stream:
+                self.stream(value)
+                return
+            answer = json.dumps(value).encode()
+        self.send(500 if self.fault == "status_500" else status, answer)
+
+    def stream(self, value: Body) -> None:
+        message, finish = value["choices"][0]["message"], value["choices"][0]["finish_reason"]
+        if self.fault in STREAMED:
+            STREAMED[self.fault](message)
+        if self.fault == "status_500":
+            self.send(500, b'{"error": {"message": "boom"}}')
+            return
+        deltas: list[Body] = [{"content": message.get("content") or ""}]
+        for index, call in enumerate(message.get("tool_calls") or ()):
+            deltas.append(
+                {
+                    "tool_calls": [
+                        {"index": index, "id": call["id"], "type": "function", "function": call["function"]}
+                    ]
+                }
+            )
+        chunks: list[Body] = [
+            {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
+        ]
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+        chunks.append({"choices": [], "usage": value["usage"]})
+        if self.fault == "closed_early":
+            chunks = chunks[:1]
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+        ending = "" if self.fault == "closed_early" else "data: [DONE]\n\n"
+        self.send(200, "".join([*lines, ending]).encode(), "text/event-stream")
+
+    def pass_on(self, data: bytes | None) -> None:
+        self.send(*self.asked(data))
+
+    def asked(self, data: bytes | None) -> tuple[int, bytes]:
+        request = Request(self.upstream + self.path, data, {"Content-Type": "application/json"})
+        try:
+            with urlopen(request, timeout=300) as response:
+                return response.status, response.read()
+        except HTTPError as error:
+            return error.code, error.read()
+
+    def send(self, status: int, content: bytes, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+if __name__ == "__main__":
+    port, Proxy.upstream, Proxy.fault = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    ThreadingHTTPServer(("127.0.0.1", port), Proxy).serve_forever()
