@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from loopback import opened
 
 from benchmarks.attack import campaign, hostile
 from benchmarks.attack.campaign import Broken, Finished, main, rig
@@ -30,6 +31,7 @@ SLICES = {
     "writes": 4,
     "allocations": 8,
     "servers": 6,
+    "served": 8,
 }
 
 
@@ -50,6 +52,8 @@ def test_a_slice_is_survived(
         pytest.skip("strace is not installed")
     if name == "allocations":
         pytest.importorskip("_testcapi", reason="this Python cannot make allocations fail")
+    if name == "served":
+        opened(monkeypatch)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
     case = import_module(f"benchmarks.attack.{name}").case
     with pytest.raises(SystemExit) as end:

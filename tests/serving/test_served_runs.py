@@ -248,3 +248,14 @@ def test_json_has_the_run_at_its_end(serve: Serve, rig: Any, tmp_path: Path) -> 
     server = serve(call_of)
     run = rig("run", server.url, *SHORT, "--json", "--runs", tmp_path / "x.sqlite")
     assert set(json.loads(run.out)) == {"run", "store", "arms"}
+
+
+def test_a_dialect_of_ones_own_is_found_by_asking(
+    serve: Serve, rig: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIG_PLUGINS", str(Path(__file__).parents[1] / "tenants" / "dialect.py"))
+    server = serve(call_of, others={"/props": whole({}, 404), "/about": whole({"program": "mine"})})
+    store = tmp_path / "x.sqlite"
+    run = rig("run", server.url, *SHORT, "--runs", store)
+    assert run.code == 0, run.err
+    assert fingerprint_of(store)["model.dialect"] == "mine"

@@ -1,0 +1,17 @@
+"""A dialect of somebody's own server."""
+
+from rig.serving.dialects.base import Dialect, Identity, choose_model
+
+
+class Mine(Dialect):
+    name = "mine"
+
+    def recognises(self, client):
+        return client.try_get("/about").get("program") == "mine"
+
+    def identify(self, client, model):
+        return Identity(model=str(choose_model(client, model)["id"]), build="1.0")
+
+
+def register(registry):
+    registry.add_dialect(Mine)
