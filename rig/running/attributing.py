@@ -54,9 +54,9 @@ class Comparison:
 
     def attributed(self, served: Model, load: Callable[[], Model], notify: Notify) -> JsonObject:
         """What differs and why. The reference is loaded only if anything does."""
-        from rig.engine.reference import Reference
         from rig.serving.attribution import attribute
         from rig.serving.model import ServedModel
+        from rig.serving.reference import Reference
 
         assert isinstance(served, ServedModel)
         reference: Reference | None = None

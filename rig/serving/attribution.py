@@ -17,10 +17,10 @@ from rig.calls import Json
 from rig.engine.core.llama import DecodeError
 from rig.engine.core.template import TemplateError
 from rig.engine.formats.salvage import AnswerError, read_answer
-from rig.engine.reference import Reference
 from rig.errors import SERVER, ErrorKind
 from rig.models import Prediction, Request
 from rig.serving.model import ServedModel
+from rig.serving.reference import Reference
 from rig.serving.wire.client import ServerFault
 
 CauseKind: TypeAlias = Literal[

@@ -11,9 +11,9 @@ from rig import serving
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
 from rig.engine.loading import load
-from rig.engine.reference import Reference
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.serving.attribution import Cause, attribute
+from rig.serving.reference import Reference
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
