@@ -232,11 +232,12 @@ class EngineOptions:
     max_tokens: int = option(
         256, "At most N tokens in a step.", GENERATION, least=1, verbs="judge", recorded="always"
     )
-    thinking_tokens: int = option(
-        1024,
+    thinking_tokens: int | None = option(
+        None,
         "At most N tokens of thinking in a step, on top of --max-tokens.",
         GENERATION,
         least=0,
+        unset="4096, or half of the context",
         recorded="never",
     )
     sampling: str | None = option(
@@ -326,9 +327,33 @@ class EngineOptions:
         "Context in tokens.",
         MACHINE,
         least=1,
-        unset="the model's own, at most 8192",
+        unset="the model's own, at most 8192, and 4096 more for a model that thinks",
         verbs="judge screen bench fit",
         recorded="always",
+    )
+    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = option(
+        None,
+        "How positions beyond those that the model was trained on are scaled.",
+        MACHINE,
+        unset="as the file says",
+        verbs="judge screen fit",
+    )
+    rope_scale: float | None = option(
+        None,
+        "By how much the context grows with --rope-scaling. Scaling changes answers to short prompts, too.",
+        MACHINE,
+        least=1,
+        most=1024,
+        unset="as the file says",
+        verbs="judge screen fit",
+    )
+    yarn_orig_ctx: int | None = option(
+        None,
+        "The context that the model was trained with before YaRN, in tokens.",
+        MACHINE,
+        least=1,
+        unset="the model's own",
+        verbs="judge screen fit",
     )
     n_batch: int | None = option(
         None,

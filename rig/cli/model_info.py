@@ -129,12 +129,16 @@ def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
     return f"{min(heads)} to {max(heads)}, by layer" if heads else None
 
 
-def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool, as_json: bool) -> None:
-    """Print the plan; with `load`, of what could really be loaded."""
+def show_fit(
+    name: str, info: GgufInfo, settings: EngineSettings, source: str | None, *, load: bool, as_json: bool
+) -> None:
+    """Print the plan for a model with this chat template; with `load`, of what could really be loaded."""
     # Kept from the other verbs: this loads llama.cpp.
+    from rig.engine.loading import with_room_to_think
     from rig.engine.memory.fit import plan_for
 
     tried: list[str] = []
+    settings = with_room_to_think(settings, source or "")
     plan = plan_for(info, settings, tried.append, load=load)
     if as_json:
         print_json(

@@ -49,6 +49,9 @@ class FitOptions:
     tensor_split: str | None = of_table("tensor_split", help="With --fit: shares of the GPUs.")
     main_gpu: int | None = of_table("main_gpu", help="With --fit: the only GPU to use.")
     n_ctx: int | None = of_table("n_ctx", help="With --fit: context in tokens.")
+    rope_scaling: str | None = of_table("rope_scaling", help="With --fit: as in `rig run`.")
+    rope_scale: float | None = of_table("rope_scale", help="With --fit: as in `rig run`.")
+    yarn_orig_ctx: int | None = of_table("yarn_orig_ctx", help="With --fit: as in `rig run`.")
     n_batch: int | None = of_table("n_batch", help="With --fit: tokens in a batch.")
     parallel: int | None = of_table("parallel", help="With --fit: conversations at once.")
     kv: str | None = of_table("kv", help="With --fit: type of the KV cache.")
@@ -126,12 +129,12 @@ def info(
     facts = inspect(resolved.path)
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
+    source = template_source(facts, chat_template, own_format=True)
     if fit:
-        model_info.show_fit(resolved.name, facts, asked.settings, load=load, as_json=as_json)
+        model_info.show_fit(resolved.name, facts, asked.settings, source, load=load, as_json=as_json)
         return
     if load or asked.settings != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
-    source = template_source(facts, chat_template, own_format=True)
     if tools:
         model_info.show_tools(source)
     elif as_json:

@@ -39,6 +39,7 @@ _FAILURES = {
 _SHAPES_STATE = (
     *("file_sha256", "adapter_sha256", "adapter_scale", "n_batch", "n_threads", "n_gpu_layers", "devices"),
     *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe", "override_tensor", "tensor_split"),
+    *("rope_scaling", "rope_scale", "yarn_orig_ctx"),
     *("llama_cpp_python", "llama_cpp", "llama_cpp_system"),
 )
 """The part of a fingerprint that can change a bit of the KV state of given tokens."""
@@ -330,7 +331,7 @@ class LlamaCppModel(Model):
     def _step(self, slot: int, lane: Lane) -> Feeding:
         """One step, from the request to the last token."""
         request, limit = lane.request, self.settings.max_tokens
-        thinking = 0 if self.settings.thinking == "off" else self.settings.thinking_tokens
+        thinking = 0 if self.settings.thinking == "off" else self.settings.thinking_tokens or 0
         form = self.form(request)
         constraint = self.grammar.start(form.language)
         segments = self.prompts.build(request, form.format)

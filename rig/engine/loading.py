@@ -7,7 +7,7 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
-from rig.engine.core.settings import DRAFTS, EngineSettings, Sampling
+from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
@@ -55,11 +55,15 @@ def load(
             f"{info.path}: has no chat template (is it a base model?);"
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
+    settings = with_room_to_think(settings, source)
     loaded = load_here(info, settings, notify, n_outputs=n_outputs)
     plan = loaded.plan
     settings = replace(
         settings,
         n_ctx=plan.n_ctx,
+        thinking_tokens=min(DEFAULT_THOUGHTS, plan.n_ctx // 2)
+        if settings.thinking_tokens is None
+        else settings.thinking_tokens,
         n_batch=plan.n_batch,
         # All layers are -1, as which they are asked for.
         n_gpu_layers=-1 if plan.n_gpu_layers == plan.offloadable else plan.n_gpu_layers,
@@ -101,6 +105,20 @@ def load(
     except BaseException:
         loaded.close()
         raise
+
+
+def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
+    """The settings with a longer context where a model with this template thinks and nobody says how much.
+
+    Prompts that fit before then still do.
+    """
+    if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
+        return settings
+    try:
+        thinks = "thinking" in choose(settings, ChatTemplate(source, bos="", eos="")).fingerprint
+    except RigError:  # what is wrong is said once the tokens at its ends are known
+        return settings
+    return replace(settings, most_context=DEFAULT_CONTEXT + DEFAULT_THOUGHTS) if thinks else settings
 
 
 def _warning_of_loops(info: GgufInfo) -> str | None:

@@ -4,13 +4,13 @@ import hashlib
 import json
 import queue
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from threading import Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.settings import EngineSettings
+from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.files.sampling import sampling_for_server
 from rig.engine.formats.base import AnswerFormat, Reading, RigFormat
@@ -97,6 +97,8 @@ class ServedModel(Model):
         self, client: Client, dialect: Dialect, identity: Identity, settings: EngineSettings, notify: Notify
     ) -> None:
         super().__init__(slots=_slots(settings, identity, None))
+        if settings.thinking_tokens is None:
+            settings = replace(settings, thinking_tokens=DEFAULT_THOUGHTS)
         self.name = str(client.address)
         self.client, self.dialect, self.identity, self.settings = client, dialect, identity, settings
         self._notify = notify
@@ -187,7 +189,7 @@ class ServedModel(Model):
             "messages": [message.shown("".join(message.parts)) for message in chat],
             "stream": True,
             "stream_options": {"include_usage": True},
-            "max_tokens": settings.max_tokens + (settings.thinking_tokens if self._thinks else 0),
+            "max_tokens": settings.max_tokens + (settings.thinking_tokens or 0 if self._thinks else 0),
             **self.fields,
             **self._extras,
         }

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.engine.core.placement import ON_CPU, Placement
-from rig.engine.core.settings import KV_TYPES, kv_types
+from rig.engine.core.settings import KV_TYPES, ROPE_SCALINGS, Rope, kv_types
 from rig.errors import ErrorKind, RigError
 
 _log: deque[str] = deque(maxlen=200)
@@ -179,10 +179,15 @@ class LlamaContext:
         n_cells: int | None = None,
         n_outputs: int | None = None,
         watch: Any = None,
+        rope: Rope | None = None,
     ) -> None:
         parameters = C.llama_context_default_params()
         if watch is not None:  # an evaluation callback, which must live as long as the context
             parameters.cb_eval = self._watch = watch
+        if rope and rope.scaling is not None:
+            parameters.rope_scaling_type = ROPE_SCALINGS[rope.scaling]
+            parameters.rope_freq_scale = 1 / rope.scale if rope.scale else 0.0
+            parameters.yarn_orig_ctx = rope.orig_ctx or (model.n_ctx_train if rope.scaling == "yarn" else 0)
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
         # See `_keep`.

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
@@ -13,6 +13,8 @@ from rig.meters import available_cores
 from rig.options import EngineOptions
 
 DEFAULT_CONTEXT = 8192
+DEFAULT_THOUGHTS = 4096
+"""Tokens of thinking where nobody says how many; with fewer, most models that think are cut off."""
 DEFAULT_BATCH = 512
 
 KV_TYPES = {
@@ -72,6 +74,31 @@ def _warm_enough(temp: float) -> float:
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Penalty = Annotated[float, Field(ge=-100, le=100)]
 _Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Rope(NamedTuple):
+    """How positions are scaled: in which way, by what factor, and from what context. None is the file's."""
+
+    scaling: str | None = None
+    scale: float | None = None
+    orig_ctx: int | None = None
+
+    def longest(self, trained: int) -> int:
+        """The tokens that a model can have in its context which was made for so many."""
+        return int((self.orig_ctx or trained) * self.scale) if self.scale else trained
+
+    def check(self) -> None:
+        """Raise RigError for values that make no sense together."""
+        if self.scale and self.scaling in (None, "none"):
+            raise RigError(f"--rope-scale {self.scale:g} needs --rope-scaling linear, yarn or longrope")
+        if self.orig_ctx and self.scaling != "yarn":
+            raise RigError(f"--yarn-orig-ctx {self.orig_ctx} needs --rope-scaling yarn")
+        if self.scaling in ("linear", "yarn") and not self.scale:
+            raise RigError(f"--rope-scaling {self.scaling} needs --rope-scale, as in --rope-scale 4")
+
+
+ROPE_SCALINGS = {"none": 0, "linear": 1, "yarn": 2, "longrope": 3}
+"""By llama.cpp's numbers for them (llama.h)."""
 
 
 class Sampling(BaseModel):
@@ -159,16 +186,24 @@ class EngineSettings(EngineOptions):
     """How a GGUF file is run: the options of the engine (`rig.options`), and what only benchmarks set.
 
     None means: decided at loading, by what fits (`rig.engine.memory`), and then recorded. `n_ctx` becomes the
-    smaller of the model's own and 8192, `n_batch` 512, `n_gpu_layers` all of them where there is a GPU with
-    room; memory permitting. `flash_attention` is on with a GPU, and with a quantized KV cache, which needs
-    it; it is off without, where decoding over a long prefix is measurably slower with it. `parallel`, how
-    many steps are predicted at once, is measured. `exact` gives the same bits on the same machine whatever
-    was computed before: one sequence, and no tokens taken along in a batch because the grammar forces them.
+    smaller of the model's own and `most_context`, `thinking_tokens` 4096 or half of that, `n_batch` 512,
+    `n_gpu_layers` all of them where there is a GPU with room; memory permitting. `flash_attention` is on with
+    a GPU, and with a quantized KV cache, which needs it; it is off without, where decoding over a long prefix
+    is measurably slower with it. `parallel`, how many steps are predicted at once, is measured. `exact` gives
+    the same bits on the same machine whatever was computed before: one sequence, and no tokens taken along in
+    a batch because the grammar forces them.
     `prefix_cache` changes no bit. `several_calls` holds where the model's form and whoever asks can do with
     that; `tool_choice` and `thinking` are for models' own forms.
     """
 
     fast_forward: bool = True
+    most_context: int = DEFAULT_CONTEXT
+    """The context where `n_ctx` does not say."""
+
+    @property
+    def rope(self) -> Rope:
+        """How positions are scaled."""
+        return Rope(self.rope_scaling, self.rope_scale, self.yarn_orig_ctx)
 
     @property
     def kv_types(self) -> tuple[str, str]:
@@ -209,6 +244,7 @@ class EngineSettings(EngineOptions):
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
         self.check_cache()
         self.check_placement()
+        self.rope.check()
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

@@ -51,11 +51,12 @@ class Fit:
         *,
         loaded: bool = False,
     ) -> None:
-        trained = info.context_length or DEFAULT_CONTEXT
+        settings.rope.check()
+        trained = settings.rope.longest(info.context_length or DEFAULT_CONTEXT)
         if settings.n_ctx is not None and settings.n_ctx > trained:
             raise RigError(
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
-                " for"
+                " for; --rope-scaling yarn --rope-scale N makes room for N times as many"
             )
         settings.check_cache()
         settings.check_placement()
@@ -83,7 +84,7 @@ class Fit:
         self._machine = memory
         self._start = Shape(
             n_gpu_layers=0,
-            n_ctx=settings.n_ctx or min(info.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT),
+            n_ctx=settings.n_ctx or min(info.context_length or DEFAULT_CONTEXT, settings.most_context),
             n_batch=settings.n_batch or DEFAULT_BATCH,
             n_seq=settings.parallel or 1,
             kv_type=settings.kv_type,
@@ -317,6 +318,7 @@ def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> Op
             n_seq=shape.n_seq,
             n_cells=n_cells,
             n_outputs=n_outputs and n_outputs * shape.n_seq,
+            rope=settings.rope,
         )
 
     return open_context
