@@ -34,6 +34,8 @@ def _by_name(value: Any) -> Json:
 
 SESSION_TOKEN = "session_token"
 """The argument that a simulator gives to tools that need a login; no model ever writes it."""
+SIGNED_IN = "4f1c9b27-a3e6-58d0"
+"""The token of everybody who is logged in when a conversation of rig's own making starts."""
 
 
 def without_token(arguments: Json) -> Json:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from rig.calls import Call, ExecutedCall, Json, Outcome
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.models import ToolDoc
 from rig.toolbox.diff import Differences, WorldDiff, compare, diff, drawn_values
@@ -149,6 +149,11 @@ class Simulator:
         self._base = world.snapshot()
         self._compat = upstream_compat
 
+    @cached_property
+    def _empty(self) -> Snapshot:
+        """A world in which there is nothing."""
+        return self.toolbox.new_world().snapshot()
+
     def twin(self) -> "Simulator":
         """Another simulator of the same base world, independent of this one."""
         world = self.toolbox.new_world()
@@ -160,14 +165,18 @@ class Simulator:
         now: datetime,
         username: str = "",
         credentials: Mapping[str, Json] | None = None,
+        seeds: JsonObject | None = None,
         recorded: Iterable[TrueCall] = (),
     ) -> None:
         """Begin a task: the base world, the task's clock, and what its user is given, a login first of all.
 
-        `recorded` are its true calls with what came of them. Raises RigError when the world has nobody of
-        that name to be given anything.
+        With `seeds`, the task has a world of its own, and nothing of the base world is in it. `recorded` are
+        its true calls with what came of them. Raises RigError when the world has nobody of that name to be
+        given anything, and for seeds that are none.
         """
-        self._world.restore(self._base)
+        self._world.restore(self._base if seeds is None else self._empty)
+        if seeds is not None:
+            self._world.fill(seeds)
         self._world.begin(now, username, credentials)
         self._world.remember(recorded)
 

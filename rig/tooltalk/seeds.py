@@ -10,6 +10,7 @@ import re
 import sqlite3
 import struct
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
@@ -18,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from sqlite_utils import Database
 
 from rig import times
-from rig.calls import JsonObject
+from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
@@ -148,23 +149,41 @@ def fill(database: Database, seeds: Seeds) -> None:
 
 
 def _read(path: Path, name: str) -> JsonObject:
-    shape, repeated = _FILES[name]
     try:
         data = json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_unique)
-        adapter: TypeAdapter[JsonObject] = TypeAdapter(shape)
-        content: JsonObject = adapter.dump_python(adapter.validate_python(data))
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
+    return _checked(data, name, str(path))
+
+
+def checked(seeds: JsonObject) -> Seeds:
+    """The content of files that a conversation brings along instead. Raises RigError on bad content."""
+    unknown = next((name for name in seeds if name not in _FILES), None)
+    if unknown is not None or "Account" not in seeds:
+        text = "Account is missing" if unknown is None else f"there is no {unknown}"
+        raise RigError(f"world: {text}; it has: {', '.join(_FILES)}")
+    return {name: _checked(data, name, f"world.{name}") for name, data in seeds.items()}
+
+
+def _checked(data: Json, name: str, where: str) -> JsonObject:
+    _, repeated = _FILES[name]
+    try:
+        content: JsonObject = _adapter(name).dump_python(_adapter(name).validate_python(data))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "top level"
-        raise RigError(f"{path}: not a part of a world: {place}: {first['msg']}") from error
-    except (ValueError, RecursionError) as error:
-        raise RigError(f"{path}: not JSON: {error}") from error
+        raise RigError(f"{where}: not a part of a world: {place}: {first['msg']}") from error
     for owner, records in ({"": content} if name == "Account" else content).items():
         for key, record in records.items() if repeated is not None else ():
             if record[repeated] != key:
-                where = f"{owner}.{key}" if owner else key
-                raise RigError(f"{path}: {where}: the record's {repeated} is {record[repeated]!r}")
+                place = f"{owner}.{key}" if owner else key
+                raise RigError(f"{where}: {place}: the record's {repeated} is {record[repeated]!r}")
     return content
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[JsonObject]:
+    return TypeAdapter(_FILES[name][0])
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:

@@ -9,11 +9,11 @@ from rig import times
 from rig.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.dynamic.script import LiveTask
 from rig.methods.dynamic.talk import DynamicSettings, LiveTalk
-from rig.methods.tooltalk.faults import leaves
 from rig.methods.tooltalk.setup import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
 from rig.scoring import Grader
+from rig.scoring.seen import leaves
 from rig.tasks import PlayedTurn
 from rig.toolbox.diff import Differences
 from rig.toolbox.toolbox import Simulator

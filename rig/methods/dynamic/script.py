@@ -17,8 +17,8 @@ from rig.methods.autode.scenarios import ApiDocument, Parameter
 from rig.methods.autode.scripted_user import ScriptedUser, as_text
 from rig.methods.autode.talk import DONE
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.faults import Seen
 from rig.methods.tooltalk.scoring import name_truths
+from rig.scoring.seen import Seen
 from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
@@ -132,7 +132,7 @@ def document(toolbox: Toolbox, name: str) -> ApiDocument:
 
 def knowledge(conversation: Conversation, toolbox: Toolbox) -> Iterator[Known]:
     """What the user knows of each true call: values that their words, or who they are, speak for."""
-    seen = Seen(conversation.metadata)
+    seen = Seen(*conversation.metadata.facts)
     user = conversation.user
     for own in (user.username, user.email, user.phone, user.name, user.password):
         seen.say(own or "")

@@ -13,12 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from rig import times
-from rig.calls import SESSION_TOKEN, ExecutedCall, Json, JsonObject, without_token
+from rig.calls import SESSION_TOKEN, SIGNED_IN, ExecutedCall, Json, JsonObject, without_token
 from rig.errors import RigError, counted
 from rig.files import read_text, write
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, parse_conversation
 from rig.methods.tooltalk.setup import replay
-from rig.methods.tooltalk.written import SIGNED_IN
 from rig.tasks import turn_number
 from rig.toolbox.rules import TrueCall
 from rig.toolbox.schemas import check
@@ -332,7 +331,14 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         except RigError as error:
             faults.append(Defect(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
             continue
-        simulator.restore(base)
+        try:
+            simulator.restore(base)
+            if conversation.seeds is not None:
+                world.restore(toolbox.new_world().snapshot())
+                world.fill(conversation.seeds)
+        except RigError as error:
+            faults.append(Defect(path.name, "world", str(error)))
+            continue
         file = FileCheck(path, conversation, world, toolbox)
         faults += file.faults()
         if any(call.name not in toolbox.tools for call in conversation.ground_truth):

@@ -82,6 +82,11 @@ class Metadata:
     notes: str = ""
 
     @property
+    def facts(self) -> tuple[str | None, ...]:
+        """What is told before anything is said."""
+        return self.location, self.timestamp, self.username
+
+    @property
     def now(self) -> datetime:
         """The conversation's clock, without a time zone as in the dataset."""
         return times.read(self.timestamp, times.INSTANT)
@@ -99,6 +104,8 @@ class Conversation(Task):
     plugins: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     scenario: str = ""
+    seeds: JsonObject | None = None
+    """Its own world, in the shape of ToolTalk's databases by name; None for that of the run."""
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
     """The file's JSON as it was read, so that an export can give it back with additions."""
     suite: str = field(default="", compare=False)
@@ -107,9 +114,9 @@ class Conversation(Task):
     """The folder with tools of its own that it was read from."""
 
     @property
-    def start(self) -> tuple[datetime, str, dict[str, Json]]:
-        """How its world begins: the clock, the user, and what the user is given."""
-        return self.metadata.now, self.user.username, self.user.credentials
+    def start(self) -> tuple[datetime, str, dict[str, Json], JsonObject | None]:
+        """How its world begins: the clock, the user, what the user is given, and the seeds of its own."""
+        return self.metadata.now, self.user.username, self.user.credentials, self.seeds
 
     @property
     def ground_truth(self) -> tuple[TrueCall, ...]:
@@ -203,6 +210,7 @@ class _File(BaseModel):
     suites_used: list[str] = Field(default_factory=list)
     apis_used: list[str] = Field(default_factory=list)
     scenario: str = ""
+    world: dict[str, dict[str, Any]] | None = None
 
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
@@ -244,6 +252,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         tuple(file.suites_used),
         tuple(file.apis_used),
         file.scenario,
+        file.world,
         source,
     )
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rig import times
-from rig.calls import JsonObject
+from rig.calls import SIGNED_IN, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.methods.tooltalk import ends
@@ -20,8 +20,6 @@ from rig.toolbox import rules
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place that does not say it."""
-SIGNED_IN = "4f1c9b27-a3e6-58d0"
-"""The token of everybody who is logged in when a conversation starts."""
 
 DONE, UNDERSTOOD = "Done.", "All right."
 """What the assistant is taken to have said where nothing is written, after calls and without."""

@@ -6,14 +6,14 @@ import pytest
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.methods.tooltalk.conversations import Metadata
-from rig.methods.tooltalk.faults import Seen
+from rig.scoring.seen import Seen
 from rig.tooltalk import TOOLTALK
 
 METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")
 
 
 def speaks(said: str, tool: str, name: str, value: Any) -> bool:
-    seen = Seen(METADATA)
+    seen = Seen(*METADATA.facts)
     seen.say(said)
     return seen.speaks_for(TOOLTALK.tools[tool], name, value)
 
@@ -69,7 +69,7 @@ def test_evidence(said: str, tool: str, name: str, value: Any, expected: bool) -
 
 
 def test_responses_are_evidence_and_errors_are_not() -> None:
-    seen = Seen(METADATA)
+    seen = Seen(*METADATA.facts)
     call = Call("DeleteAlarm", {"alarm_id": "1a2b-3c4d"})
     seen.answer(ExecutedCall(call, Outcome(exception="There is no alarm 1a2b-3c4d.")))
     assert not seen.speaks_for(TOOLTALK.tools["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
@@ -81,13 +81,13 @@ def test_responses_are_evidence_and_errors_are_not() -> None:
 
 
 def test_the_true_history_is_evidence_with_its_arguments() -> None:
-    seen = Seen(METADATA)
+    seen = Seen(*METADATA.facts)
     seen.note(ExecutedCall(Call("SendMessage", {"receiver": "ana_k"}), Outcome({"message_id": "1"})))
     assert seen.speaks_for(TOOLTALK.tools["SendMessage"], "receiver", "ana_k")
 
 
 def test_a_copy_goes_its_own_way() -> None:
-    seen = Seen(METADATA)
+    seen = Seen(*METADATA.facts)
     copy = seen.copy()
     copy.say("text ana_k at 6")
     assert copy.speaks_for(TOOLTALK.tools["SendMessage"], "receiver", "ana_k")
@@ -99,6 +99,6 @@ def test_deep_nesting_is_no_trouble() -> None:
     nested: Any = "1a2b-3c4d"
     for _ in range(5000):
         nested = [nested]
-    seen = Seen(METADATA)
+    seen = Seen(*METADATA.facts)
     seen.answer(ExecutedCall(Call("FindAlarms"), Outcome(nested)))
     assert seen.speaks_for(TOOLTALK.tools["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
