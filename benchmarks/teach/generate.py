@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from benchmarks.teach.scenes import accounts, alarms, calendar, chat, hints, mail, reminders, several, weather
-from benchmarks.teach.talk import Refused, Talk
+from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
+from rig.authoring.draft import Refused
 from rig.methods.tooltalk.conversations import Conversation
 
 Scene = Callable[[Talk], None]

@@ -7,25 +7,18 @@ public dataset where RIG_TOOLTALK names a checkout of it.
 """
 
 import argparse
-import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from benchmarks.teach.generate import conversations
+from rig.authoring.overlap import RUN, files, names, runs
 from rig.methods.tooltalk.conversations import Conversation
-
-RUN = 8
-"""So many words in a row are a sentence that could have been copied."""
 
 ROOT = Path(__file__).resolve().parents[2]
 HELD_BACK = ROOT / "benchmarks" / "teach" / "held_back"
 OWN = (ROOT / "conversations", ROOT / "rig" / "tooltalk" / "world" / "seed", HELD_BACK)
-
-_NAMES = ("username", "email", "name", "subject", "task", "sender")
-"""Fields that name somebody or something."""
 
 
 def public() -> Path | None:
@@ -49,44 +42,6 @@ def as_json(conversation: Conversation) -> dict[str, Any]:
             for turn in conversation.turns
         ],
     }
-
-
-def files(*places: Path) -> Iterator[Any]:
-    """The content of every JSON file in some folders."""
-    for place in places:
-        for path in sorted(place.rglob("*.json")):
-            yield json.loads(path.read_text(encoding="utf-8"))
-
-
-def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
-    """All runs of RUN words within one text, without regard to case and punctuation."""
-    found: set[tuple[str, ...]] = set()
-    for source in sources:
-        for text in _texts(source):
-            words = re.findall(r"[\w']+", text.lower())
-            found.update(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
-    return found
-
-
-def names(sources: Iterable[Any]) -> set[str]:
-    """The people, addresses, events, tasks and subjects that occur, in lower case."""
-    return {name.lower() for source in sources for name in _named(source)}
-
-
-def _texts(node: Any) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, dict | list):
-        for value in node.values() if isinstance(node, dict) else node:
-            yield from _texts(value)
-
-
-def _named(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        yield from (node[field] for field in _NAMES if isinstance(node.get(field), str))
-    if isinstance(node, dict | list):
-        for value in node.values() if isinstance(node, dict) else node:
-            yield from _named(value)
 
 
 def _report(title: str, ours: tuple[Set[Any], Set[Any]], others: list[Any]) -> None:

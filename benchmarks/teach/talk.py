@@ -1,4 +1,4 @@
-"""A conversation in the making: what is said, and calls that are executed as they are made."""
+"""A conversation of the lesson: how its users speak, and what they have."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -6,9 +6,10 @@ from random import Random
 from typing import Any
 
 from benchmarks.teach import words
-from benchmarks.teach.speech import capital, expand
 from benchmarks.teach.worlds import Person, Things
-from rig.calls import Call, ExecutedCall, Json, JsonObject
+from rig.authoring.draft import Draft
+from rig.authoring.speech import capital, expand
+from rig.calls import Call, Json, JsonObject
 from rig.methods.tooltalk.conversations import Conversation, Metadata, Turn, User
 from rig.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
@@ -16,14 +17,11 @@ from rig.tooltalk import TOOLTALK
 TOKEN = "session-of-the-user"
 
 
-class Refused(Exception):
-    """A tool did not do what a scene wanted of it."""
-
-
-class Talk:
+class Talk(Draft):
     """One conversation. Scenes let the user speak, call tools, and reply, `conversation` gives all of it."""
 
     def __init__(self, random: Random, things: Things, *, logged_in: bool) -> None:
+        super().__init__(self._ready)
         self.random = random
         self.things = things
         self.me: Person | None = things.me if logged_in else None
@@ -39,9 +37,6 @@ class Talk:
         self._metadata = Metadata(
             things.city, f"{things.now:%Y-%m-%d %H:%M:%S}", account.username if logged_in else None
         )
-        self._simulator: Simulator | None = None
-        self._turns: list[Turn] = []
-        self._calls: list[ExecutedCall] = []
         self._lower = random.random() < 0.55
         self._bare = random.random() < 0.7
         self._please = random.random() < 0.3
@@ -54,7 +49,7 @@ class Talk:
     @property
     def pending(self) -> bool:
         """Whether the user has spoken last."""
-        return bool(self._turns) and self._turns[-1].role == "user"
+        return bool(self.turns) and self.turns[-1].role == "user"
 
     def user(self, pattern: str, *, please: bool = True, **fields: Any) -> None:
         """Let the user say a sentence of a pattern, in this user's way of writing."""
@@ -78,7 +73,7 @@ class Talk:
             text += "."
         if self._bare and text.endswith("?") and self.random.random() < 0.3:
             text = text[:-1]
-        self._turns.append(Turn("user", text))
+        self.say(text)
 
     def wish(self, ways: str, pattern: str, **fields: Any) -> None:
         """Let the user ask for something: in one of the ways of phrases.toml, or by a pattern."""
@@ -104,26 +99,15 @@ class Talk:
             plain in (each.username, each.first, each.password) for each in people
         )
 
-    def call(self, tool: str, *, fails: bool = False, **arguments: Json) -> Any:
+    def call(self, tool: str, *, fails: bool = False, **arguments: Json) -> Any:  # type: ignore[override]
         """Call a tool and return its response. Raises Refused if that fails, or does not but should."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        executed = self._ready().execute(Call(tool, given))
-        if (executed.outcome.exception is not None) != fails:
-            raise Refused(f"{tool}({given}): {executed.outcome.exception}")
-        self._calls.append(executed)
-        return executed.outcome.response
+        values = {name: value for name, value in arguments.items() if value is not None}
+        return super().call(Call(tool, values), fails=fails)
 
     def reply(self, pattern: str, **fields: Any) -> None:
         """Answer with a sentence of a pattern, after the calls of this turn."""
         text = expand(self.random, pattern, **fields)
-        text = text if self._is_name(text.split()[0]) else capital(text)
-        self._turns.append(Turn("assistant", text, tuple(self._calls)))
-        self._calls = []
-
-    def last(self, tool: str) -> Any:
-        """The response to the last call of a tool."""
-        made = [*(call for turn in self._turns for call in turn.calls), *self._calls]
-        return next(call.outcome.response for call in reversed(made) if call.name == tool)
+        super().reply(text if self._is_name(text.split()[0]) else capital(text))
 
     def code_sent(self) -> str:
         """The verification code that the user has been sent."""
@@ -158,21 +142,20 @@ class Talk:
         self._user = replace(self._user, verification_code=code)
 
     def _ready(self) -> Simulator:
-        if self._simulator is None:
-            self._world = self.things.world(self.random)
-            self._simulator = Simulator(self._world, TOOLTALK)
-            self._simulator.start(self._metadata.now, self._user.username, self._user.credentials)
-        return self._simulator
+        self._world = self.things.world(self.random)
+        simulator = Simulator(self._world, TOOLTALK)
+        simulator.start(self._metadata.now, self._user.username, self._user.credentials)
+        return simulator
 
     def conversation(self, name: str) -> Conversation:
         """What was said and done, as a run takes it."""
-        used = {call.name for turn in self._turns for call in turn.calls}
+        used = {call.name for call in self.calls}
         return Conversation(
             name=name,
             id=name,
             user=self._user,
             metadata=self._metadata,
-            turns=tuple(self._turns),
+            turns=tuple(Turn(turn.role, turn.text, turn.calls) for turn in self.turns),
             plugins=tuple(sorted({TOOLTALK.tools[tool].plugin for tool in used})),
             tools=tuple(sorted(used)),
         )

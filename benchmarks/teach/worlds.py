@@ -5,7 +5,8 @@ from datetime import date, datetime, time, timedelta
 from random import Random
 
 from benchmarks.teach import words
-from benchmarks.teach.speech import capital, expand, neat, note
+from benchmarks.teach.speech import note
+from rig.authoring.speech import capital, expand, neat
 from rig.calls import JsonObject
 from rig.tooltalk.seeds import fill
 from rig.tooltalk.world import World

@@ -184,6 +184,11 @@ class Simulator:
         """Have whatever the world keeps beside its records begin anew, such as processes of servers."""
         self._world.renew()
 
+    @property
+    def world(self) -> World:
+        """The world as it is now."""
+        return self._world
+
     def snapshot(self) -> Snapshot:
         """The state between two calls."""
         return self._world.snapshot()

@@ -102,6 +102,7 @@ _FILES: dict[str, tuple[Any, str | None]] = {
     **{file: (_shape(name, layout), layout.id_field) for file, (name, layout) in _RECORDS.items()},
     "Weather": (dict[str, dict[str, _Day]], "date"),
     "HistoricWeather": (dict[str, dict[str, _Month]], None),
+    "Drawn": (dict[str, int], None),
 }
 """Each file's shape, and the field of a record that repeats its key."""
 
@@ -145,6 +146,9 @@ def fill(database: Database, seeds: Seeds) -> None:
             {"location": location, "month": month, **averages}
             for location, months in seeds.get("HistoricWeather", {}).items()
             for month, averages in months.items()
+        )
+        database.table("id_generators").insert_all(
+            {"tool": tool, "drawn": number} for tool, number in seeds.get("Drawn", {}).items()
         )
 
 

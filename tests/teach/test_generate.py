@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from benchmarks.teach.generate import conversations
-from benchmarks.teach.speech import clock, day, expand
 from benchmarks.teach.worlds import things
+from rig.authoring.speech import clock, day, expand
 from rig.methods.tooltalk.conversations import Conversation
 from rig.tooltalk import TOOLTALK
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.teach.overlap import OWN, RUN, files, lesson, names, runs
+from benchmarks.teach.overlap import OWN, lesson
+from rig.authoring.overlap import RUN, files, names, runs
 
 COUNT = 1000
 

@@ -10,8 +10,9 @@ import pytest
 from benchmarks.teach import words
 from benchmarks.teach.scenes import hints, several
 from benchmarks.teach.scenes.mail import clause, keyword
-from benchmarks.teach.talk import Refused, Talk
+from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
+from rig.authoring.draft import Refused
 from rig.methods.tooltalk.conversations import Conversation, Turn
 
 Scene = Callable[[Talk], None]

@@ -5,9 +5,10 @@ from datetime import time, timedelta
 from benchmarks.teach import words
 from benchmarks.teach.scenes.calendar import the
 from benchmarks.teach.scenes.reminders import due_moment, spoken
-from benchmarks.teach.speech import TAIL, capital, clock, day, full_day, neat, note, span
+from benchmarks.teach.speech import TAIL, note
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, hours, task, title
+from rig.authoring.speech import capital, clock, day, full_day, neat, span
 
 _NO = (
     "[no, |nah, |no need, |thanks, but no, |]"

@@ -3,9 +3,10 @@
 import re
 from datetime import timedelta
 
-from benchmarks.teach.speech import capital, note
+from benchmarks.teach.speech import note
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import person
+from rig.authoring.speech import capital
 
 
 def search_inbox(talk: Talk) -> None:

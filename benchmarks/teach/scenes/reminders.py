@@ -4,9 +4,10 @@ from datetime import datetime, time, timedelta
 from typing import Any
 
 from benchmarks.teach.scenes.calendar import event_ahead, look_at_event
-from benchmarks.teach.speech import TAIL, capital, clock, day, full_day, neat
+from benchmarks.teach.speech import TAIL
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, task
+from rig.authoring.speech import capital, clock, day, full_day, neat
 
 
 def add(talk: Talk) -> None:

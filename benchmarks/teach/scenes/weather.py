@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from benchmarks.teach.speech import full_day
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import MONTHS
+from rig.authoring.speech import full_day
 
 
 def today(talk: Talk) -> None:

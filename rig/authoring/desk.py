@@ -1,0 +1,166 @@
+"""What becomes of a conversation that somebody proposes: it is kept, or thrown away for a reason.
+
+Whoever writes conversations, a generator or a model, proposes them here. Checks are code: a proposal is kept
+only if all of them pass, and what is thrown away is counted by reason.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rig import methods
+from rig.authoring.draft import Refused
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.scoring.seen import Seen, leaves
+from rig.toolbox.toolbox import Simulator, Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A conversation in ToolTalk's shape, and the scenes that it was made from, or who wrote it."""
+
+    source: JsonObject
+    scenes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.source["name"])
+
+
+class Rejected(Exception):
+    """A proposal that is not kept. The `reason` is one word for counting."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+class Check:
+    """A test of proposals that may remember those that were kept."""
+
+    def check(self, proposal: Proposal) -> None:
+        """Raise Rejected for a proposal that must not be kept."""
+
+    def keep(self, proposal: Proposal) -> None:
+        """Take note that a proposal is kept."""
+
+
+@dataclass
+class Desk:
+    """Where proposals arrive. `thrown` counts those that were thrown away, by reason."""
+
+    checks: Sequence[Check]
+    kept: list[Proposal] = field(default_factory=list)
+    thrown: Counter[str] = field(default_factory=Counter)
+
+    def offer(self, make: Callable[[], Proposal]) -> Proposal | None:
+        """Let a proposal be made and checked. Returns it if it is kept."""
+        try:
+            proposal = make()
+            for check in self.checks:
+                check.check(proposal)
+        except Rejected as rejected:
+            self.thrown[rejected.reason] += 1
+            return None
+        except Refused:
+            self.thrown["refused"] += 1
+            return None
+        self.take(proposal)
+        return proposal
+
+    def take(self, proposal: Proposal) -> None:
+        """Keep a proposal that was checked before."""
+        self.kept.append(proposal)
+        for check in self.checks:
+            check.keep(proposal)
+
+
+class Replays(Check):
+    """Every call does what is recorded, in the conversation's own world, twice."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    def check(self, proposal: Proposal) -> None:
+        try:
+            task = methods.first().parse(proposal.source, proposal.name, "")
+            for _ in range(2):
+                self._simulator.start(*task.start, recorded=task.ground_truth)
+                for truth in task.ground_truth:
+                    executed = self._simulator.execute(truth.call)
+                    if executed.outcome != truth.outcome or executed.arguments != truth.arguments:
+                        raise Rejected("replay", f"{truth.name} gives {executed.outcome}")
+        except RigError as error:
+            raise Rejected("shape", str(error)) from error
+
+
+class Evident(Check):
+    """Every value of a call was said by somebody or returned by a tool before the call was made."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def check(self, proposal: Proposal) -> None:
+        task = methods.first().parse(proposal.source, proposal.name, "")
+        seen = Seen(*task.metadata.facts)
+        for turn in task.turns:
+            for call in turn.calls:
+                tool = self._toolbox.tools[call.name]
+                for name, value in call.arguments.items():
+                    if name not in tool.injected and not seen.speaks_for(tool, name, value):
+                        raise Rejected("unsaid", f"{call.name}: {name} {value!r}")
+                seen.answer(call)
+                for leaf in leaves(call.response):
+                    seen.say(str(leaf))  # what a mail says is said, too
+            seen.say(turn.text)
+
+
+GRAM = 3
+"""Words of a run by which conversations are compared."""
+ALIKE = 0.5
+"""The share of runs that two conversations may have in common, of all that either has (Jaccard)."""
+
+
+class Distinct(Check):
+    """No conversation says nearly the same as one before."""
+
+    def __init__(self, most: float = ALIKE) -> None:
+        self.most = most
+        self.nearest: list[float] = []
+        """Of each that was kept, the greatest likeness with one before."""
+        self._grams: list[frozenset[tuple[str, ...]]] = []
+        self._having: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        self._last: tuple[Proposal, float] | None = None
+
+    def check(self, proposal: Proposal) -> None:
+        likeness = self._likeness(_grams(proposal))
+        self._last = proposal, likeness
+        if likeness >= self.most:
+            raise Rejected("alike", f"{likeness:.2f}")
+
+    def keep(self, proposal: Proposal) -> None:
+        grams = _grams(proposal)
+        likeness = self._last[1] if self._last and self._last[0] is proposal else self._likeness(grams)
+        self.nearest.append(likeness)
+        for gram in grams:
+            self._having[gram].append(len(self._grams))
+        self._grams.append(grams)
+
+    def _likeness(self, grams: frozenset[tuple[str, ...]]) -> float:
+        shared = Counter(number for gram in grams for number in self._having.get(gram, ()))
+        return max(
+            (count / (len(grams) + len(self._grams[number]) - count) for number, count in shared.items()),
+            default=0.0,
+        )
+
+
+def _grams(proposal: Proposal) -> frozenset[tuple[str, ...]]:
+    """The runs of words that the user says."""
+    grams: set[tuple[str, ...]] = set()
+    for turn in proposal.source["conversation"]:
+        if turn["role"] == "user":
+            words = re.findall(r"[\w'@.:-]*\w", turn["text"].lower())
+            grams.update(tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1)))
+    return frozenset(grams)

@@ -1,0 +1,113 @@
+"""A conversation in the making: what is said, and calls that are executed as they are made."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from rig.calls import SESSION_TOKEN, Call, Json, JsonObject, Outcome, without_token
+from rig.toolbox.rules import Rule, TrueCall
+from rig.toolbox.toolbox import Simulator, Toolbox
+
+
+class Refused(Exception):
+    """A tool did not do what a scene wanted of it."""
+
+
+class Utterance(NamedTuple):
+    """What one side says, after the calls that it makes for it."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    calls: tuple[TrueCall, ...] = ()
+    extras: Mapping[str, Json] = {}
+
+
+class Draft:
+    """A conversation: the user speaks, tools are called, the assistant replies.
+
+    `begin` makes the simulator in which calls are executed; it is called when the first one is made.
+    """
+
+    def __init__(self, begin: Callable[[], Simulator], start: Sequence[Any] = ()) -> None:
+        self._begin = begin
+        self._start = start
+        self.turns: list[Utterance] = []
+        self._calls: list[TrueCall] = []
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Where calls are executed."""
+        return self._begin()
+
+    @property
+    def calls(self) -> list[TrueCall]:
+        """Every call so far."""
+        return [*(call for turn in self.turns for call in turn.calls), *self._calls]
+
+    def say(self, text: str) -> None:
+        """Let the user speak."""
+        self.turns.append(Utterance("user", text))
+
+    def call(
+        self,
+        call: Call,
+        *,
+        fails: bool = False,
+        rules: Mapping[str, Rule] | None = None,
+        optional: bool = False,
+        recorded: Outcome | None = None,
+    ) -> Json:
+        """Make a call and return its response; `recorded` is the answer of a tool that has no code.
+
+        Raises Refused if it fails, or does not but should.
+        """
+        truth = TrueCall(call, recorded or Outcome(), None, rules or {}, optional)
+        if recorded is not None:
+            earlier = self.calls
+            self.simulator.start(*self._start, recorded=[*earlier, truth])
+            for before in earlier:
+                self.simulator.execute(before.call)
+        executed = self.simulator.execute(call)
+        if (executed.exception is not None) != fails:
+            raise Refused(f"{call.name}({call.arguments}): {executed.exception or 'does not fail'}")
+        self._calls.append(TrueCall(executed.call, executed.outcome, None, rules or {}, optional))
+        return executed.response
+
+    def reply(self, text: str, **extras: Json) -> None:
+        """Let the assistant reply, after the calls of this turn."""
+        self.turns.append(Utterance("assistant", text, tuple(self._calls), extras))
+        self._calls = []
+
+    def last(self, tool: str) -> Any:
+        """The response to the last call of a tool."""
+        return next(call.response for call in reversed(self.calls) if call.name == tool)
+
+    def source(self, name: str, toolbox: Toolbox, **parts: Json) -> JsonObject:
+        """All of it in ToolTalk's shape; `parts` are the user, the metadata and whatever else it has."""
+        used = list(dict.fromkeys(call.name for call in self.calls))
+        parts["tags"] = parts.get("tags", [])
+        return {
+            "name": name,
+            "conversation_id": str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
+            "suites_used": list(dict.fromkeys(toolbox.tools[tool].plugin for tool in used)),
+            "apis_used": used,
+            **parts,
+            "conversation": [_turn(index, turn) for index, turn in enumerate(self.turns)],
+        }
+
+
+def _turn(index: int, turn: Utterance) -> JsonObject:
+    written: JsonObject = {"index": index, "role": turn.role, "text": turn.text, **turn.extras}
+    return {**written, "apis": [_call(call) for call in turn.calls]} if turn.calls else written
+
+
+def _call(call: TrueCall) -> JsonObject:
+    token = {name: value for name, value in call.arguments.items() if name == SESSION_TOKEN}
+    written: JsonObject = {
+        "request": {"api_name": call.name, "parameters": {**token, **without_token(call.arguments)}},
+        **call.outcome.as_json(),
+    }
+    if call.rules:
+        written["rules"] = {name: rule.as_json() for name, rule in call.rules.items()}
+    return {**written, "optional": True} if call.optional else written

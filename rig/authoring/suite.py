@@ -1,0 +1,276 @@
+"""Suites made from scenes: which scenes make up a conversation, and the files that conversations are kept in."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejected, Replays
+from rig.authoring.play import Stage, Unplayable, perform, prepare
+from rig.authoring.scenes import Scene, Scenes
+from rig.authoring.worlds import is_in_time, setting_of
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.toolbox.toolbox import Simulator, Toolbox
+
+TURNS = (2, 3, 4, 5, 6)
+"""How many turns conversations have, in equal shares."""
+_FIRST_DAY = datetime(2027, 1, 4)  # noqa: DTZ001 - ToolTalk's clocks know no time zones
+_DAYS = 700
+_TRIES = 400
+"""Conversations that are tried for a place before the scenes are said to be too few."""
+
+Watch = Callable[[int, Counter[str]], None]
+"""Told of each conversation that is kept: how many there are, and what was thrown away, by reason."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """So many conversations of a seed; a tag tells them from those of other parts."""
+
+    count: int
+    seed: int
+    tag: str = ""
+
+
+@dataclass
+class Maker:
+    """Makes conversations of scenes, one after the other. Each depends on those before: what they called
+    is called less often from then on.
+    """
+
+    name: str
+    toolbox: Toolbox
+    scenes: Scenes
+    parts: Sequence[Part]
+    desk: Desk = field(init=False)
+    distinct: Distinct = field(default_factory=Distinct)
+
+    def __post_init__(self) -> None:
+        self._simulator = Simulator(self.toolbox.world(), self.toolbox)
+        checks: list[Check] = [Replays(self._simulator), Evident(self.toolbox), self.distinct]
+        self.desk = Desk(checks)
+        self._tools: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
+
+    @property
+    def count(self) -> int:
+        """How many conversations the suite has."""
+        return sum(part.count for part in self.parts)
+
+    def take(self, proposal: Proposal) -> None:
+        """Continue after a conversation that was kept before."""
+        self.desk.take(proposal)
+        self._note(proposal)
+
+    def make(self, watch: Watch = lambda _count, _thrown: None) -> Iterator[Proposal]:
+        """The conversations that are still missing. Raises RigError if the scenes do not give as many."""
+        while len(self.desk.kept) < self.count:
+            number = len(self.desk.kept)
+            for attempt in range(_TRIES):
+                proposal = self.desk.offer(lambda: self._propose(number, attempt))  # noqa: B023
+                if proposal is not None:
+                    break
+            else:
+                reasons = ", ".join(f"{reason} {count}" for reason, count in self.desk.thrown.most_common())
+                raise RigError(
+                    f"the scenes give {number} conversations that differ, not {self.count} ({reasons});"
+                    " write more scenes, or more ways to say things"
+                )
+            self._note(proposal)
+            watch(number + 1, self.desk.thrown)
+            yield proposal
+
+    def _note(self, proposal: Proposal) -> None:
+        self._used.update(proposal.scenes)
+        self._tools.update(call["request"]["api_name"] for call in calls_of(proposal.source))
+
+    def _part(self, number: int) -> tuple[Part, int]:
+        for part in self.parts:
+            if number < part.count:
+                return part, number
+            number -= part.count
+        raise IndexError(number)
+
+    def _propose(self, number: int, attempt: int) -> Proposal:
+        part, place = self._part(number)
+        random = Random(f"{self.name} {part.seed} {place} {attempt}")
+        now = _FIRST_DAY + timedelta(days=random.randrange(_DAYS), minutes=5 * random.randint(84, 250))
+        chosen, fillers = self._choose(random, place, now)
+        setting = setting_of(self.toolbox)(random, now, self.toolbox, self._simulator, self.scenes.lists)
+        try:
+            stage = setting.stage(chosen[0].login)
+            prepared = [(scene, prepare(scene, stage)) for scene in (*chosen, *fillers)]
+            for scene, own in prepared:
+                if scene.world is not None:
+                    setting.add(scene.world, own.scope)
+            self._perform(prepared, stage, TURNS[place % len(TURNS)], len(chosen))
+        except Unplayable as error:
+            raise Rejected("unplayable", str(error)) from error
+        tags = [*(scene.name for scene in chosen), *dict.fromkeys(stage.tags), *filter(None, [part.tag])]
+        name = f"{self.name}-{number + 1:04}"
+        source = stage.draft.source(name, self.toolbox, **setting.about(), tags=list(dict.fromkeys(tags)))
+        order = ("name", "conversation_id", "suites_used", "apis_used", "scenario", "user", "metadata")
+        source = {part: source[part] for part in (*order, *(part for part in source if part not in order))}
+        return Proposal(source, tuple(scene.name for scene, _ in prepared))
+
+    def _perform(self, prepared: Sequence[tuple[Scene, Stage]], stage: Stage, turns: int, wishes: int) -> None:
+        """Play scenes in order, fillers at places between them, and see that the length is right."""
+        main, fillers = list(prepared[:wishes]), list(prepared[wishes:])
+        for filler in fillers:
+            places: Sequence[int] = range(len(main) if main[-1][0].ends else len(main) + 1)
+            if filler[0].filler == "first":
+                places = places[:1]
+            elif filler[0].filler == "after":
+                places = [place for place in places if place and not main[place - 1][0].filler]
+            if not places:
+                raise Rejected("order", f"{filler[0].name} comes after something")
+            main.insert(stage.random.choice(places), filler)
+        for number, (scene, own) in enumerate(main):
+            before = main[number - 1][0] if number else None
+            links = _GREETINGS if before is None else _AFTER_FILLERS if before.filler else _LINKS
+            perform(scene, own, "" if scene.filler else stage.random.choice(links))
+            stage.tags += scene.tags
+            if stage.count > turns:
+                raise Rejected("length", f"{stage.count} turns, not {turns}")
+        if stage.count != turns:
+            raise Rejected("length", f"{stage.count} turns, not {turns}")
+        if not stage.draft.calls:
+            raise Rejected("idle", "nothing is called")
+
+    def _choose(self, random: Random, place: int, now: datetime) -> tuple[list[Scene], list[Scene]]:
+        """Scenes whose wishes do not touch the same things, and fillers, for the turns of this place."""
+        turns = TURNS[place % len(TURNS)]
+        fillers = [scene for scene in self.scenes.scenes if scene.filler]
+        chosen: list[Scene] = []
+        extras: list[Scene] = []
+        if fillers and place % 5 in (1, 3, 4):
+            extras.append(self._pick(fillers, random))
+        left = turns - len(extras)
+        while left > 0:
+            fitting = [scene for scene in self.scenes.scenes if self._fits(scene, chosen, now, left)]
+            if not fitting:
+                break
+            chosen.append(self._pick(fitting, random))
+            left -= max(1, chosen[-1].shortest + random.choice((0, 0, 1)))
+            if chosen[-1].ends or (chosen[-1].alone and left > 0):
+                break
+        if not chosen:
+            raise Rejected("unplayable", "no scene fits")
+        while left > 0 and len(extras) < 2:
+            kinds = {(scene.tags, scene.filler == "first") for scene in extras}
+            spare = [scene for scene in fillers if (scene.tags, scene.filler == "first") not in kinds]
+            if not spare:
+                break
+            extras.append(self._pick(spare, random))
+            left -= 1
+        return chosen, extras
+
+    def _fits(self, scene: Scene, chosen: Sequence[Scene], now: datetime, left: int) -> bool:
+        if scene.filler or scene.shortest > left or not is_in_time(scene, now):
+            return False
+        if chosen and (scene.alone or scene.login != "in" or chosen[0].alone or scene in chosen):
+            return False
+        touched = {thing for other in chosen for thing in self._touches(other)}
+        return not touched & self._touches(scene)
+
+    def _touches(self, scene: Scene) -> set[str]:
+        """The plugins that a scene is about; of a toolbox of one plugin, the tools."""
+        tools = self.toolbox.tools
+        return set(scene.tools) if len(self.toolbox.plugins) < 2 else {tools[name].plugin for name in scene.tools}
+
+    def _pick(self, scenes: Sequence[Scene], random: Random) -> Scene:
+        return random.choices(scenes, [self._weight(scene) for scene in scenes])[0]
+
+    def _weight(self, scene: Scene) -> float:
+        """More for what was used less, and for tools that were called less than others."""
+        needs = [1 / (1 + self._tools[name]) for name in scene.tools] or [1.0]
+        need = sum(need**4 for need in needs) / len(needs) * min(needs) ** 1.5
+        return scene.weight * need / (1 + self._used[scene.name]) ** 0.3
+
+
+_LINKS = ("", "", "Also,", "Another thing:", "Okay.", "Thanks.", "Great.", "Next,", "Good.", "Right,", "Thank you.")
+_AFTER_FILLERS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
+_GREETINGS = (*[""] * 16, "Hi,", "Hello.", "Hey,", "Hi there.", "Hello,")
+
+
+def calls_of(source: JsonObject) -> Iterator[JsonObject]:
+    """The calls of a conversation in ToolTalk's shape."""
+    return (call for turn in source["conversation"] for call in turn.get("apis", ()))
+
+
+def written(source: JsonObject) -> str:
+    """A conversation as it lies in a file."""
+    return json.dumps(source, indent=2, ensure_ascii=False) + "\n"
+
+
+def digest(sources: Sequence[JsonObject]) -> str:
+    """A hash of a suite: of its files, in order."""
+    return hashlib.sha256("".join(map(written, sources)).encode()).hexdigest()
+
+
+STATE = "author.json.txt"
+"""Where a folder says how it was made; no loader of conversations reads files with this ending."""
+_EVERY = 20
+
+
+def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) -> JsonObject:
+    """Write the conversations of a suite into a folder, continuing where it was left.
+
+    `settings` are what it is made from: a folder that was made from others is refused. Returns what is in
+    the state file. Raises RigError.
+    """
+    state = folder / STATE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else None
+        if before is None and any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
+            raise RigError(f"{folder}: holds conversations already; name another folder with --output")
+        if before is not None and before["settings"] != settings:
+            raise RigError(f"{folder}: was made from other scenes or with other options; name another folder")
+        for number in range(before["conversations"] if before else 0):
+            file = folder / f"{maker.name}-{number + 1:04}.json"
+            source = json.loads(file.read_text(encoding="utf-8"))
+            maker.take(Proposal(source, tuple(before["scenes"][number])))
+        maker.desk.thrown.update(before["thrown"] if before else {})
+        for proposal in maker.make(watch):
+            (folder / f"{proposal.name}.json").write_text(written(proposal.source), encoding="utf-8")
+            if len(maker.desk.kept) % _EVERY == 0:
+                _save(state, maker, settings)
+        return _save(state, maker, settings)
+    except (OSError, ValueError, KeyError) as error:
+        raise RigError(f"{folder}: cannot be continued: {error}; delete it, or name another") from error
+
+
+def _save(state: Path, maker: Maker, settings: JsonObject) -> JsonObject:
+    content = {"settings": settings, **report(maker), "scenes": [one.scenes for one in maker.desk.kept]}
+    part = state.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    part.replace(state)
+    return content
+
+
+def report(maker: Maker) -> JsonObject:
+    """What a suite has: counts by tool, by turns, by kind of turn, and what was thrown away."""
+    sources = [proposal.source for proposal in maker.desk.kept]
+    tools = Counter(call["request"]["api_name"] for source in sources for call in calls_of(source))
+    turns = Counter(sum(turn["role"] == "user" for turn in source["conversation"]) for source in sources)
+    replies = [turn for source in sources for turn in source["conversation"] if turn["role"] == "assistant"]
+    calls = Counter(sum(1 for _ in calls_of(source)) for source in sources)
+    tags = Counter(tag for source in sources for tag in source["tags"])
+    return {
+        "conversations": len(sources),
+        "turns": dict(sorted(turns.items())),
+        "calls": dict(sorted(calls.items())),
+        "no_call_turns": sum("apis" not in turn for turn in replies),
+        "assistant_turns": len(replies),
+        "tools": dict(tools.most_common()),
+        "tags": {tag: tags[tag] for tag in sorted(tags)},
+        "likest": round(max(maker.distinct.nearest, default=0.0), 3),
+        "thrown": dict(maker.desk.thrown.most_common()),
+        "sha256": digest(sources),
+    }
