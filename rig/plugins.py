@@ -23,7 +23,7 @@ from rig.paths import expanded, real
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
-    *("rig.engine", "rig.serving", "rig.displays", "rig.exports"),
+    *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring"),
 )
 
 
@@ -96,6 +96,7 @@ class Registry:
         self.papers = Tenants("paper")
         self.exports = Tenants("export")
         self.readers = Tenants("reader")
+        self.suites = Tenants("suite")
 
     def add_method(self, method: Named) -> None:
         """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""

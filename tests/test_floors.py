@@ -58,6 +58,7 @@ RANKS = {
     "rig.screening": (3, 3),
     "rig.tuning": (3, 4),
     "rig.bundle": (3, 0),
+    "rig.authoring": (3, 0),
     # floor 4: what people see
     "rig.displays": (4, 0),
     "rig.report": (4, 1),
@@ -99,6 +100,7 @@ BY_NAME = {
         "rig.tooltalk",
         "rig.judging",
         "rig.papers",
+        "rig.authoring",
         "rig.methods.tooltalk",
         "rig.methods.autode",
         "rig.methods.dynamic",

@@ -12,7 +12,9 @@ from rig.tooltalk import TOOLTALK
 CHECKOUT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for package in ("rig", "tui") for path in (CHECKOUT / package).rglob("*.py"))
 
-OF_TOOLTALK = (CHECKOUT / "rig" / "tooltalk", CHECKOUT / "rig" / "methods" / "tooltalk")
+OF_TOOLTALK = tuple(
+    CHECKOUT / "rig" / place for place in ("tooltalk", "methods/tooltalk", "authoring/worlds.py")
+)
 
 PRIVATE = re.compile(
     r"(tell|foretell|tak|watch|plac|compar|quantiz|look|act)ing|survivors?|shel(f|ves)|tapes?|recalls"

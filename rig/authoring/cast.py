@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
-from rig.authoring.voices import Value
 from rig.calls import JsonObject
 
 MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))
@@ -116,8 +115,10 @@ def lists() -> Lists:
     for line in " ".join(table["cities"].split()).split("; "):
         name, *numbers = line.rsplit(" ", 3)
         towns.append(Town(name, *map(float, numbers)))
-    words = (tuple(table[part].split()) for part in ("last", "hosts", "trades", "passwords"))
-    return Lists(first, *words, towns=tuple(towns))
+    last, hosts, trades, words = (
+        tuple(table[part].split()) for part in ("last", "hosts", "trades", "passwords")
+    )
+    return Lists(first, last, hosts, trades, words, tuple(towns))
 
 
 @dataclass(slots=True)
@@ -191,7 +192,9 @@ class Cast:
         }
         months = dict.fromkeys([*self.months, f"{self.now:%B}"])
         usual = {
-            town.name.lower(): {name.lower(): town.month(MONTHS.index(name) + 1, self.random) for name in months}
+            town.name.lower(): {
+                name.lower(): town.month(MONTHS.index(name) + 1, self.random) for name in months
+            }
             for town in self.towns
         }
         return near, usual

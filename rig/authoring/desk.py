@@ -54,6 +54,8 @@ class Desk:
     checks: Sequence[Check]
     kept: list[Proposal] = field(default_factory=list)
     thrown: Counter[str] = field(default_factory=Counter)
+    latest: dict[str, str] = field(default_factory=dict)
+    """What was wrong with the last one that was thrown away for each reason."""
 
     def offer(self, make: Callable[[], Proposal]) -> Proposal | None:
         """Let a proposal be made and checked. Returns it if it is kept."""
@@ -61,11 +63,10 @@ class Desk:
             proposal = make()
             for check in self.checks:
                 check.check(proposal)
-        except Rejected as rejected:
-            self.thrown[rejected.reason] += 1
-            return None
-        except Refused:
-            self.thrown["refused"] += 1
+        except (Rejected, Refused) as error:
+            reason = error.reason if isinstance(error, Rejected) else "refused"
+            self.thrown[reason] += 1
+            self.latest[reason] = str(error)
             return None
         self.take(proposal)
         return proposal
@@ -86,8 +87,9 @@ class Replays(Check):
     def check(self, proposal: Proposal) -> None:
         try:
             task = methods.first().parse(proposal.source, proposal.name, "")
+            now, username, credentials, seeds = task.start
             for _ in range(2):
-                self._simulator.start(*task.start, recorded=task.ground_truth)
+                self._simulator.start(now, username, credentials, seeds, task.ground_truth)
                 for truth in task.ground_truth:
                     executed = self._simulator.execute(truth.call)
                     if executed.outcome != truth.outcome or executed.arguments != truth.arguments:

@@ -1,7 +1,7 @@
 """A conversation in the making: what is said, and calls that are executed as they are made."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -29,9 +29,8 @@ class Draft:
     `begin` makes the simulator in which calls are executed; it is called when the first one is made.
     """
 
-    def __init__(self, begin: Callable[[], Simulator], start: Sequence[Any] = ()) -> None:
+    def __init__(self, begin: Callable[[], Simulator]) -> None:
         self._begin = begin
-        self._start = start
         self.turns: list[Utterance] = []
         self._calls: list[TrueCall] = []
 
@@ -62,12 +61,8 @@ class Draft:
 
         Raises Refused if it fails, or does not but should.
         """
-        truth = TrueCall(call, recorded or Outcome(), None, rules or {}, optional)
-        if recorded is not None:
-            earlier = self.calls
-            self.simulator.start(*self._start, recorded=[*earlier, truth])
-            for before in earlier:
-                self.simulator.execute(before.call)
+        truth = TrueCall(call, recorded or Outcome(), None, rules or {}, optional, recorded is not None)
+        self.simulator.world.remember([truth])
         executed = self.simulator.execute(call)
         if (executed.exception is not None) != fails:
             raise Refused(f"{call.name}({call.arguments}): {executed.exception or 'does not fail'}")

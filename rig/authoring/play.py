@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from rig.authoring.cast import KINDS, Cast
-from rig.authoring.draft import Draft, Refused
+from rig.authoring.draft import Draft
 from rig.authoring.scenes import CallNode, Condition, Either, Node, Scene, TurnNode
 from rig.authoring.voices import CAPITALS, Clock, Day, Length, Moment, Scope, UnknownName
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -99,7 +99,9 @@ def _turn(node: TurnNode, stage: Stage) -> None:
 def _call(node: CallNode, stage: Stage) -> None:
     scope = stage.scope
     try:
-        values = {name: scope.value(value) for name, value in node.arguments.items() if name not in node.rules}
+        values = {
+            name: scope.value(value) for name, value in node.arguments.items() if name not in node.rules
+        }
         recorded = Outcome(scope.value(node.returns)) if node.has_answer else None
     except UnknownName as error:
         raise node.part.fault(str(error)) from error
@@ -204,4 +206,3 @@ def _after(spec: JsonObject, stage: Stage) -> Any:
         value = Moment(datetime.fromisoformat(value), stage.scope.now)
     when = value.when + timedelta(**gap)
     return Day(when, value.now) if isinstance(value, Day) else Moment(when, value.now)
-

@@ -78,7 +78,8 @@ class Scene:
     """A family of conversations, or a part of them.
 
     `alone` scenes share a conversation with nothing but fillers, and `ends` come last. A `filler` has no
-    calls; it opens a conversation, comes after something, or belongs anywhere. `now` restricts the clock, as in `06:00..10:00`.
+    calls; it opens a conversation, comes after something, or belongs anywhere. `now` restricts the clock,
+    as in `06:00..10:00`.
     """
 
     part: DocumentPart
@@ -124,10 +125,15 @@ class Scenes(NamedTuple):
 
 def read_scenes(place: Path, toolbox: Toolbox) -> Scenes:
     """The scenes of a folder or file for these tools. Raises RigError, with the place of what is wrong."""
-    files = sorted(path for path in place.rglob("*") if path.suffix in YAML_ENDINGS) if place.is_dir() else [place]
+    files = (
+        sorted(path for path in place.rglob("*") if path.suffix in YAML_ENDINGS)
+        if place.is_dir()
+        else [place]
+    )
     if not files:
         raise RigError(f"{place}: holds no scenes (*.yaml); `rig author new` makes a first one")
-    parts, lists = [], {}
+    parts: list[DocumentPart] = []
+    lists: dict[str, Sequence[Json]] = {}
     for document in chain.from_iterable(map(read, files)):
         if isinstance(document.value, dict) and "lists" in document.value:
             named = document.known_fields(("lists",))["lists"].fields()

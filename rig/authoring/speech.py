@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
-_NUMBERS = ["twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
+NUMBERS = ["twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
 
 
 def expand(random: Random, pattern: str, **fields: Any) -> str:
@@ -46,19 +46,19 @@ def clock(random: Random, moment: time, *, bare: str = "") -> str:
     forms = [f"{digits}{half}", f"{digits} {half}", f"{hour:02}:{minute:02}", f"{short}:{minute:02} {half}"]
     part = part_of_day(hour)
     if part:
-        forms += [f"{phrase} {part}" for phrase in (digits, *in_words(random, short, minute) * 2)]
+        forms += [f"{phrase} {part}" for phrase in (digits, *_in_words(random, short, minute) * 2)]
     plain = (bare == "alarm" and 4 <= hour < 12) or (bare == "event" and (7 <= hour < 12 or 13 <= hour <= 18))
     if plain:
-        forms += [digits, *in_words(random, short, minute) * 2] * 3
+        forms += [digits, *_in_words(random, short, minute) * 2] * 3
     if minute == 0 and hour == 12:
         forms = ["noon", "noon", "12", "12 noon", "12:00", "midday", "12 o'clock"]
     return random.choice(forms)
 
 
-def in_words(random: Random, short: int, minute: int) -> list[str]:
+def _in_words(random: Random, short: int, minute: int) -> list[str]:
     """Ways to say a time in words, without the part of the day; none for some."""
-    name = random.choice([_NUMBERS[short % 12], str(short)])
-    coming = random.choice([_NUMBERS[(short + 1) % 12], str(short % 12 + 1)])
+    name = random.choice([NUMBERS[short % 12], str(short)])
+    coming = random.choice([NUMBERS[(short + 1) % 12], str(short % 12 + 1)])
     match minute:
         case 0:
             return [name, f"{name} o'clock"]
@@ -99,7 +99,7 @@ def duration(random: Random, minutes: int) -> str:
     """How long something takes."""
     if minutes % 60 == 0:
         hours = minutes // 60
-        name = random.choice([str(hours), _NUMBERS[hours % 12]])
+        name = random.choice([str(hours), NUMBERS[hours % 12]])
         return random.choice(["an hour", "one hour", "1 hour"]) if hours == 1 else f"{name} hours"
     if minutes == 30:
         return random.choice(["half an hour", "30 minutes", "30 min"])

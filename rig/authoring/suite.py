@@ -1,4 +1,4 @@
-"""Suites made from scenes: which scenes make up a conversation, and the files that conversations are kept in."""
+"""Suites made from scenes: which scenes make up a conversation, and the files that it is kept in."""
 
 import hashlib
 import json
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import TypeAlias
 
 from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejected, Replays
 from rig.authoring.play import Stage, Unplayable, perform, prepare
@@ -24,7 +25,7 @@ _DAYS = 700
 _TRIES = 400
 """Conversations that are tried for a place before the scenes are said to be too few."""
 
-Watch = Callable[[int, Counter[str]], None]
+Watch: TypeAlias = Callable[[int, Counter[str]], None]
 """Told of each conversation that is kept: how many there are, and what was thrown away, by reason."""
 
 
@@ -47,6 +48,8 @@ class Maker:
     toolbox: Toolbox
     scenes: Scenes
     parts: Sequence[Part]
+    is_strict: bool = True
+    """Whether each length of TURNS has its equal share; else a conversation may be shorter than planned."""
     desk: Desk = field(init=False)
     distinct: Distinct = field(default_factory=Distinct)
 
@@ -76,10 +79,13 @@ class Maker:
                 if proposal is not None:
                     break
             else:
-                reasons = ", ".join(f"{reason} {count}" for reason, count in self.desk.thrown.most_common())
+                reasons = ", ".join(
+                    f"{count} {reason}, such as {self.desk.latest.get(reason, '')}"
+                    for reason, count in self.desk.thrown.most_common(2)
+                )
                 raise RigError(
-                    f"the scenes give {number} conversations that differ, not {self.count} ({reasons});"
-                    " write more scenes, or more ways to say things"
+                    f"the scenes give {number} conversations that differ, not {self.count} (thrown away:"
+                    f" {reasons}); write more scenes, or more ways to say things"
                 )
             self._note(proposal)
             watch(number + 1, self.desk.thrown)
@@ -118,7 +124,9 @@ class Maker:
         source = {part: source[part] for part in (*order, *(part for part in source if part not in order))}
         return Proposal(source, tuple(scene.name for scene, _ in prepared))
 
-    def _perform(self, prepared: Sequence[tuple[Scene, Stage]], stage: Stage, turns: int, wishes: int) -> None:
+    def _perform(
+        self, prepared: Sequence[tuple[Scene, Stage]], stage: Stage, turns: int, wishes: int
+    ) -> None:
         """Play scenes in order, fillers at places between them, and see that the length is right."""
         main, fillers = list(prepared[:wishes]), list(prepared[wishes:])
         for filler in fillers:
@@ -137,7 +145,7 @@ class Maker:
             stage.tags += scene.tags
             if stage.count > turns:
                 raise Rejected("length", f"{stage.count} turns, not {turns}")
-        if stage.count != turns:
+        if stage.count != turns and self.is_strict:
             raise Rejected("length", f"{stage.count} turns, not {turns}")
         if not stage.draft.calls:
             raise Rejected("idle", "nothing is called")
@@ -181,7 +189,11 @@ class Maker:
     def _touches(self, scene: Scene) -> set[str]:
         """The plugins that a scene is about; of a toolbox of one plugin, the tools."""
         tools = self.toolbox.tools
-        return set(scene.tools) if len(self.toolbox.plugins) < 2 else {tools[name].plugin for name in scene.tools}
+        return (
+            set(scene.tools)
+            if len(self.toolbox.plugins) < 2
+            else {tools[name].plugin for name in scene.tools}
+        )
 
     def _pick(self, scenes: Sequence[Scene], random: Random) -> Scene:
         return random.choices(scenes, [self._weight(scene) for scene in scenes])[0]
@@ -190,10 +202,22 @@ class Maker:
         """More for what was used less, and for tools that were called less than others."""
         needs = [1 / (1 + self._tools[name]) for name in scene.tools] or [1.0]
         need = sum(need**4 for need in needs) / len(needs) * min(needs) ** 1.5
-        return scene.weight * need / (1 + self._used[scene.name]) ** 0.3
+        return float(scene.weight * need / (1 + self._used[scene.name]) ** 0.3)
 
 
-_LINKS = ("", "", "Also,", "Another thing:", "Okay.", "Thanks.", "Great.", "Next,", "Good.", "Right,", "Thank you.")
+_LINKS = (
+    "",
+    "",
+    "Also,",
+    "Another thing:",
+    "Okay.",
+    "Thanks.",
+    "Great.",
+    "Next,",
+    "Good.",
+    "Right,",
+    "Thank you.",
+)
 _AFTER_FILLERS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
 _GREETINGS = (*[""] * 16, "Hi,", "Hello.", "Hey,", "Hi there.", "Hello,")
 
@@ -227,10 +251,10 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
     state = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        before = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else None
-        if before is None and any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
+        before: JsonObject = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
+        if not before and any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
             raise RigError(f"{folder}: holds conversations already; name another folder with --output")
-        if before is not None and before["settings"] != settings:
+        if before and before["settings"] != settings:
             raise RigError(f"{folder}: was made from other scenes or with other options; name another folder")
         for number in range(before["conversations"] if before else 0):
             file = folder / f"{maker.name}-{number + 1:04}.json"

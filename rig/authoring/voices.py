@@ -37,6 +37,22 @@ class Clock(Value):
     """A time of day."""
 
     moment: time
+    parts: ClassVar[tuple[str, ...]] = ("words",)
+
+    @property
+    def words(self) -> str:
+        """In words: "a quarter to six in the evening"; in figures where words would be clumsy."""
+        hour, minute = self.moment.hour, self.moment.minute
+        part = speech.part_of_day(hour)
+        ahead = minute > 30
+        name = speech.NUMBERS[(hour + ahead) % 12]
+        if not part or minute % 5 or (20 < minute < 40 and minute != 30):
+            return speech.neat(self.moment)
+        if minute in (0, 30):
+            return f"{name} o'clock {part}" if minute == 0 else f"half past {name} {part}"
+        far = min(minute, 60 - minute)
+        gap = "a quarter" if far == 15 else f"{speech.NUMBERS[far] if far < 12 else 'twenty'} minutes"
+        return f"{gap} {'to' if ahead else 'past'} {name} {part}"
 
     def told(self, scope: "Scope", voice: Voice) -> str:
         if voice == "tool":
@@ -44,11 +60,8 @@ class Clock(Value):
         if voice == "assistant":
             return speech.neat(self.moment)
         hour, minute = self.moment.hour, self.moment.minute
-        words = speech.in_words(scope.random, hour % 12 or 12, minute)
         if (hour, minute) == (12, 0):
             return "noon"
-        if scope.manner.clock == "words" and words and speech.part_of_day(hour):
-            return f"{words[0]} {speech.part_of_day(hour)}"
         if scope.manner.clock == "24 hours":
             return f"{hour:02}:{minute:02}"
         neat = speech.neat(self.moment)
@@ -138,13 +151,13 @@ _DEEPEST = 8
 _VOWEL = re.compile(r"(?!uni|use|usu|uti|one|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 _AS_IT_IS = ("username", "password", "email", "code")
 _SENTENCE = re.compile(r"(^|[.!?] )([A-Z])([a-z]*)")
-CAPITALS = frozenset(
-    f"{day:%A}" for day in (date(2024, 1, number) for number in range(1, 8))
-) | frozenset(f"{date(2000, month, 1):%B}" for month in range(1, 13))
+CAPITALS = frozenset(f"{day:%A}" for day in (date(2024, 1, number) for number in range(1, 8))) | frozenset(
+    f"{date(2000, month, 1):%B}" for month in range(1, 13)
+)
 
 
-CLOCKS = ("spaced", "spaced", "tight", "24 hours", "words")
-"""How somebody writes times: `7:30 pm`, `7:30pm`, `19:30`, or in words."""
+CLOCKS = ("spaced", "spaced", "tight", "24 hours")
+"""How somebody writes times: `7:30 pm`, `7:30pm` or `19:30`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +252,7 @@ class Scope:
             return self._filled(chosen, voice, depth + 1) if "{" in chosen else chosen
         if voice != "tool" and isinstance(value, float) and value.is_integer():
             return int(value)
-        return value
+        return str(value) if hasattr(value, "parts") else value
 
     def _through(self, how: str, value: Any, voice: Voice) -> Any:
         name, _, argument = how.partition(" ")

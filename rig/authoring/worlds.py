@@ -1,4 +1,4 @@
-"""What a scene is played in: ToolTalk's world of a user who has alarms, events and mail, or a toolbox's own."""
+"""What a scene is played in: ToolTalk's world of a user with alarms, events and mail, or a toolbox's own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,10 +48,9 @@ class Setting:
 
     def stage(self, login: str) -> Stage:
         """An empty stage on which scenes are prepared, and then performed."""
-        names = {"now": Moment(self.now, self.now), "today": Day(self.now.date(), self.now)}
+        names: dict[str, Any] = {"now": Moment(self.now, self.now), "today": Day(self.now.date(), self.now)}
         scope = Scope(self.random, self.now, names, Manner.of(self.random))
-        start = (self.now, "", {}, None)
-        return Stage(self.random, self.cast, scope, Draft(self._begin, start), self.lists)
+        return Stage(self.random, self.cast, scope, Draft(self._begin), self.lists)
 
     def add(self, part: DocumentPart, scope: Scope) -> None:
         """Put what a scene needs into the world. Raises RigError."""

@@ -38,6 +38,7 @@ VERBS = {
     "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize, merge and widen models."),
     "tools": Verb("rig.cli.suites:tools", "List and check tools, and import your own."),
     "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
+    "author": Verb("rig.cli.author", "Make suites of conversations from scenes."),
     "check": Verb("rig.cli.suites:check", "Check conversations for mistakes."),
     "world": Verb("rig.cli.doctor:world", "Build or check the mock world."),
     "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -15,6 +16,7 @@ from rig.cli.verbs import Verbs, argument, option, verb
 from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
+from rig.files import json_text, write
 from rig.methods.base import Report
 from rig.opening import COMMAND
 from rig.toolbox.cassette import from_log
@@ -49,6 +51,16 @@ def list_(*, as_json: bool = AS_JSON) -> None:
     rows = [
         {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
         for name, (method, place) in methods.suites().items()
+    ]
+    about = plugins.registered().suites.attribute
+    rows += [
+        {
+            "suite": name,
+            "method": about(name, "method"),
+            "tasks": about(name, "size"),
+            "place": "made when used",
+        }
+        for name in methods.made_suites()
     ]
     if as_json:
         print_json(rows)
@@ -119,8 +131,9 @@ def check(
 ) -> int:
     """Check the conversations in DIRECTORY, or the suites that come with rig.
 
-    With --toolbox and no DIRECTORY, check the conversations that come with the toolbox. rig prints one line
-    for each fault, and exits with code 1 if there are any.
+    DIRECTORY can also be `medium`, which is made when it is used. With --toolbox and no DIRECTORY, check the
+    conversations that come with the toolbox. rig prints one line for each fault, and exits with code 1 if
+    there are any.
     """
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:
@@ -154,6 +167,8 @@ def _of_suites(world: Path | None) -> Iterator[Report]:
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
 ) -> Report:
+    if not place.exists() and str(place) in methods.made_suites():
+        return _check_made(str(place))
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
@@ -163,6 +178,18 @@ def _check(
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
     return report
+
+
+def _check_made(name: str) -> Report:
+    """The check of a suite that is made when it is used, as if it were a folder."""
+    suite = methods.made_suites()[name]
+    with TemporaryDirectory(prefix="rig-check-") as folder:
+        place = Path(folder) / name
+        for source in suite.sources():
+            write(json_text(source), place / f"{source['name']}.json", folders=True)
+        report = methods.get(suite.method).check(place)
+    assert report is not None
+    return replace(report, directory=Path(name))  # type: ignore[type-var]
 
 
 @verb(Verbs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rig import plugins
 from rig.errors import RigError, did_you_mean
@@ -43,8 +44,15 @@ def suites() -> dict[str, tuple[Method, Path]]:
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
 
 
+def made_suites() -> Mapping[str, Any]:
+    """The suites that are made from a seed when they are first used (`rig.authoring`), by name."""
+    return plugins.registered().suites
+
+
 def with_suite(name: str) -> Method | None:
     """The method that a suite comes with, without a look at those after it; None for no suite's name."""
+    if name in made_suites():
+        return get(plugins.registered().suites.attribute(name, "method"))
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
@@ -55,12 +63,15 @@ def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:
     """
     owner = with_suite(name)
     if owner is None:
-        there_are = ", ".join((*suites(), ALL))
+        names = (*suites(), *made_suites(), ALL)
         raise RigError(
-            f"unknown suite {name!r}{did_you_mean(name, suites())}; choose from: {there_are}"
+            f"unknown suite {name!r}{did_you_mean(name, names)}; choose from: {', '.join(names)}"
             " (your own files: --suite PATH)"
         )
     method = owner if named is None else get(named)
+    if name in made_suites():
+        sources = made_suites()[name].sources()
+        return method, Loaded(method.parse(source, source["name"], name) for source in sources)
     places = owner.suites().values() if name == ALL else [owner.suites()[name]]
     return method, Loaded.of(method.load(place) for place in places)
 

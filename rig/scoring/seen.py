@@ -92,7 +92,7 @@ class Seen:
             case _ if match is Equality.PLACE:
                 return self._speaks_for_place(value)
             case _:
-                return value.strip().casefold() in self._text
+                return value.strip().casefold() in self._text or self._speaks_for_moment(value)
 
     def _show(self, value: Json) -> None:
         if not isinstance(value, str):
@@ -112,6 +112,15 @@ class Seen:
         spoken = hours | {hour * 100 + read.minute for hour in hours}
         spoken |= {(read.hour + 1) % 12 or 12} if read.minute > 30 else set()
         return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
+
+    def _speaks_for_moment(self, value: str) -> bool:
+        """Whether a text that is a day, a time or both, in any form, can have been said in other words."""
+        read = times.read_any(value)
+        if read is None:
+            return False
+        moment, has_day, has_time = read
+        day = f"{moment:{times.DATE}}" if has_day else f"{min(self._dates, default=moment.date())}"
+        return self._speaks_for_instant(f"{day} {moment:{times.TIME}}", not has_time)
 
     def _speaks_for_instant(self, value: str, any_time: bool) -> bool:
         read = times.read_or_none(value, times.INSTANT)

@@ -40,14 +40,15 @@ class RecordedWorld(World):
     )
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
-        for number, truth in enumerate(recorded):
+        table = self.database.table(RECORDED_CALLS)
+        for number, truth in enumerate(recorded, table.count):
             call = {
                 "arguments": truth.arguments,
                 "match": {name: rule.as_json() for name, rule in truth.rules.items()},
                 "outcome": truth.outcome.as_json() if truth.recorded else None,
             }
             row = {"number": number, "tool": truth.name, "call": json.dumps(call), "answered": 0}
-            self.database.table(RECORDED_CALLS).insert(row)
+            table.insert(row)
 
 
 class _Recorded(NamedTuple):

@@ -1,0 +1,99 @@
+"""The suite `medium`: not shipped as files, but made from its seed when it is first used."""
+
+import gzip
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from rig.authoring.scenes import read_scenes
+from rig.authoring.suite import Maker, Part, Watch, digest
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.files import read_bytes
+from rig.paths import cache_directory
+from rig.toolbox.folder import find_toolbox
+
+SCENES = Path(__file__).with_name("scenes")
+"""The scenes that ship with rig, for ToolTalk's tools."""
+
+MAX_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class MadeSuite:
+    """A suite of ToolTalk's that is made from scenes. The first half is public; the second can be made anew.
+
+    `sha256` is that of its conversations, by method they are played as `method` plays them.
+    """
+
+    name: str
+    size: int
+    seed: int
+    sha256: str
+    method: str = "tooltalk"
+
+    def maker(self, seed: int | None = None, count: int | None = None) -> Maker:
+        """What makes it, with a second half of another seed, or with other than `size` conversations."""
+        toolbox = find_toolbox(None)
+        half = (self.size if count is None else count) // 2
+        rest = (self.size if count is None else count) - half
+        parts = (
+            Part(half, self.seed, "public"),
+            Part(rest, self.seed + 1 if seed is None else seed, "renewable"),
+        )
+        return Maker(self.name, toolbox, read_scenes(SCENES, toolbox), parts)
+
+    def sources(self) -> list[JsonObject]:
+        """Its conversations in ToolTalk's shape: from the cache, else made now.
+
+        Raises RigError if what was made is not what was released.
+        """
+        cached = cache_directory() / f"{self.name}-{self.sha256[:16]}.json.gz"
+        sources = self._read(cached)
+        if sources is None:
+            maker = self.maker()
+            sources = [proposal.source for proposal in maker.make(_progress(self.name, self.size))]
+            if digest(sources) != self.sha256:
+                raise RigError(
+                    f"the suite {self.name} came out as {digest(sources)[:16]}, not as {self.sha256[:16]} as"
+                    " released: the scenes or the tools of this rig were changed"
+                )
+            self._write(cached, sources)
+        return sources
+
+    def _read(self, cached: Path) -> list[JsonObject] | None:
+        try:
+            sources = json.loads(gzip.decompress(read_bytes(cached, MAX_BYTES)))
+            return sources if digest(sources) == self.sha256 else None
+        except (RigError, OSError, EOFError, ValueError, KeyError, TypeError):
+            return None
+
+    def _write(self, cached: Path, sources: list[JsonObject]) -> None:
+        try:
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            part = cached.with_suffix(".part")
+            part.write_bytes(gzip.compress(json.dumps(sources).encode(), mtime=0))
+            part.replace(cached)
+        except OSError:
+            return  # a cache that cannot be written costs the time to make it again
+
+
+def _progress(name: str, size: int) -> Watch:
+    """A line on a terminal that says how far it is."""
+
+    def watch(count: int, thrown: Counter[str]) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\r{name}: made from its seed, once: {count} of {size}", nl=count == size, err=True)
+
+    return watch
+
+
+MEDIUM = MadeSuite("medium", 1000, 32, "d121ed2c4526747346e0ba1ed0beb273fc3847785eb3982bc114b983486cd31d")
+"""1,000 conversations of two to six turns."""
+
+SUITES: Mapping[str, MadeSuite] = {MEDIUM.name: MEDIUM}

@@ -1,0 +1,115 @@
+"""`rig author`: suites of conversations from scenes."""
+
+import hashlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from rig.authoring.scenes import read_scenes
+from rig.authoring.shipped import MEDIUM, SCENES
+from rig.authoring.starter import first_scene
+from rig.authoring.suite import Maker, Part, write_suite
+from rig.calls import JsonObject
+from rig.cli.options import AS_JSON
+from rig.cli.output import ProgressLine, print_json, say
+from rig.cli.verbs import Verbs, argument, option, verb
+from rig.errors import RigError, counted
+from rig.files import files_below, read_bytes, write
+from rig.toolbox.folder import find_toolbox, holds_toolbox
+
+
+@verb(Verbs, invoke_without_command=True)
+def command(
+    context: click.Context,
+    *,
+    toolbox: str | None = option("The tools that the scenes call. rig runs the code in DIR.", "NAME|DIR"),
+    scenes: Path | None = option("A folder or file of scenes (YAML).", "PATH"),
+    output: Path | None = option("The folder for the conversations.", "DIR", flags="-o --output"),
+    count: int | None = option("How many conversations.", "N", type=click.IntRange(1, 100_000)),
+    seed: int | None = option("Other conversations for another number.", "N", type=click.IntRange(0)),
+    name: str | None = option("What the conversations are called.", "NAME"),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Make a suite of conversations from scenes.
+
+    A scene says who wants what, in which words, and which calls that takes. rig executes each call as it is
+    made, replays the conversation twice, and throws away what differs, what nobody could have known, and what
+    is nearly the same as another. The same seed makes the same files. If it is interrupted, the same command
+    continues.
+
+    Without --scenes, rig makes its suite `medium`; with --seed, the second half of it is another one.
+
+    \b
+    Examples:
+      rig author new --toolbox mine -o mine/scenes     a first scene, to be changed
+      rig author --toolbox mine --scenes mine/scenes --count 200
+      rig author --seed 7 -o medium-7                   half of medium made anew
+    """  # noqa: D301 - for click
+    if context.invoked_subcommand:
+        return
+    if scenes is None:
+        if toolbox is not None:
+            raise RigError("--toolbox needs --scenes; `rig author new` makes a first scene")
+        maker = MEDIUM.maker(seed, count)
+    else:
+        box = find_toolbox(toolbox)
+        parts = [Part(100 if count is None else count, seed or 0)]
+        maker = Maker(name or _name_of(box.name), box, read_scenes(scenes, box), parts, is_strict=False)
+    if output is None:
+        if toolbox is None or not holds_toolbox(Path(toolbox)):
+            raise RigError("say where the conversations go, as in: rig author -o mine")
+        output = Path(toolbox) / "conversations"
+    settings: JsonObject = {
+        "name": maker.name,
+        "parts": [[part.count, part.seed, part.tag] for part in maker.parts],
+        "toolbox": maker.toolbox.sha256,
+        "scenes": _sha256(scenes or SCENES),
+    }
+    line = ProgressLine(maker.name, "conversation")
+    shows = sys.stderr.isatty()
+
+    def watch(number: int, thrown: Counter[str]) -> None:
+        if shows:
+            line.show(number, maker.count)
+
+    report = write_suite(maker, output, settings, watch)
+    if as_json:
+        print_json({"folder": str(output), **report})
+        return
+    say(f"{output}: {counted(report['conversations'], 'conversation')}, sha256 {report['sha256'][:16]}")
+    for title in ("turns", "calls", "tools", "tags"):
+        say(f"{title:<8} {', '.join(f'{key} {number}' for key, number in report[title].items())}")
+    say(f"{'no call':<8} {report['no_call_turns']} of {report['assistant_turns']} turns")
+    thrown = ", ".join(f"{reason} {number}" for reason, number in report["thrown"].items()) or "nothing"
+    say(f"{'thrown':<8} {thrown} (the nearest two share {report['likest']:.0%} of their words in a row)")
+
+
+def _name_of(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower()).strip("-") or "suite"
+
+
+def _sha256(scenes: Path) -> str:
+    files = [scenes] if scenes.is_file() else [*files_below(scenes, ".yaml"), *files_below(scenes, ".yml")]
+    return hashlib.sha256(b"\0".join(map(read_bytes, files))).hexdigest()
+
+
+@command.verb()
+def new(
+    *,
+    tool: str | None = argument("[TOOL]"),
+    toolbox: str = option("The tools to write a scene for.", "NAME|DIR", required=True),
+    output: Path = option("The folder for the scene.", "DIR", flags="-o --output", required=True),
+) -> None:
+    """Write a first scene for a TOOL, or for each tool, from what its arguments are.
+
+    The scenes run at once; change their words and values, and add turns.
+    """
+    box = find_toolbox(toolbox)
+    if tool is not None and tool not in box.tools:
+        raise RigError(f"no tool is named {tool} in {box.name}; `rig tools list {toolbox}` lists them")
+    for declared in box.tools.values() if tool is None else [box.tools[tool]]:
+        file = output / f"{_name_of(declared.name)}.yaml"
+        write(first_scene(declared), file, folders=True)
+        say(f"wrote {file}")

@@ -1,0 +1,74 @@
+"""docs/how-to/author.md, line by line: its files are written, its commands are given."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "author.md").read_text(encoding="utf-8")
+FILE = re.compile(r"`([\w/.-]+\.(?:json|yaml))`[^\n]*:\n\n```\w+\n(.*?)```", re.DOTALL)
+COMMANDS = re.compile(r"```console\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of the page, where its commands are given."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILE.findall(PAGE):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_six_tools_and_three_scenes_make_two_hundred(folder: Path, rig: Callable[..., Any]) -> None:
+    lines = [line for block in COMMANDS.findall(PAGE) for line in block.splitlines() if "hall" in line]
+    for line in lines:
+        done = rig(*shlex.split(line.removeprefix("$ "))[1:])
+        assert done.code == 0, (line, done.err)
+    assert len(lines) == 4
+    assert len(list((folder / "hall" / "conversations").glob("*.json"))) == 200
+    assert "100.0" in done.out
+    rig("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 200, "--seed", 1, "-o", "again")
+    for file in (folder / "again").iterdir():
+        assert file.read_bytes() == (folder / "hall" / "conversations" / file.name).read_bytes()
+
+
+def test_a_folder_is_continued_where_it_was_left(folder: Path, rig: Callable[..., Any]) -> None:
+    make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 30, "--json", "-o")
+    whole = json.loads(rig(*make, "whole").out)
+    assert rig(*make, "part").code == 0
+    state = folder / "part" / "author.json.txt"
+    left = json.loads(state.read_text())
+    state.write_text(json.dumps({**left, "conversations": 7, "scenes": left["scenes"][:7]}))
+    for number in range(9, 31):
+        (folder / "part" / f"hall-{number:04}.json").unlink()
+    (folder / "part" / "hall-0008.json").write_text('{"name": "hall-0008", "conv')
+    again = json.loads(rig(*make, "part").out)
+    assert again["sha256"] == whole["sha256"]
+    assert again["tools"] == whole["tools"]
+
+
+def test_a_folder_of_other_conversations_is_left_alone(folder: Path, rig: Callable[..., Any]) -> None:
+    make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 5)
+    assert rig(*make, "-o", "five").code == 0
+    refused = rig(*make, "--seed", 9, "-o", "five")
+    assert refused.code == 2
+    assert "made from other scenes or with other options" in refused.err
+    (folder / "own").mkdir()
+    (folder / "own" / "mine.yaml").write_text("- user: hi\n")
+    assert "holds conversations already" in rig(*make, "-o", "own").err
+    assert len(list((folder / "own").iterdir())) == 1
+
+
+def test_a_first_scene_of_each_tool_runs(folder: Path, rig: Callable[..., Any]) -> None:
+    assert rig("author", "new", "--toolbox", "hall", "-o", "drafts").code == 0
+    assert len(list((folder / "drafts").iterdir())) == 6
+    made = rig("author", "--toolbox", "hall", "--scenes", "drafts", "--count", 12, "-o", "out", "--json")
+    assert made.code == 0, made.err
+    assert len(json.loads(made.out)["tools"]) == 6
+    assert rig("check", "out", "--toolbox", "hall").code == 0
