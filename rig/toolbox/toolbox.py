@@ -24,10 +24,11 @@ from rig.toolbox.world import Snapshot, World
 class Toolbox:
     """Everything that others have to know of some tools. Raises RigError if two have the same name.
 
-    `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given None,
-    else from what lies at a path. `suites` are the folders of tasks that come with it, `texts` are kinds of
-    free text beside those that arguments of tools are. `sha256` is its hash, where that is to be known of
-    more than its tools. `fingerprint` is what else of it can change an answer, as flat JSON values.
+    `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given
+    None, else from what lies at a path; `fill_world` puts what a task brings along into an empty one.
+    `suites` are the folders of tasks that come with it, `texts` are kinds of free text beside those that
+    arguments of tools are. `sha256` is its hash, where that is to be known of more than its tools.
+    `fingerprint` is what else of it can change an answer, as flat JSON values.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Toolbox:
         *,
         new_world: Callable[[], World] = World,
         open_world: Callable[[Path | None], World] | None = None,
+        fill_world: Callable[[World, JsonObject], None] | None = None,
         suites: tuple[Path, ...] = (),
         texts: tuple[Text, ...] = (),
         sha256: str = "",
@@ -54,6 +56,7 @@ class Toolbox:
         self.new_world = new_world
         self.suites = suites
         self._open_world = open_world
+        self._fill_world = fill_world
 
     def world(self, place: Path | None = None) -> World:
         """A world to begin with. Raises RigError if there is none at this place."""
@@ -62,6 +65,14 @@ class Toolbox:
         if place is not None:
             raise RigError(f"{place}: the tools of {self.name} have no worlds of files; leave it out")
         return self.new_world()
+
+    def own_world(self, seeds: JsonObject) -> World:
+        """A world with what a task brings along, and nothing else. Raises RigError for what does not fit."""
+        if self._fill_world is None:
+            raise RigError(f"the worlds of {self.name} are not made of files; leave out `world`")
+        world = self.new_world()
+        self._fill_world(world, seeds)
+        return world
 
     def is_action(self, name: str) -> bool:
         """Whether a tool of this name changes the world. A tool that does not exist changes nothing."""
@@ -149,11 +160,6 @@ class Simulator:
         self._base = world.snapshot()
         self._compat = upstream_compat
 
-    @cached_property
-    def _empty(self) -> Snapshot:
-        """A world in which there is nothing."""
-        return self.toolbox.new_world().snapshot()
-
     def twin(self) -> "Simulator":
         """Another simulator of the same base world, independent of this one."""
         world = self.toolbox.new_world()
@@ -174,9 +180,7 @@ class Simulator:
         its true calls with what came of them. Raises RigError when the world has nobody of that name to be
         given anything, and for seeds that are none.
         """
-        self._world.restore(self._base if seeds is None else self._empty)
-        if seeds is not None:
-            self._world.fill(seeds)
+        self._world.restore(self._base if seeds is None else self.toolbox.own_world(seeds).snapshot())
         self._world.begin(now, username, credentials)
         self._world.remember(recorded)
 

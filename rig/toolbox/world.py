@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from sqlite_utils import Database
 
 from rig import times
-from rig.calls import SESSION_TOKEN, Json, JsonObject
+from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.files import read_bytes
 from rig.toolbox.rules import TrueCall
@@ -260,10 +260,6 @@ class World:
         """
         self.set_clock(now)
         self.set_session_token((credentials or {}).get(SESSION_TOKEN))
-
-    def fill(self, seeds: JsonObject) -> None:
-        """Put what a task brings along into an empty world. Raises RigError for what does not fit."""
-        raise RigError("the worlds of these tools are not made of files; leave out `world`")
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
         """Take note of the outcomes of a task's true calls, for a world that cannot answer otherwise."""

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from rig.calls import JsonObject
 from rig.paths import CONVERSATIONS
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import World as AnyWorld
 from rig.tooltalk import account, mail, planner, weather
 from rig.tooltalk.world import World
 
@@ -17,6 +19,13 @@ def open_world(place: Path | None) -> World:
     from rig.tooltalk.seeds import world_from
 
     return world_from(place)
+
+
+def _fill(world: AnyWorld, seeds: JsonObject) -> None:
+    # Kept from runs without such tasks, as above.
+    from rig.tooltalk.seeds import checked, fill
+
+    fill(world.database, checked(seeds))
 
 
 _TOOLS = [
@@ -34,6 +43,7 @@ TOOLTALK = Toolbox(
     sorted(_TOOLS, key=lambda tool: tool.plugin),
     new_world=World,
     open_world=open_world,
+    fill_world=_fill,
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
     sha256=_SHA256,
 )

@@ -396,12 +396,6 @@ class World(AnyWorld):
             )
         self.accounts.change(account, **credentials)
 
-    def fill(self, seeds: JsonObject) -> None:
-        # Kept from runs without such tasks: the shapes of the files take a moment to be made.
-        from rig.tooltalk.seeds import checked, fill
-
-        fill(self.database, checked(seeds))
-
     @property
     def _account(self) -> Account | None:
         """The account that is logged in."""

@@ -68,7 +68,7 @@ def test_a_seed_makes_the_same_and_another_seed_others(tmp_path: Path) -> None:
 
     assert made(1) == made(1) != made(2)
     few = read_scenes(_write(tmp_path, GOOD.replace("08:00", "06:05")), TOOLTALK)
-    with pytest.raises(RigError, match="such as alike: .*write more scenes"):
+    with pytest.raises(RigError, match=r"such as alike: .*write more scenes"):
         list(Maker("x", TOOLTALK, few, [Part(100, 1)], is_strict=False).make())
 
 

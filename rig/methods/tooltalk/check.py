@@ -334,8 +334,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         try:
             simulator.restore(base)
             if conversation.seeds is not None:
-                world.restore(toolbox.new_world().snapshot())
-                world.fill(conversation.seeds)
+                world.restore(toolbox.own_world(conversation.seeds).snapshot())
         except RigError as error:
             faults.append(Defect(path.name, "world", str(error)))
             continue
