@@ -93,7 +93,7 @@ def _progress(name: str, size: int) -> Watch:
     return watch
 
 
-MEDIUM = MadeSuite("medium", 1000, 32, "d121ed2c4526747346e0ba1ed0beb273fc3847785eb3982bc114b983486cd31d")
+MEDIUM = MadeSuite("medium", 1000, 32, "9d8d6b0701cb54894a37db058a73ee192d8b30863369d0c3180b172845e3abd7")
 """1,000 conversations of two to six turns."""
 
 SUITES: Mapping[str, MadeSuite] = {MEDIUM.name: MEDIUM}

@@ -209,7 +209,8 @@ class Scope:
         said = str(self._filled(chosen, voice))
         first = _NAME.match(chosen)
         if first and (voice == "assistant" or not self.manner.lower):
-            said = said if first[1].split(".")[-1] in _AS_IT_IS else speech.capital(said)
+            is_code = first[1].split(".")[-1] in _AS_IT_IS or not said.split()[0].strip(",.:?!").isalpha()
+            said = said if is_code else speech.capital(said)
         return said if voice == "user" else speech.capital(said) if not first else said
 
     def value(self, template: Json) -> Json:
