@@ -132,7 +132,7 @@ class Maker:
         for filler in fillers:
             places: Sequence[int] = range(len(main) if main[-1][0].ends else len(main) + 1)
             if filler[0].filler == "first":
-                places = places[:1]
+                places = [] if main[0][0].ends else places[:1]
             elif filler[0].filler == "after":
                 places = [place for place in places if place and not main[place - 1][0].filler]
             if not places:
@@ -140,7 +140,7 @@ class Maker:
             main.insert(stage.random.choice(places), filler)
         for number, (scene, own) in enumerate(main):
             before = main[number - 1][0] if number else None
-            links = _GREETINGS if before is None else _AFTER_FILLERS if before.filler else _LINKS
+            links = _GREETINGS if before is None else _AFTER.get(before.filler, _LINKS)
             perform(scene, own, "" if scene.filler else stage.random.choice(links))
             stage.tags += scene.tags
             if stage.count > turns:
@@ -218,7 +218,9 @@ _LINKS = (
     "Right,",
     "Thank you.",
 )
-_AFTER_FILLERS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
+_AFTER_OTHERS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
+_AFTER = {"first": ("", "", "So,", "Okay."), "after": _AFTER_OTHERS, "any": _AFTER_OTHERS}
+"""What links a wish to a filler before it, by where the filler belongs."""
 _GREETINGS = (*[""] * 16, "Hi,", "Hello.", "Hey,", "Hi there.", "Hello,")
 
 
