@@ -93,7 +93,7 @@ def _progress(name: str, size: int) -> Watch:
     return watch
 
 
-MEDIUM = MadeSuite("medium", 1000, 32, "0adf5d354da27854cec04859bf4375e4d6cd35a3288c0c99d8bafa35a1427e56")
+MEDIUM = MadeSuite("medium", 1000, 32, "ec10a85e8db7197fdbeeceeb8bafa1f845f828652e6ec7be2c472cfc657bd961")
 """1,000 conversations of two to six turns."""
 
 SUITES: Mapping[str, MadeSuite] = {MEDIUM.name: MEDIUM}
