@@ -111,17 +111,38 @@ def chi_square(drawn: npt.NDArray[np.float64], expected: Floats, n: int) -> floa
     return (statistic - freedom) / (2 * freedom) ** 0.5
 
 
+DRAWS = 100_000
+
+
+def shares_of_llama_cpp(n: int, logits: Floats, **values: Any) -> npt.NDArray[np.float64]:
+    """What llama.cpp's own chain draws, with its own random numbers."""
+    chain = llama_cpps_chain(Sampling.model_validate(values), xtc=True)
+    C.llama_sampler_chain_add(chain, C.llama_sampler_init_dist(11))
+    drawn = np.zeros(len(logits))
+    candidates = np.empty(len(logits), np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
+    data = candidates.ctypes.data_as(ctypes.POINTER(C.llama_token_data))
+    for _ in range(n):
+        candidates["id"], candidates["logit"] = np.arange(len(logits)), logits
+        array = C.llama_token_data_array(data, len(logits), -1, False)
+        C.llama_sampler_apply(chain, ctypes.byref(array))
+        drawn[array.data[array.selected].id] += 1
+    C.llama_sampler_free(chain)
+    return drawn / n
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("draw", [shares, shares_of_llama_cpp])
 @pytest.mark.parametrize("name", TWINS)
-def test_each_sampler_draws_from_its_twins_distribution(name: str) -> None:
+def test_each_sampler_draws_from_its_twins_distribution(name: str, draw: Callable[..., Any]) -> None:
     values, twin = TWINS[name]
     logits = np.random.default_rng(3).normal(scale=2, size=30).astype(np.float32)
-    n = 20_000
-    assert chi_square(shares(n, logits, **{"temp": 1.0, **values}), softmax(twin(logits)), n) < 4
+    drawn = draw(DRAWS, logits, **{"temp": 1.0, **values})
+    assert chi_square(drawn, softmax(twin(logits)), DRAWS) < 4
 
 
 @pytest.mark.slow
-def test_all_together_draw_from_the_twins_in_order() -> None:
+@pytest.mark.parametrize("draw", [shares, shares_of_llama_cpp])
+def test_all_together_draw_from_the_twins_in_order(draw: Callable[..., Any]) -> None:
     logits = np.random.default_rng(4).normal(scale=2, size=40).astype(np.float32)
     # XTC at its full probability, with a threshold that leaves something to drop.
     values: dict[str, float] = {
@@ -135,8 +156,7 @@ def test_all_together_draw_from_the_twins_in_order() -> None:
     expected = top_n_sigma(logits, 2.0)
     expected = only(expected, np.argsort(-expected, kind="stable")[:12])
     expected = xtc(only(t := top_p(typical(expected, 0.97), 0.9), t >= t.max() + np.log(0.05)), 0.2)
-    n = 20_000
-    assert chi_square(shares(n, logits, **values), softmax(expected / np.float32(1.4)), n) < 4
+    assert chi_square(draw(DRAWS, logits, **values), softmax(expected / np.float32(1.4)), DRAWS) < 4
 
 
 @pytest.mark.parametrize(
@@ -163,7 +183,7 @@ def test_penalties_count_what_came_before_and_stop_at_their_length() -> None:
     values = {"repeat_penalty": 2.0, "frequency_penalty": 0.5, "presence_penalty": 0.25}
     long = np.array([-0.25, 1.0, 0.0, -2.75, -2.0], np.float32)
     short = np.array([2.0, 1.0, 0.0, -2.75, -2.0], np.float32)
-    n = 20_000
+    n = DRAWS
     assert chi_square(shares(n, FIVE, (0, 0, 3), temp=1.0, **values), softmax(long), n) < 4
     assert chi_square(shares(n, FIVE, (0, 0, 3), temp=1.0, repeat_last_n=1, **values), softmax(short), n) < 4
 
@@ -183,8 +203,8 @@ def test_only_what_the_grammar_allows_is_ever_sampled() -> None:
             assert allowed[choose(logits, allowed, **{"temp": 1.0, **values}).token]
 
 
-def llama_cpps_chain(values: Sampling) -> Any:
-    """llama.cpp's own default chain, built apart from rig's."""
+def llama_cpps_chain(values: Sampling, *, xtc: bool = False) -> Any:
+    """llama.cpp's own default chain, built apart from rig's; with XTC, which draws for itself, or without."""
     chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
     for sampler in (
         C.llama_sampler_init_top_n_sigma(values.top_n_sigma),
@@ -192,6 +212,7 @@ def llama_cpps_chain(values: Sampling) -> Any:
         C.llama_sampler_init_typical(values.typical_p, 0),
         C.llama_sampler_init_top_p(values.top_p, 0),
         C.llama_sampler_init_min_p(values.min_p, 0),
+        *([C.llama_sampler_init_xtc(values.xtc_probability, values.xtc_threshold, 0, 5)] if xtc else []),
         C.llama_sampler_init_temp(values.temp),
     ):
         C.llama_sampler_chain_add(chain, sampler)
