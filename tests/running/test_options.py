@@ -46,7 +46,7 @@ def test_what_is_stored_is_what_was_asked_for(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("option", TABLE.values(), ids=lambda option: option.name)
 def test_an_option_of_the_table_is_whole(option: Option) -> None:
     if not option.help:
-        assert option.name in ("models", "noise")
+        assert option.name in ("models", "noise", "whole_prompt")
         return
     assert option.group in GROUPS
     assert option.help.endswith((".", "*"))
