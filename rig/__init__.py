@@ -18,7 +18,7 @@ __all__ = [
     "PlayedArm",
     "PlayedConversation",
     "PlayedStep",
-    "Records",
+    "RecordTable",
     "RigError",
     "Run",
     "Store",

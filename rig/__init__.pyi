@@ -4,7 +4,7 @@ from rig.api import ConversationScore as ConversationScore
 from rig.api import PlayedArm as PlayedArm
 from rig.api import PlayedConversation as PlayedConversation
 from rig.api import PlayedStep as PlayedStep
-from rig.api import Records as Records
+from rig.api import RecordTable as RecordTable
 from rig.api import RigError as RigError
 from rig.api import Run as Run
 from rig.api import Store as Store

@@ -1,8 +1,8 @@
 """rig in Python: read a run store, compare arms, and run models, in a notebook or a script.
 
 `import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is a
-typed value, which stays as it was read. Lists are `Records`; pandas and polars make a dataframe of what their
-`to_dicts()` gives, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line
+typed value, which stays as it was read. Lists are a `RecordTable`; pandas and polars make a dataframe of what
+its `to_dicts()` gives, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line
 that the command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
@@ -40,7 +40,7 @@ __all__ = [
     "PlayedArm",
     "PlayedConversation",
     "PlayedStep",
-    "Records",
+    "RecordTable",
     "RigError",
     "Run",
     "Store",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-class Record(Protocol):
+class SupportsDict(Protocol):
     """Anything that is flat as a dict."""
 
     def to_dict(self) -> JsonObject:
@@ -58,27 +58,29 @@ class Record(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=SupportsDict)
 _MOST_SHOWN = 60
 """Rows of records that a notebook shows."""
 
 
-class Records(tuple[R, ...], Generic[R]):
+class RecordTable(tuple[R, ...], Generic[R]):
     """Records of one kind, in order: a tuple that a notebook shows as a table."""
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> R: ...
 
     @overload
-    def __getitem__(self, index: slice) -> "Records[R]": ...
+    def __getitem__(self, index: slice) -> "RecordTable[R]": ...
 
     def __getitem__(self, index: Any) -> Any:
         records = super().__getitem__(index)
-        return Records(records) if isinstance(index, slice) else records
+        return RecordTable(records) if isinstance(index, slice) else records
 
-    def where(self, **values: Any) -> "Records[R]":
+    def where(self, **values: Any) -> "RecordTable[R]":
         """Those that have these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
-        return Records(r for r in self if all(getattr(r, name) == value for name, value in values.items()))
+        return RecordTable(
+            r for r in self if all(getattr(r, name) == value for name, value in values.items())
+        )
 
     def to_dicts(self) -> list[JsonObject]:
         """A flat dict for each record, all with the same keys: `pandas.DataFrame(records.to_dicts())`."""
@@ -211,7 +213,7 @@ class PlayedConversation:
             return runs.transcript(stored, self.conversation, self._position, self.repeat)
 
     @property
-    def steps(self) -> Records[PlayedStep]:
+    def steps(self) -> RecordTable[PlayedStep]:
         """Its steps, in order."""
         names = ("arm", "conversation", "repeat")
         return self._run.steps.where(**{name: getattr(self, name) for name in names})
@@ -244,12 +246,12 @@ class PlayedArm:
     _run: "Run" = field(repr=False, compare=False)
 
     @property
-    def scores(self) -> Records[ConversationScore]:
+    def scores(self) -> RecordTable[ConversationScore]:
         """Its scores, a record for each conversation and repeat."""
         return self._run.scores.where(arm=self.arm)
 
     @property
-    def steps(self) -> Records[PlayedStep]:
+    def steps(self) -> RecordTable[PlayedStep]:
         """Its steps, in order."""
         return self._run.steps.where(arm=self.arm)
 
@@ -270,7 +272,7 @@ class Run:
     method: str
     repeats: int
     settings: Mapping[str, Any] = field(repr=False)
-    arms: Records[PlayedArm] = field(repr=False)
+    arms: RecordTable[PlayedArm] = field(repr=False)
     _store: "Store" = field(repr=False, compare=False)
 
     def _reading(self) -> AbstractContextManager[Runs]:
@@ -278,7 +280,7 @@ class Run:
         return Runs.open(self._store.path, self._store.graded_by)
 
     @property
-    def conversations(self) -> Records[PlayedConversation]:
+    def conversations(self) -> RecordTable[PlayedConversation]:
         """Every conversation of every arm and repeat, in the order in which they are run."""
         with self._reading() as runs:
             stored = runs.get(self.id)
@@ -299,20 +301,20 @@ class Run:
                 )
                 for cell in runs.each_cell(stored)
             ]
-        return Records(played)
+        return RecordTable(played)
 
     @property
-    def scores(self) -> Records[ConversationScore]:
+    def scores(self) -> RecordTable[ConversationScore]:
         """A record for each finished conversation, arm and repeat."""
         with self._reading() as runs:
             stored = runs.get(self.id)
             scores = [score for arm in stored.arms for score in _scores(runs, stored, arm)]
-        return Records(scores)
+        return RecordTable(scores)
 
     @property
-    def steps(self) -> Records[PlayedStep]:
+    def steps(self) -> RecordTable[PlayedStep]:
         """Every step of every arm, in the order of the run."""
-        return Records(map(_step, self.rows("steps")))
+        return RecordTable(map(_step, self.rows("steps")))
 
     def rows(self, view: str) -> list[JsonObject]:
         """The rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
@@ -357,10 +359,10 @@ class Store:
     graded_by: str = ""
 
     @property
-    def runs(self) -> Records[Run]:
+    def runs(self) -> RecordTable[Run]:
         """Every run, newest first."""
         with Runs.open(self.path, self.graded_by) as runs:
-            return Records(map(self._run, runs.all()))
+            return RecordTable(map(self._run, runs.all()))
 
     def run(self, text: str = "latest") -> Run:
         """The run of this id, name or beginning of an id. Raises RigError unless it is one run."""
@@ -390,7 +392,7 @@ class Store:
             stored.declaration.method,
             stored.repeats,
             stored.settings,
-            Records(),
+            RecordTable(),
             self,
         )
         for arm in stored.arms:
@@ -399,7 +401,7 @@ class Store:
             conversations = round(arm.counts.get("tasks", 0))
             facts = (rates, conversations, arm.failure or arm.not_evaluated, arm.speed.as_json(), fingerprint)
             arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, run))
-        object.__setattr__(run, "arms", Records(arms))
+        object.__setattr__(run, "arms", RecordTable(arms))
         return run
 
 

@@ -111,10 +111,10 @@ def cut_answers(
 
     Of each conversation played: how many answers each limit cut off, by option, and whether it failed.
     """
-    known = limits_of(fingerprint)
-    cut, failed = dict.fromkeys(known, 0), dict.fromkeys(known, 0)
+    limits = limits_of(fingerprint)
+    cut, failed = dict.fromkeys(limits, 0), dict.fromkeys(limits, 0)
     for cuts, is_failed in played:
-        for name in cuts.keys() & known.keys():
+        for name in cuts.keys() & limits.keys():
             cut[name] += cuts[name]
             failed[name] += is_failed
-    return tuple(CutAnswers(name, limit, cut[name], answers, failed[name]) for name, limit in known.items())
+    return tuple(CutAnswers(name, limit, cut[name], answers, failed[name]) for name, limit in limits.items())

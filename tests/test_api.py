@@ -33,7 +33,7 @@ SURFACE = {
     "PlayedStep": "arguments arm bad_action cached_tokens completion_tokens conversation decode_s error"
     " error_detail exception finish_reason kind match prefill_s prompt_tokens raw reason reasoning repeat"
     " reply response role run step suite to_dict tool turn",
-    "Records": "count index to_dicts where",
+    "RecordTable": "count index to_dicts where",
     "RigError": "add_note args with_traceback",
     "Run": "arms compare conversations created id method name repeats rows scores settings state steps"
     " to_dict",

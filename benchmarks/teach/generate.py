@@ -13,7 +13,7 @@ from random import Random
 from benchmarks.teach.scenes import accounts, alarms, calendar, chat, hints, mail, reminders, several, weather
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
-from rig.authoring.draft import Refused
+from rig.authoring.draft import ToolRefusal
 from rig.methods.tooltalk.conversations import Conversation
 
 Scene = Callable[[Talk], None]
@@ -56,7 +56,7 @@ def _try(name: str, random: Random) -> Conversation | None:
     """A conversation, or none where a scene found nothing to be about."""
     try:
         return conversation(name, random)
-    except (IndexError, Refused):
+    except (IndexError, ToolRefusal):
         return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.teach import words
 from benchmarks.teach.worlds import Person, Things
-from rig.authoring.draft import Draft
+from rig.authoring.draft import ConversationDraft
 from rig.authoring.speech import capital, expand
 from rig.calls import Call, Json, JsonObject
 from rig.methods.tooltalk.conversations import Conversation, Metadata, Turn, User
@@ -17,7 +17,7 @@ from rig.tooltalk import TOOLTALK
 TOKEN = "session-of-the-user"
 
 
-class Talk(Draft):
+class Talk(ConversationDraft):
     """One conversation. Scenes let the user speak, call tools, and reply, `conversation` gives all of it."""
 
     def __init__(self, random: Random, things: Things, *, logged_in: bool) -> None:

@@ -16,7 +16,7 @@ MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class CastMember:
     """Somebody with an account, or about to have one."""
 
     first: str
@@ -127,7 +127,7 @@ class Cast:
 
     random: Random
     now: datetime
-    people: list[Person] = field(default_factory=list)
+    people: list[CastMember] = field(default_factory=list)
     towns: list[Town] = field(default_factory=list)
     months: list[str] = field(default_factory=list)
 
@@ -135,19 +135,19 @@ class Cast:
         """Something of a kind. Raises KeyError for one that is not known."""
         return KINDS[kind](self)
 
-    def person(self, *, with_account: bool = True) -> Person:
+    def person(self, *, with_account: bool = True) -> CastMember:
         """Somebody new, who has an account unless they are about to open one."""
         random, names = self.random, lists()
-        taken = {part for person in self.people for part in (person.first, person.last)}
-        first, they = random.choice([pair for pair in names.first if pair[0] not in taken])
-        last = random.choice([name for name in names.last if name not in taken])
+        used = {part for person in self.people for part in (person.first, person.last)}
+        first, they = random.choice([pair for pair in names.first if pair[0] not in used])
+        last = random.choice([name for name in names.last if name not in used])
         f, l = first.lower(), last.lower()  # noqa: E741 - beside f, for the last name
         username = random.choice(
             [f"{f}.{l[:4]}", f"{f[0]}{l}", f"{f}{random.randint(11, 98)}", f"{l}_{f}", f"{f}_{l[:3]}"]
         )
         address = random.choice([f"{f}.{l}", f"{f[0]}.{l}", f"{f}{l[0]}", f"hello.{f}"])
         email = f"{address}@{random.choice(names.hosts)}"
-        person = Person(first, last, username, email, self.phone(), self.password(), they)
+        person = CastMember(first, last, username, email, self.phone(), self.password(), they)
         if with_account:
             self.people.append(person)
         return person

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rig import methods
-from rig.authoring.draft import Refused
+from rig.authoring.draft import ToolRefusal
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.scoring.seen import Seen, leaves
@@ -63,7 +63,7 @@ class Desk:
             proposal = make()
             for check in self.checks:
                 check.check(proposal)
-        except (Rejected, Refused) as error:
+        except (Rejected, ToolRefusal) as error:
             reason = error.reason if isinstance(error, Rejected) else "refused"
             self.thrown[reason] += 1
             self.latest[reason] = str(error)

@@ -10,11 +10,11 @@ from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 
-class Refused(Exception):
+class ToolRefusal(Exception):
     """A tool did not do what a scene wanted of it."""
 
 
-class Utterance(NamedTuple):
+class SpokenLine(NamedTuple):
     """What one side says, after the calls that it makes for it."""
 
     role: Literal["user", "assistant"]
@@ -23,7 +23,7 @@ class Utterance(NamedTuple):
     extras: Mapping[str, Json] = {}
 
 
-class Draft:
+class ConversationDraft:
     """A conversation: the user speaks, tools are called, the assistant replies.
 
     `begin` makes the simulator in which calls are executed; it is called when the first one is made.
@@ -31,7 +31,7 @@ class Draft:
 
     def __init__(self, begin: Callable[[], Simulator]) -> None:
         self._begin = begin
-        self.turns: list[Utterance] = []
+        self.turns: list[SpokenLine] = []
         self._calls: list[TrueCall] = []
 
     @cached_property
@@ -46,7 +46,7 @@ class Draft:
 
     def say(self, text: str) -> None:
         """Let the user speak."""
-        self.turns.append(Utterance("user", text))
+        self.turns.append(SpokenLine("user", text))
 
     def call(
         self,
@@ -59,19 +59,19 @@ class Draft:
     ) -> Json:
         """Make a call and return its response; `recorded` is the answer of a tool that has no code.
 
-        Raises Refused if it fails, or does not but should.
+        Raises ToolRefusal if it fails, or does not but should.
         """
         truth = TrueCall(call, recorded or Outcome(), None, rules or {}, optional, recorded is not None)
         self.simulator.world.remember([truth])
         executed = self.simulator.execute(call)
         if (executed.exception is not None) != fails:
-            raise Refused(f"{call.name}({call.arguments}): {executed.exception or 'does not fail'}")
+            raise ToolRefusal(f"{call.name}({call.arguments}): {executed.exception or 'does not fail'}")
         self._calls.append(TrueCall(executed.call, executed.outcome, None, rules or {}, optional))
         return executed.response
 
     def reply(self, text: str, **extras: Json) -> None:
         """Let the assistant reply, after the calls of this turn."""
-        self.turns.append(Utterance("assistant", text, tuple(self._calls), extras))
+        self.turns.append(SpokenLine("assistant", text, tuple(self._calls), extras))
         self._calls = []
 
     def last(self, tool: str) -> Any:
@@ -92,7 +92,7 @@ class Draft:
         }
 
 
-def _turn(index: int, turn: Utterance) -> JsonObject:
+def _turn(index: int, turn: SpokenLine) -> JsonObject:
     written: JsonObject = {"index": index, "role": turn.role, "text": turn.text, **turn.extras}
     return {**written, "apis": [_call(call) for call in turn.calls]} if turn.calls else written
 

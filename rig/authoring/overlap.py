@@ -22,12 +22,12 @@ def files(*places: Path) -> Iterator[Any]:
 
 def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
     """All runs of RUN words within one text, without regard to case and punctuation. 7:30 is a word."""
-    found: set[tuple[str, ...]] = set()
+    ngrams: set[tuple[str, ...]] = set()
     for source in sources:
         for text in _texts(source):
             words = re.findall(r"[\w']+(?::\d\d)*", text.lower())
-            found.update(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
-    return found
+            ngrams.update(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
+    return ngrams
 
 
 def names(sources: Iterable[Any]) -> set[str]:

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from rig.authoring.cast import KINDS, Cast
-from rig.authoring.draft import Draft
+from rig.authoring.draft import ConversationDraft
 from rig.authoring.scenes import CallNode, Condition, Either, Node, Scene, TurnNode
-from rig.authoring.voices import CAPITALS, Clock, Day, Length, Moment, Scope, UnknownName
+from rig.authoring.voices import CAPITALS, Day, DayAndTime, Length, Scope, TimeOfDay, UnknownName
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.documents import DocumentPart
 
@@ -25,7 +25,7 @@ class Stage:
     random: Random
     cast: Cast
     scope: Scope
-    draft: Draft
+    draft: ConversationDraft
     lists: Mapping[str, Sequence[Json]]
     called: Callable[[str, "Stage"], None] = lambda _tool, _stage: None
     """Told of every call that was made."""
@@ -140,21 +140,23 @@ def _drawn(spec: Json, stage: Stage) -> Any:
     if "number" in spec:
         return _from_range(str(spec["number"]), int(spec.get("step", 1)), random)
     if "time" in spec and "moment" not in spec:
-        return Clock(_time(spec, random))
+        return TimeOfDay(_time(spec, random))
     if "day" in spec:
         return Day(_day(spec["day"], spec, stage), scope.now)
     if "moment" in spec:
-        return Moment(_moment(spec, stage), scope.now)
+        return DayAndTime(_moment(spec, stage), scope.now)
     if "on" in spec:
-        return Moment(datetime.combine(scope.look(spec["on"]).when, scope.look(spec["at"]).moment), scope.now)
+        return DayAndTime(
+            datetime.combine(scope.look(spec["on"]).when, scope.look(spec["at"]).moment), scope.now
+        )
     return _after(spec, stage)
 
 
 def _picked(spec: JsonObject, stage: Stage) -> Any:
     values = spec["pick"] if isinstance(spec["pick"], list) else stage.lists[spec["pick"]]
     barred = spec.get("not", [])
-    taken = [stage.scope.names[name] for name in ([barred] if isinstance(barred, str) else barred)]
-    left = [value for value in values if value not in taken]
+    excluded = [stage.scope.names[name] for name in ([barred] if isinstance(barred, str) else barred)]
+    left = [value for value in values if value not in excluded]
     return stage.random.sample(left, int(spec["count"])) if "count" in spec else stage.random.choice(left)
 
 
@@ -197,12 +199,12 @@ def _moment(spec: JsonObject, stage: Stage) -> datetime:
 def _after(spec: JsonObject, stage: Stage) -> Any:
     value = stage.scope.look(spec["after"])
     gap = {unit: int(_one(spec[unit], stage)) for unit in ("minutes", "hours", "days") if unit in spec}
-    if isinstance(value, Clock):
+    if isinstance(value, TimeOfDay):
         moment = datetime.combine(date(2000, 1, 2), value.moment) + timedelta(**gap)
         if moment.date() != date(2000, 1, 2):
             raise Unplayable("the time is on another day")
-        return Clock(moment.time())
+        return TimeOfDay(moment.time())
     if isinstance(value, str):
-        value = Moment(datetime.fromisoformat(value), stage.scope.now)
+        value = DayAndTime(datetime.fromisoformat(value), stage.scope.now)
     when = value.when + timedelta(**gap)
-    return Day(when, value.now) if isinstance(value, Day) else Moment(when, value.now)
+    return Day(when, value.now) if isinstance(value, Day) else DayAndTime(when, value.now)

@@ -303,11 +303,11 @@ def _call(part: DocumentPart, toolbox: Toolbox) -> CallNode:
     if name not in toolbox.tools:
         raise part.fault(f"no tool is named {name} in {toolbox.name}{did_you_mean(name, toolbox.tools)}")
     arguments = {} if inside.value is None else inside.fields()
-    known = toolbox.tools[name].parameters.get("properties", {})
+    declared = toolbox.tools[name].parameters.get("properties", {})
     ruled: dict[str, Rule] = {}
     for argument, value in arguments.items():
-        if known and argument not in known:
-            raise value.fault(f"{name} has no argument {argument}{did_you_mean(argument, known)}")
+        if declared and argument not in declared:
+            raise value.fault(f"{name} has no argument {argument}{did_you_mean(argument, declared)}")
         try:
             rule = rules.parse(value.value)
         except RigError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from rig.authoring.scenes import read_scenes
-from rig.authoring.suite import Maker, Part, Watch, digest
+from rig.authoring.suite import Maker, SuitePart, Watch, digest
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.files import read_bytes
@@ -43,8 +43,8 @@ class MadeSuite:
         half = (self.size if count is None else count) // 2
         rest = (self.size if count is None else count) - half
         parts = (
-            Part(half, self.seed, "public"),
-            Part(rest, self.seed + 1 if seed is None else seed, "renewable"),
+            SuitePart(half, self.seed, "public"),
+            SuitePart(rest, self.seed + 1 if seed is None else seed, "renewable"),
         )
         return Maker(self.name, toolbox, read_scenes(SCENES, toolbox), parts)
 

@@ -30,7 +30,7 @@ Watch: TypeAlias = Callable[[int, Counter[str]], None]
 
 
 @dataclass(frozen=True)
-class Part:
+class SuitePart:
     """So many conversations of a seed; a tag tells them from those of other parts."""
 
     count: int
@@ -47,7 +47,7 @@ class Maker:
     name: str
     toolbox: Toolbox
     scenes: Scenes
-    parts: Sequence[Part]
+    parts: Sequence[SuitePart]
     is_strict: bool = True
     """Whether each length of TURNS has its equal share; else a conversation may be shorter than planned."""
     desk: Desk = field(init=False)
@@ -95,7 +95,7 @@ class Maker:
         self._used.update(proposal.scenes)
         self._tools.update(call["request"]["api_name"] for call in calls_of(proposal.source))
 
-    def _part(self, number: int) -> tuple[Part, int]:
+    def _part(self, number: int) -> tuple[SuitePart, int]:
         for part in self.parts:
             if number < part.count:
                 return part, number

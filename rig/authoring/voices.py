@@ -33,7 +33,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock(Value):
+class TimeOfDay(Value):
     """A time of day."""
 
     moment: time
@@ -112,7 +112,7 @@ class Day(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment(Value):
+class DayAndTime(Value):
     """A day and a time."""
 
     when: datetime
@@ -132,8 +132,8 @@ class Moment(Value):
         return Day(self.when.date(), self.now)
 
     @property
-    def time(self) -> Clock:
-        return Clock(self.when.time())
+    def time(self) -> TimeOfDay:
+        return TimeOfDay(self.when.time())
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +206,12 @@ class Scope:
         chosen = speech.choose(self.random, pattern)
         if voice == "user":
             chosen = self.manner.written(chosen)
-        said = str(self._filled(chosen, voice))
+        sentence = str(self._filled(chosen, voice))
         first = _NAME.match(chosen)
         if first and (voice == "assistant" or not self.manner.lower):
-            is_code = first[1].split(".")[-1] in _AS_IT_IS or not said.split()[0].strip(",.:?!").isalpha()
-            said = said if is_code else speech.capital(said)
-        return said if voice == "user" else speech.capital(said) if not first else said
+            is_code = first[1].split(".")[-1] in _AS_IT_IS or not sentence.split()[0].strip(",.:?!").isalpha()
+            sentence = sentence if is_code else speech.capital(sentence)
+        return sentence if voice == "user" else speech.capital(sentence) if not first else sentence
 
     def value(self, template: Json) -> Json:
         """A template as JSON for tools and worlds. A text that is one name keeps the type of its value."""
@@ -290,7 +290,7 @@ _INNER = str.maketrans("</>", "{|}")
 def _instant(value: Any) -> datetime:
     if isinstance(value, Day):
         return datetime.combine(value.when, time())
-    return value.when if isinstance(value, Moment) else datetime.fromisoformat(str(value))
+    return value.when if isinstance(value, DayAndTime) else datetime.fromisoformat(str(value))
 
 
 def _lowered(text: str) -> str:
@@ -299,7 +299,7 @@ def _lowered(text: str) -> str:
 
 
 def _time(value: Any, _argument: str, scope: Scope) -> str:
-    if isinstance(value, Clock):
+    if isinstance(value, TimeOfDay):
         return speech.neat(value.moment)
     text = str(value)
     return speech.neat(time.fromisoformat(text) if len(text) == 8 else _instant(value).time())

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from rig.authoring.cast import Cast, Person, hexes
-from rig.authoring.draft import Draft
+from rig.authoring.cast import Cast, CastMember, hexes
+from rig.authoring.draft import ConversationDraft
 from rig.authoring.play import Stage, Unplayable
 from rig.authoring.scenes import Scene
-from rig.authoring.voices import Day, Manner, Moment, Scope, UnknownName
+from rig.authoring.voices import Day, DayAndTime, Manner, Scope, UnknownName
 from rig.calls import SESSION_TOKEN, SIGNED_IN, JsonObject
 from rig.documents import DocumentPart
 from rig.times import INSTANT
@@ -33,7 +33,7 @@ _SECTIONS = (*_RECORDS, "weather", "noise", "account")
 
 
 @dataclass
-class Setting:
+class SceneWorld:
     """The world of one conversation of a toolbox of one's own: as the toolbox has it, and nothing to add."""
 
     random: Random
@@ -48,9 +48,12 @@ class Setting:
 
     def stage(self, login: str) -> Stage:
         """An empty stage on which scenes are prepared, and then performed."""
-        names: dict[str, Any] = {"now": Moment(self.now, self.now), "today": Day(self.now.date(), self.now)}
+        names: dict[str, Any] = {
+            "now": DayAndTime(self.now, self.now),
+            "today": Day(self.now.date(), self.now),
+        }
         scope = Scope(self.random, self.now, names, Manner.of(self.random))
-        return Stage(self.random, self.cast, scope, Draft(self._begin), self.lists)
+        return Stage(self.random, self.cast, scope, ConversationDraft(self._begin), self.lists)
 
     def add(self, part: DocumentPart, scope: Scope) -> None:
         """Put what a scene needs into the world. Raises RigError."""
@@ -66,10 +69,10 @@ class Setting:
 
 
 @dataclass
-class Household(Setting):
+class Household(SceneWorld):
     """ToolTalk's world with nobody in it but a user and some people the user knows."""
 
-    me: Person = field(init=False)
+    me: CastMember = field(init=False)
     login: str = "in"
     records: dict[str, list[JsonObject]] = field(default_factory=lambda: {name: [] for name in _RECORDS})
     skies: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -202,9 +205,9 @@ class Household(Setting):
         }
 
 
-def setting_of(toolbox: Toolbox) -> type[Setting]:
+def setting_of(toolbox: Toolbox) -> type[SceneWorld]:
     """Who makes the worlds of a toolbox."""
-    return Household if toolbox.name == "tooltalk" else Setting
+    return Household if toolbox.name == "tooltalk" else SceneWorld
 
 
 def is_in_time(scene: Scene, now: datetime) -> bool:

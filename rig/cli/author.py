@@ -10,7 +10,7 @@ import click
 from rig.authoring.scenes import read_scenes
 from rig.authoring.shipped import MEDIUM, SCENES
 from rig.authoring.starter import first_scene
-from rig.authoring.suite import Maker, Part, write_suite
+from rig.authoring.suite import Maker, SuitePart, write_suite
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
@@ -55,7 +55,7 @@ def command(
         maker = MEDIUM.maker(seed, count)
     else:
         box = find_toolbox(toolbox)
-        parts = [Part(100 if count is None else count, seed or 0)]
+        parts = [SuitePart(100 if count is None else count, seed or 0)]
         maker = Maker(name or _name_of(box.name), box, read_scenes(scenes, box), parts, is_strict=False)
     if output is None:
         if toolbox is None or not holds_toolbox(Path(toolbox)):

@@ -95,9 +95,9 @@ def _server(url: str, *, as_json: bool) -> int:
     served = load(url, settings, remarks.append)
     findings = [Symptom("server", "ok", served.line)]
     try:
-        for found in dict.fromkeys(probe(served)):
-            advice = f"{found.effect}; {found.remedy}"
-            findings.append(Symptom(found.name, "fail", found.fault, advice))
+        for symptom in dict.fromkeys(probe(served)):
+            advice = f"{symptom.effect}; {symptom.remedy}"
+            findings.append(Symptom(symptom.name, "fail", symptom.fault, advice))
     except ServerFault as fault:
         findings.append(Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log"))
     finally:

@@ -23,7 +23,7 @@ from rig.paths import models_directory
 from rig.tuning import imatrix, merging, widening
 from rig.tuning import quantize as quantizing
 from rig.tuning.imatrix import Format
-from rig.tuning.quantize import CALIBRATED, LADDER, TENSOR_TYPES, TYPES, Recipe, TensorType
+from rig.tuning.quantize import CALIBRATED, LADDER, TENSOR_TYPES, TYPES, QuantizeRecipe, TensorType
 
 WholeType: TypeAlias = Literal["f16", "bf16", "f32", "q8_0"]
 """The types that rig itself writes weights as."""
@@ -83,7 +83,7 @@ def quantize(
     files = []
     for kind in to or _asked(parent):
         with endings_as_exceptions():
-            recipe = Recipe(kind, matrix, tensors, embeddings.lower(), output.lower())
+            recipe = QuantizeRecipe(kind, matrix, tensors, embeddings.lower(), output.lower())
             progress = _bar(f"{parent.name}-{recipe.name}", "quantizing")
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
@@ -109,11 +109,13 @@ def quantize(
         size = file_size(file.entry.size)
         rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
     print_table(_HEADER, rows)
-    for made in files:
-        if made.entry.fell_back:
-            counts = ", ".join(f"{count} from {change}" for change, count in made.entry.fell_back.items())
+    for quantized in files:
+        if quantized.entry.fell_back:
+            counts = ", ".join(
+                f"{count} from {change}" for change, count in quantized.entry.fell_back.items()
+            )
             say(
-                f"{made.entry.name}: tensors whose rows are too short for their type got another:"
+                f"{quantized.entry.name}: tensors whose rows are too short for their type got another:"
                 f" {counts.lower()}"
             )
     origins = [file.info.origin for file in files if file.info.origin]
@@ -228,15 +230,19 @@ def calibrate(
         fault = "already exists" if target.exists() else "no such folder"
         raise RigError(f"{target}: {fault}; name another file with --output")
     with endings_as_exceptions():
-        made = collect(screening_of(*asked), lambda text: say(text, err=True), progress("read"))
-    imatrix.write(made.matrix, target, output_format)
+        calibration = collect(screening_of(*asked), lambda text: say(text, err=True), progress("read"))
+    imatrix.write(calibration.matrix, target, output_format)
     if as_json:
-        told = {"output": str(target), "tokens": made.tokens, "conversations": len(made.matrix.traces)}
-        print_json({**told, "tensors": len(made.matrix.sums), "left_out": dict(made.left_out)})
+        told = {
+            "output": str(target),
+            "tokens": calibration.tokens,
+            "conversations": len(calibration.matrix.traces),
+        }
+        print_json({**told, "tensors": len(calibration.matrix.sums), "left_out": dict(calibration.left_out)})
         return
-    for reason, count in made.left_out.items():
+    for reason, count in calibration.left_out.items():
         say(f"{counted(count, 'step')} left out: {reason}", err=True)
-    say(f"{target}: {made.matrix.title}; {len(made.matrix.sums)} weight matrices")
+    say(f"{target}: {calibration.matrix.title}; {len(calibration.matrix.sums)} weight matrices")
     say(f"quantize with it: `rig models quantize {model} --to q2_k,iq2_xs --imatrix {target}`")
 
 

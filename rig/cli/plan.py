@@ -117,11 +117,11 @@ def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> Kn
     if flips is not None:
         return KnownSpread(Spread(flips / 100), "--flips")
     names = {task.name for task in todo.tasks}
-    known = None
+    spread = None
     if like is not None or store.is_file():
         with Runs.open(store) as runs:
-            known = earlier_spread(runs, todo.method.name, names, like)
-    return known or KnownSpread(Spread(ASSUMED), "assumed: no earlier run says it")
+            spread = earlier_spread(runs, todo.method.name, names, like)
+    return spread or KnownSpread(Spread(ASSUMED), "assumed: no earlier run says it")
 
 
 def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonObject:
@@ -134,10 +134,12 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
         "repeated": turns * repeats if repeats else None,
         "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
     }
-    each = {name: [pace.seconds_for(of) for pace in paces] if of else [] for name, of in plays.items()}
+    seconds_by_arm = {
+        name: [pace.seconds_for(of) for pace in paces] if of else [] for name, of in plays.items()
+    }
     return {
         name: sum(filter(None, seconds)) if seconds and None not in seconds else None
-        for name, seconds in each.items()
+        for name, seconds in seconds_by_arm.items()
     }
 
 
@@ -158,7 +160,7 @@ def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) ->
         needed.append(f"and so do the {at_hand} × {verdict.repeats_needed} repeats")
     if verdict.larger:
         needed.append(f"--suite {verdict.larger.name} has {verdict.larger.conversations}")
-    shown = (
+    detectable = (
         f"{at_hand}{plays} would find a loss above {100 * verdict.detectable:.1f} points {often}"
         if verdict.detectable is not None
         else f"{at_hand}{plays} can show no loss at all"
@@ -171,12 +173,14 @@ def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) ->
     }
     if verdict.is_enough:
         lasts = {"for those at hand": times["at_hand"]}
-    made = ", ".join(f"{pace.arm} {counted(pace.turns, 'turn')} in {pace.seconds:.0f} s" for pace in paces)
+    measured = ", ".join(
+        f"{pace.arm} {counted(pace.turns, 'turn')} in {pace.seconds:.0f} s" for pace in paces
+    )
     told = ", ".join(f"{clock_time(lasting)} {what}" for what, lasting in lasts.items() if lasting)
     slow = "no turn was finished in time; give more --seconds"
     return {
         "flips": f"{percent(verdict.spread.flips)} of conversations ({verdict.source}){sampled}",
-        "at hand": shown,
+        "at hand": detectable,
         "needed": "; ".join(needed),
-        "time": f"{told or slow} (measured: {made})" if paces else "",
+        "time": f"{told or slow} (measured: {measured})" if paces else "",
     }

@@ -122,7 +122,7 @@ def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
     for number, turn in transcript.turns.items():
         calls = transcript.conversation.expected(number).calls
         due = Counter(call.name for call in calls if not is_optional(call))
-        made = Counter(step.executed.name for step in turn.steps if step.executed is not None)
+        called = Counter(step.executed.name for step in turn.steps if step.executed is not None)
         if not due and calls:
             continue
         matches = {
@@ -131,9 +131,9 @@ def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
             if step.verdict is not None and step.verdict.match and step.verdict.ground_truth is not None
         }
         right = sum(place.turn == number and not is_optional(calls[place.call]) for place in matches)
-        selected = max((due & made).total(), right)
+        selected = max((due & called).total(), right)
         yield "tool selection", selected, due.total()
         yield "argument correctness", right, selected
-        yield "abstention", not (due or made), not due
-        yield "trigger precision", bool(due and made), bool(made)
-        yield "trigger F1", 2 * bool(due and made), bool(due) + bool(made)
+        yield "abstention", not (due or called), not due
+        yield "trigger precision", bool(due and called), bool(called)
+        yield "trigger F1", 2 * bool(due and called), bool(due) + bool(called)

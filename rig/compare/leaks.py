@@ -35,13 +35,13 @@ def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> li
 
     What is no trace counts for nothing: it comes from a file.
     """
-    known = list(_read(traces))
-    if not known:
+    samples = list(_read(traces))
+    if not samples:
         return []
     names = []
     for name, source in conversations.items():
         whole, grams = _hash(source), _grams(source)
-        if any(own == whole or _is_near(sample, grams) for own, sample in known):
+        if any(own == whole or _is_near(sample, grams) for own, sample in samples):
             names.append(name)
     return names
 

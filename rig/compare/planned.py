@@ -115,18 +115,18 @@ def earlier_spread(
     RigError for an address that does not.
     """
     if address is not None:
-        known = _spread_of(runs, [address])
-        if known is None:
+        spread = _spread_of(runs, [address])
+        if spread is None:
             raise RigError(f"{address}: one arm without repeats does not tell what flips")
-        return known
+        return spread
     stored = sorted((runs.get(run, sums=False) for run in runs.ids()), key=lambda run: run.created)
     for run in reversed(stored):
         shared = set(run.conversations).intersection(conversations)
         told = run.declaration.decides and run.declaration.method == method
         if told and len(shared) >= _FEWEST and (len(run.arms) > 1 or run.repeats > 1):
             try:
-                if known := _spread_of(runs, [run.id]):
-                    return known
+                if spread := _spread_of(runs, [run.id]):
+                    return spread
             except RigError:
                 continue  # nothing in it can be compared
     return None

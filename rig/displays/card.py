@@ -33,7 +33,7 @@ from rig.displays.verdicts import (
 from rig.errors import RigError, counted
 from rig.metrics import TASKS, UNCLEAR
 from rig.paths import runs_file
-from rig.rates.repeats import Repeated
+from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs, StoredRun
 
 _FAULTS = 3
@@ -52,7 +52,7 @@ class Card:
     comparison: Comparison | None = None
     failing: str | None = None
     is_kept: bool = True
-    repeated: Sequence[Repeated] = ()
+    repeated: Sequence[RepeatOutcomes] = ()
 
     @classmethod
     def of(cls, runs: Runs, run: str, *, is_kept: bool = True) -> "Card":

@@ -74,7 +74,7 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
 
 if TYPE_CHECKING:
     from rig.compare.findings import ArmResult
-    from rig.rates.repeats import Repeated
+    from rig.rates.repeats import RepeatOutcomes
 
 _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("prompt tokens", False, "compare", lambda arm: f"{arm.speed.prompt_tokens:,}"),
@@ -115,7 +115,7 @@ def cost_rows(
     return [row for row in rows if set(row.cells) != {UNKNOWN}]
 
 
-def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeated]" = ()) -> str:
+def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[RepeatOutcomes]" = ()) -> str:
     """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
 
     `repeated` says of each arm what its repeats tell, if there are any.
@@ -153,20 +153,20 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     return "\n".join(lines)
 
 
-def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[Repeated]":
+def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[RepeatOutcomes]":
     """What the repeats of each arm of a run tell, from its conversations; nothing where each is played once.
 
     None of its arms is left out. Of one that failed or was stopped, it is what it has played.
     """
     if run.repeats == 1:
         return []
-    from rig.rates.repeats import Repeated
+    from rig.rates.repeats import RepeatOutcomes
 
     outcomes: list[list[tuple[str, bool]]] = [[] for _ in run.arms]
     for cell in cells:
         if cell.counts is not None:
             outcomes[cell.arm].append((cell.conversation, run.declaration.succeeded(cell.counts)))
-    return [Repeated.of(of_arm) for of_arm in outcomes]
+    return [RepeatOutcomes.of(of_arm) for of_arm in outcomes]
 
 
 def _finished(run: StoredRun, arm: StoredArm) -> str:
@@ -191,7 +191,7 @@ def limit_notes(limits: Mapping[str, Sequence[CutAnswers]]) -> list[str]:
     return [f"{arm}: {limit.text}" for arm, of_arm in limits.items() for limit in of_arm if limit.cut]
 
 
-def repeat_rows(arms: "Sequence[Repeated | ArmResult]") -> list[Row]:
+def repeat_rows(arms: "Sequence[RepeatOutcomes | ArmResult]") -> list[Row]:
     """Of as many repeats as all arms have: every success, and any; then what was a success now and then."""
     if not arms or not all(arm.reliability for arm in arms):
         return []
@@ -204,7 +204,7 @@ def repeat_rows(arms: "Sequence[Repeated | ArmResult]") -> list[Row]:
     ]
 
 
-def repeat_notes(label: str, arm: "Repeated | ArmResult", fingerprint: JsonObject) -> list[str]:
+def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: JsonObject) -> list[str]:
     """Which conversations of an arm are flaky, or why its repeats say nothing."""
     if arm.reliability and fingerprint.get("model.temperature") == 0:
         return [f"{label} was sampled greedily: its repeats are alike, and pass^k says nothing new"]

@@ -26,7 +26,7 @@ class Reliability(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated(ByName):
+class RepeatOutcomes(ByName):
     """What repeats tell of an arm, over the conversations that were played more than once.
 
     `flaky` are those that succeeded in some repeats and failed in others.
@@ -36,7 +36,7 @@ class Repeated(ByName):
     flaky: tuple[str, ...]
 
     @classmethod
-    def of(cls, outcomes: Iterable[tuple[str, bool]]) -> "Repeated":
+    def of(cls, outcomes: Iterable[tuple[str, bool]]) -> "RepeatOutcomes":
         """From whether each repeat of a conversation succeeded, by the conversation's name."""
         rows: dict[str, list[bool]] = {}
         for name, succeeded in outcomes:

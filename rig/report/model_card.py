@@ -124,9 +124,9 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
 
 def _subject(arm: ArmResult) -> JsonObject:
     names = ("file", "file_sha256", "file_bytes", "architecture", "quantization", "adapter", "adapter_sha256")
-    known = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
-    title = " + ".join(known[name] for name in ("file", "adapter") if name in known)
-    return {"name": title or arm.arm, **known, "made_from": arm.made_from}
+    subject = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
+    title = " + ".join(subject[name] for name in ("file", "adapter") if name in subject)
+    return {"name": title or arm.arm, **subject, "made_from": arm.made_from}
 
 
 def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:

@@ -35,7 +35,7 @@ def reference_of(plan: Plan, position: int) -> int | None:
     return alike[-1] if alike else None
 
 
-class Comparison:
+class TwinComparison:
     """One served arm and its reference, turn by turn."""
 
     def __init__(self, state: StoredState, position: int, reference: int) -> None:
@@ -56,15 +56,15 @@ class Comparison:
         """What differs and why. The reference is loaded only if anything does."""
         from rig.serving.attribution import attribute
         from rig.serving.model import ServedModel
-        from rig.serving.reference import Reference
+        from rig.serving.reference import ReferenceModel
 
         assert isinstance(served, ServedModel)
-        reference: Reference | None = None
+        reference: ReferenceModel | None = None
         for place, mine, theirs in self._differing():
             if len(self._causes) >= MOST:
                 self._others += 1
                 continue
-            reference = reference or Reference(load())
+            reference = reference or ReferenceModel(load())
             request, *answers = mine
             cause = attribute(request, answers[0], theirs, reference, served)
             where = {"conversation": place[0].name, "repeat": place[1], "turn": place[2]}

@@ -12,7 +12,7 @@ from rig.events import ArmFinished, ArmInfo, ArmReady, ArmStarted, Emit, Notice,
 from rig.meters import Costs
 from rig.metrics import NO_REMARK
 from rig.models import Model, OneByOne
-from rig.running.attributing import Comparison, reference_of
+from rig.running.attributing import TwinComparison, reference_of
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.deciding import Deciding, Visit
@@ -249,7 +249,7 @@ class _Loop:
             return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
 
         try:
-            told = Comparison(self.state, position, reference).attributed(served, load, self._notify)
+            told = TwinComparison(self.state, position, reference).attributed(served, load, self._notify)
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
         writer.arm_attributed(position, told)

@@ -28,7 +28,7 @@ class ServedCall:
 
 
 @dataclass(slots=True)
-class Answer:
+class StreamedAnswer:
     """An answer as far as it has come. `oddities` are what a client has to overlook in it, in words.
 
     `finish` is why it ended, None as long as nothing says that it has. `deltas` are the pieces of text.
@@ -63,12 +63,12 @@ class Answer:
         if choice.get("finish_reason") is not None:
             self.finish = str(choice["finish_reason"])
         thought = next((_text(part[name]) for name in _THOUGHTS if part.get(name)), "")
-        said = _text(part.get("content"))
+        content = _text(part.get("content"))
         self.reasoning += thought
-        self.content += said
+        self.content += content
         called = "".join(map(self._take_call, _list(part.get("tool_calls"))))
-        self.deltas += bool(thought or said or called)
-        return thought or said + called, bool(thought)
+        self.deltas += bool(thought or content or called)
+        return thought or content + called, bool(thought)
 
     def _take_call(self, part: Json) -> str:
         function = part.get("function") if isinstance(part, dict) else None
@@ -138,7 +138,7 @@ class ServedFormat:
 
         return chat_messages(messages, tool_call, result, "reasoning_content")
 
-    def read(self, answer: Answer) -> Reading:
+    def read(self, answer: StreamedAnswer) -> Reading:
         """The calls, or the words. Raises AnswerError for calls that no tool takes, and for nothing."""
         if not answer.calls:
             if not answer.content.strip():

@@ -20,7 +20,7 @@ from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
 from rig.models import Prediction, Request
 from rig.serving.model import ServedModel
-from rig.serving.reference import Reference
+from rig.serving.reference import ReferenceModel
 from rig.serving.wire.client import ServerFault
 
 CauseKind: TypeAlias = Literal[
@@ -73,7 +73,7 @@ class _Message:
 
 
 def attribute(
-    request: Request, mine: Prediction, theirs: Prediction, reference: Reference, served: ServedModel
+    request: Request, mine: Prediction, theirs: Prediction, reference: ReferenceModel, served: ServedModel
 ) -> Cause:
     """The first cause that the server's answer to a request differs from the file's."""
     if theirs.error in SERVER:
@@ -94,7 +94,7 @@ class _Evidence:
         request: Request,
         mine: Prediction,
         theirs: Prediction,
-        reference: Reference,
+        reference: ReferenceModel,
         served: ServedModel,
     ) -> None:
         self.request, self.mine, self.theirs = request, mine, theirs
@@ -281,7 +281,7 @@ def _changed(name: str, arguments: Json, their_name: str, theirs: Json) -> str |
 
 def _divergence(likeliest: dict[int | None, float], row: npt.NDArray[np.float64]) -> float:
     """How far the file's distribution is from the server's, over the tokens that it names, in nats."""
-    known = {token: value for token, value in likeliest.items() if token is not None}
-    theirs, mine = np.exp(list(known.values())), np.exp(row[list(known)])
+    likely = {token: value for token, value in likeliest.items() if token is not None}
+    theirs, mine = np.exp(list(likely.values())), np.exp(row[list(likely)])
     theirs, mine = (np.append(shares, max(1 - shares.sum(), 1e-9)) for shares in (theirs, mine))
     return float((theirs * np.log(theirs / np.maximum(mine, 1e-12))).sum())

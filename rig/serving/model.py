@@ -19,10 +19,10 @@ from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
 from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
 from rig.plugins import registered
-from rig.serving.answers import Answer, ServedFormat
+from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
 from rig.serving.wire.address import Address
-from rig.serving.wire.client import PAUSES_S, Client, ServerFault, Unreachable
+from rig.serving.wire.client import PAUSES_S, HttpClient, ServerFault, Unreachable
 
 CHAT = "/v1/chat/completions"
 TRIES = 3
@@ -43,7 +43,7 @@ Happening: TypeAlias = Piece | Prediction | str | BaseException
 def load(url: str, settings: EngineSettings, notify: Notify) -> "ServedModel":
     """Find out who serves there, and what. Raises RigError."""
     address = Address.parse(url)
-    client = Client(address, settings.timeout)
+    client = HttpClient(address, settings.timeout)
     try:
         client.find()
         if not address.is_here:
@@ -58,7 +58,7 @@ def load(url: str, settings: EngineSettings, notify: Notify) -> "ServedModel":
         raise
 
 
-def _dialect(client: Client, name: str | None) -> Dialect:
+def _dialect(client: HttpClient, name: str | None) -> Dialect:
     dialects = registered().dialects
     if name is not None:
         forced: Dialect = dialects[name]()
@@ -72,7 +72,7 @@ def _dialect(client: Client, name: str | None) -> Dialect:
     )
 
 
-def identify(client: Client, dialect: Dialect) -> Identity:
+def identify(client: HttpClient, dialect: Dialect) -> Identity:
     """What a server says of itself. Raises RigError if it does not answer as its dialect has it."""
     try:
         return dialect.identify(client, client.address.model)
@@ -82,7 +82,7 @@ def identify(client: Client, dialect: Dialect) -> Identity:
 
 
 @dataclass(slots=True)
-class _Job:
+class _PendingStep:
     """A step under way, and whom to tell of its text."""
 
     slot: int
@@ -94,7 +94,12 @@ class ServedModel(Model):
     """A model that a server answers for, up to `slots` steps at once."""
 
     def __init__(
-        self, client: Client, dialect: Dialect, identity: Identity, settings: EngineSettings, notify: Notify
+        self,
+        client: HttpClient,
+        dialect: Dialect,
+        identity: Identity,
+        settings: EngineSettings,
+        notify: Notify,
     ) -> None:
         super().__init__(slots=_slots(settings, identity, None))
         if settings.thinking_tokens is None:
@@ -107,8 +112,8 @@ class ServedModel(Model):
         self._template = _template(identity)
         self._format = _format_class(settings, identity)
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
-        self._happenings: queue.Queue[tuple[_Job, Happening]] = queue.Queue()
-        self._jobs: dict[int, _Job] = {}
+        self._happenings: queue.Queue[tuple[_PendingStep, Happening]] = queue.Queue()
+        self._jobs: dict[int, _PendingStep] = {}
         self._faults = 0
         self._checked = monotonic()
         self._thinks = settings.thinking == "on" or (
@@ -170,8 +175,8 @@ class ServedModel(Model):
         key = tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.tools != request.tools:
-            made = ServedFormat(request.tools) if self._format is ServedFormat else None
-            form = self._forms[key] = made or self._format(request.tools, "none", self._template)
+            own = ServedFormat(request.tools) if self._format is ServedFormat else None
+            form = self._forms[key] = own or self._format(request.tools, "none", self._template)
         return form
 
     def body(self, request: Request) -> JsonObject:
@@ -208,10 +213,10 @@ class ServedModel(Model):
         """Whether requests ask for the likeliest tokens."""
         return self._sampling is not None and not self._sampling.draws
 
-    def whole(self, body: JsonObject) -> tuple[Answer, JsonObject]:
+    def whole(self, body: JsonObject) -> tuple[StreamedAnswer, JsonObject]:
         """The answer to a request in one piece, and what the server tells of it. Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
-        answer, inside = Answer(), {}
+        answer, inside = StreamedAnswer(), {}
         most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
         for event in self.client.stream(CHAT, {**asked, "stream": False, **self.dialect.insight}, most):
             answer.take(event)
@@ -224,7 +229,7 @@ class ServedModel(Model):
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Send a request. It is answered while others are."""
-        job = self._jobs[slot] = _Job(slot, request, on_piece)
+        job = self._jobs[slot] = _PendingStep(slot, request, on_piece)
         Thread(target=self._work, args=(job,), daemon=True).start()
 
     def advance(self) -> list[tuple[int, Prediction]]:
@@ -248,7 +253,9 @@ class ServedModel(Model):
         self._jobs.clear()
         self.client.close()
 
-    def _pass_on(self, job: _Job, happening: Happening, finished: list[tuple[int, Prediction]]) -> None:
+    def _pass_on(
+        self, job: _PendingStep, happening: Happening, finished: list[tuple[int, Prediction]]
+    ) -> None:
         if isinstance(happening, Piece):
             job.on_piece(happening)
         elif isinstance(happening, str):
@@ -266,7 +273,7 @@ class ServedModel(Model):
                 )
             finished.append((job.slot, happening))
 
-    def _work(self, job: _Job) -> None:
+    def _work(self, job: _PendingStep) -> None:
         """In a thread of its own: ask, and tell of everything that happens."""
 
         def tell(happening: Happening) -> None:
@@ -281,7 +288,7 @@ class ServedModel(Model):
 
     def _answered(self, request: Request, tell: Any) -> Prediction:
         for trial in range(1, TRIES + 1):
-            answer, began = Answer(), perf_counter()
+            answer, began = StreamedAnswer(), perf_counter()
             first: float | None = None
             fault: ServerFault | None = None
             try:
@@ -306,7 +313,7 @@ class ServedModel(Model):
             self._check()
         return self._prediction(request, answer, usage, fault)
 
-    def _build(self, answer: Answer) -> str:
+    def _build(self, answer: StreamedAnswer) -> str:
         """The build that answers name, which has to stay what it was in the first."""
         self._first_build = getattr(self, "_first_build", answer.build)
         return self._first_build
@@ -343,7 +350,7 @@ class ServedModel(Model):
             )
 
     def _prediction(
-        self, request: Request, answer: Answer, usage: Usage, fault: ServerFault | None
+        self, request: Request, answer: StreamedAnswer, usage: Usage, fault: ServerFault | None
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
         if failure is None and answer.finish == "length":
@@ -375,7 +382,7 @@ class ServedModel(Model):
             content=reading.content if reading.calls else "",
         )
 
-    def _cut(self, answer: Answer) -> tuple[ErrorKind, str]:
+    def _cut(self, answer: StreamedAnswer) -> tuple[ErrorKind, str]:
         """Why an answer ended before it was complete."""
         tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
         if 0 < tokens < limit:
@@ -406,8 +413,8 @@ class ServedModel(Model):
 
 def _slots(settings: EngineSettings, identity: Identity, before: int | None) -> int:
     """How many requests are made at once: as asked for, or as the arms before; at most what is answered."""
-    wanted = settings.parallel or before or 1
-    return min(wanted, identity.slots or wanted)
+    slots = settings.parallel or before or 1
+    return min(slots, identity.slots or slots)
 
 
 def _format_class(settings: EngineSettings, identity: Identity) -> Any:
@@ -426,7 +433,7 @@ def _template(identity: Identity) -> ChatTemplate:
         return ChatTemplate(_PLAIN)
 
 
-def _usage(answer: Answer, began: float, first: float) -> Usage:
+def _usage(answer: StreamedAnswer, began: float, first: float) -> Usage:
     now = perf_counter()
     return Usage(
         prompt_tokens=answer.tokens("prompt_tokens"),

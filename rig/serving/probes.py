@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.models import Request, StepKey, ToolDoc, UserMessage
-from rig.serving.answers import Answer
+from rig.serving.answers import StreamedAnswer
 from rig.serving.model import CHAT, ServedModel
 from rig.serving.wire.client import ServerFault
 
@@ -28,7 +28,7 @@ _TOOL = ToolDoc(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeFinding:
     """One thing that a server does wrong: what, what it does to scores, and how to mend it."""
 
     name: str
@@ -37,9 +37,9 @@ class Finding:
     remedy: str
 
 
-def probe(served: ServedModel) -> Iterator[Finding]:
+def probe(served: ServedModel) -> Iterator[ProbeFinding]:
     """Everything that small requests show, one finding after another. Raises ServerFault."""
-    probes: list[Callable[[ServedModel], Iterator[Finding]]] = [_tools, _context, _sampling, _answers]
+    probes: list[Callable[[ServedModel], Iterator[ProbeFinding]]] = [_tools, _context, _sampling, _answers]
     for one in probes:
         yield from one(served)
 
@@ -50,15 +50,15 @@ def settings_for_probes(settings: EngineSettings) -> EngineSettings:
 
 
 def _request(text: str, *, tools: bool = True) -> Request:
-    shown = (_TOOL,) if tools else ()
-    return Request(StepKey("probe"), "You are helpful.", shown, "", (UserMessage(text),), several_calls=True)
+    docs = (_TOOL,) if tools else ()
+    return Request(StepKey("probe"), "You are helpful.", docs, "", (UserMessage(text),), several_calls=True)
 
 
-def _tools(served: ServedModel) -> Iterator[Finding]:
+def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether the model sees the tools: prompts with and without them have different lengths."""
     with_tools, without = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
     if with_tools and with_tools <= without + 5:
-        yield Finding(
+        yield ProbeFinding(
             "tools",
             f"a prompt has {with_tools} tokens with a tool, and {without} without: the model never sees it",
             "every call is a guess; recall falls to nothing",
@@ -66,7 +66,7 @@ def _tools(served: ServedModel) -> Iterator[Finding]:
         )
 
 
-def _context(served: ServedModel) -> Iterator[Finding]:
+def _context(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether a prompt that is too long is refused, as it should be, or cut without a word."""
     n_ctx = served.identity.n_ctx
     if not n_ctx or n_ctx > MOST_CONTEXT:
@@ -76,7 +76,7 @@ def _context(served: ServedModel) -> Iterator[Finding]:
     )
     with suppress(ServerFault):
         count = served.count(body)
-        yield Finding(
+        yield ProbeFinding(
             "context",
             f"a prompt of more than {n_ctx} tokens is answered, as {count} tokens: the rest was cut silently",
             "long conversations lose their tools or their beginning",
@@ -84,7 +84,7 @@ def _context(served: ServedModel) -> Iterator[Finding]:
         )
 
 
-def _sampling(served: ServedModel) -> Iterator[Finding]:
+def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether temperature 0 is greedy, and a seed repeats an answer."""
     body = served.body(_request("Tell me a short story about a lighthouse.", tools=False))
     told = served.whole(body)[1].get("settings")
@@ -98,7 +98,7 @@ def _sampling(served: ServedModel) -> Iterator[Finding]:
         yield _sampler("three answers at temperature 0 differ")
     drawn = {**body, "temperature": 1.5, "seed": 7}
     if served.whole(drawn)[0].raw != served.whole(drawn)[0].raw:
-        yield Finding(
+        yield ProbeFinding(
             "seed",
             "two answers with one seed differ",
             "samples cannot be repeated, and repeats of a run are new draws",
@@ -106,8 +106,8 @@ def _sampling(served: ServedModel) -> Iterator[Finding]:
         )
 
 
-def _sampler(fault: str) -> Finding:
-    return Finding(
+def _sampler(fault: str) -> ProbeFinding:
+    return ProbeFinding(
         "sampler",
         fault,
         "scores change from run to run, and are those of sampled answers",
@@ -115,18 +115,18 @@ def _sampler(fault: str) -> Finding:
     )
 
 
-def _answers(served: ServedModel) -> Iterator[Finding]:
+def _answers(served: ServedModel) -> Iterator[ProbeFinding]:
     """What answers hold that they should not, and whether a stream holds what the whole answer does."""
     texts = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who are you?"
     for text in texts:
         body = served.body(_request(text))
         whole, inside = served.whole(body)
-        streamed = Answer()
+        streamed = StreamedAnswer()
         for event in served.client.stream(CHAT, body, 2**22):
             streamed.take(event)
         yield from _faults_of(whole, inside)
         if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
-            yield Finding(
+            yield ProbeFinding(
                 "stream",
                 f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}",
                 "calls lose characters or whole arguments",
@@ -134,37 +134,39 @@ def _answers(served: ServedModel) -> Iterator[Finding]:
             )
 
 
-def _faults_of(answer: Answer, inside: JsonObject) -> Iterator[Finding]:
+def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFinding]:
     raw = inside.get("content")
     if not answer.calls and _CALL.search(answer.content):
-        yield Finding(
+        yield ProbeFinding(
             "calls",
             f"a call is left in the text: {answer.content[:60]!a}",
             "calls count as replies; recall falls",
             "start the server with the parser of the model's family, or use --format rig",
         )
     if answer.calls and isinstance(raw, str) and raw.count('"name"') > len(answer.calls):
-        yield Finding("calls", "of several calls some are lost", "recall falls", "update the server")
+        yield ProbeFinding("calls", "of several calls some are lost", "recall falls", "update the server")
     for call in answer.calls:
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
             value = json.loads(call.arguments)
         if not isinstance(value, dict):
             what = "encoded twice" if isinstance(value, str) else "not JSON text"
-            yield Finding("arguments", f"arguments are {what}", "every call is invalid", "update the server")
+            yield ProbeFinding(
+                "arguments", f"arguments are {what}", "every call is invalid", "update the server"
+            )
         elif isinstance(raw, str) and "東京" in raw and "東京" not in str(value):
-            yield Finding(
+            yield ProbeFinding(
                 "arguments", "letters beyond ASCII are changed", "values are wrong", "update the server"
             )
     if mark := _THINKING.search(answer.content):
-        yield Finding(
+        yield ProbeFinding(
             "reasoning",
             f"thoughts are in the answer ({mark[0]})",
             "replies are read with their thoughts",
             "have the server split them (llama-server: --reasoning-format deepseek)",
         )
     if mark := _SPECIAL.search(answer.content[-20:]):
-        yield Finding(
+        yield ProbeFinding(
             "stop token",
             f"answers end with {mark[0]}",
             "texts never match word for word",

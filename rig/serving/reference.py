@@ -13,7 +13,7 @@ from rig.engine.formats.salvage import AnswerError
 from rig.models import Model, Request
 
 
-class Reference:
+class ReferenceModel:
     """What a model knows besides its answers. Whoever uses it owns the model's context for good."""
 
     def __init__(self, model: Model) -> None:

@@ -56,7 +56,7 @@ class _Header(BaseModel):
     sha256: str = ""
 
 
-class Answer(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """What was answered, and the hash of the state that it left; None where it is as before."""
 
     answer: JsonObject
@@ -101,12 +101,14 @@ class Cassette:
             same.append(call)
             self.calls.append(call)
 
-    def find(self, server: str, tool: str, arguments: JsonObject, state: str, again: int) -> Answer | None:
+    def find(
+        self, server: str, tool: str, arguments: JsonObject, state: str, again: int
+    ) -> RecordedAnswer | None:
         """The answer to a call in a state, the `again`th time that it is made; None if none was recorded."""
         for before in (state, None):
             if same := self._by_key.get(key(server, tool, arguments, before)):
                 call = same[min(again, len(same) - 1)]
-                return Answer(call.answer, call.after)
+                return RecordedAnswer(call.answer, call.after)
         return None
 
     def write(self, path: Path, redact: Redact) -> None:

@@ -37,11 +37,11 @@ _SETTLING_S = 0.2
 """Seconds after the first listing in which a server may still change it; some do so when a session begins."""
 
 
-class ServerFault(Exception):
+class McpServerFault(Exception):
     """A server ended, did not answer in time, or did not keep to the protocol. Its process is ended."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A server answered a request with an error of the protocol."""
 
     def __init__(self, error: Json) -> None:
@@ -50,7 +50,7 @@ class Refused(Exception):
         self.error = fields
 
 
-class Listing(NamedTuple):
+class ServerListing(NamedTuple):
     """What a server says of itself, and its tools, as it sent them."""
 
     protocol: str
@@ -58,8 +58,8 @@ class Listing(NamedTuple):
     tools: list[JsonObject]
 
 
-class Client:
-    """A running server. `seconds` is how long a call may take. Raises ServerFault if it does not start.
+class McpClient:
+    """A running server. `seconds` is how long a call may take. Raises McpServerFault if it does not start.
 
     `folder` is its working directory, `environment` all that it finds in its environment.
     """
@@ -72,7 +72,7 @@ class Client:
         self._log = b""
         self._number = 0
         self._moved = False
-        self._listing: Listing | None = None
+        self._listing: ServerListing | None = None
         self._meta: JsonObject = {}
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         try:
@@ -80,15 +80,15 @@ class Client:
                 command, cwd=folder, env=dict(environment), start_new_session=True, bufsize=0, **pipes
             )
         except (OSError, ValueError) as error:
-            raise ServerFault(f"does not start: {getattr(error, 'strerror', None) or error}") from error
+            raise McpServerFault(f"does not start: {getattr(error, 'strerror', None) or error}") from error
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
         try:
             self._protocol, self._server = self._begin()
-        except Refused as refusal:
+        except RequestRefused as refusal:
             self.end()
-            raise ServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
+            raise McpServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
 
     @property
     def log(self) -> str:
@@ -101,7 +101,7 @@ class Client:
         asked = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
         try:
             result = self._request("initialize", asked, START_S)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             supported = (refusal.error.get("data") or {}) if isinstance(refusal.error, dict) else {}
             supported = supported.get("supported") if isinstance(supported, dict) else None
             older = [version for version in LEGACY if isinstance(supported, list) and version in supported]
@@ -109,29 +109,29 @@ class Client:
                 result = self._request("initialize", {**asked, "protocolVersion": older[0]}, START_S)
             else:
                 names = ("protocolVersion", "clientCapabilities", "clientInfo")
-                said = zip(names, (MODERN, {}, about), strict=True)
-                self._meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in said}}
+                fields = zip(names, (MODERN, {}, about), strict=True)
+                self._meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in fields}}
                 result = self._request("server/discover", {}, START_S)
         server = result.get("serverInfo")
         server = server if isinstance(server, dict) else {}
         if self._meta:
             if MODERN not in (result.get("supportedVersions") or ()):
-                raise Refused(f"it has {result.get('supportedVersions')}")
+                raise RequestRefused(f"it has {result.get('supportedVersions')}")
             return MODERN, server
         protocol = str(result.get("protocolVersion"))
         if protocol not in LEGACY:
-            raise Refused(f"it answers with version {protocol[:40]}")
+            raise RequestRefused(f"it answers with version {protocol[:40]}")
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, time.monotonic() + START_S)
         return protocol, server
 
-    def listing(self) -> Listing:
-        """The server's tools. Raises ServerFault where a listing has no end, or is none."""
+    def listing(self) -> ServerListing:
+        """The server's tools. Raises McpServerFault where a listing has no end, or is none."""
         if self._listing is None:
             tools = self._tools()
             self._receive(None, time.monotonic() + _SETTLING_S)
             if self._moved:
                 tools, self._moved = self._tools(), False
-            self._listing = Listing(self._protocol, self._server, tools)
+            self._listing = ServerListing(self._protocol, self._server, tools)
         return self._listing
 
     def _tools(self) -> list[JsonObject]:
@@ -141,7 +141,7 @@ class Client:
             params = {} if cursors[-1] is None else {"cursor": cursors[-1]}
             try:
                 page = self._request("tools/list", params, START_S)
-            except Refused as refusal:
+            except RequestRefused as refusal:
                 self._give_up(f"does not list its tools: {refusal}")
             listed = page.get("tools")
             if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
@@ -157,7 +157,7 @@ class Client:
     def call(self, tool: str, arguments: JsonObject) -> JsonObject:
         """What the server answers to a call: the protocol's `{"result": …}` or `{"error": …}`.
 
-        Raises ServerFault if there is no answer, and where the server's tools are others by now.
+        Raises McpServerFault if there is no answer, and where the server's tools are others by now.
         """
         if self._moved:
             self._moved = False
@@ -166,7 +166,7 @@ class Client:
         try:
             params = {"name": tool, "arguments": arguments}
             return {"result": self._request("tools/call", params, self._seconds)}
-        except Refused as refusal:
+        except RequestRefused as refusal:
             return {"error": refusal.error or {"message": str(refusal)}}
 
     def end(self) -> None:
@@ -180,13 +180,13 @@ class Client:
                     pipe.close()
 
     def _give_up(self, text: str) -> NoReturn:
-        """Raises ServerFault: what a server does that does not keep to the protocol is not waited for."""
+        """Raises McpServerFault: what a server does that does not keep to the protocol is not waited for."""
         self.end()
         lines = self.log.strip().splitlines()
-        raise ServerFault(f"{text} ({lines[-1].strip()[:200]})" if lines else text)
+        raise McpServerFault(f"{text} ({lines[-1].strip()[:200]})" if lines else text)
 
     def _request(self, method: str, params: JsonObject, seconds: float) -> JsonObject:
-        """The result of a request. Raises Refused for an error that the server answers with."""
+        """The result of a request. Raises RequestRefused for an error that the server answers with."""
         self._number += 1
         until = time.monotonic() + seconds
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": {**params, **self._meta}}
@@ -195,7 +195,7 @@ class Client:
         if answer is None:
             self._give_up(f"did not answer {method} within {seconds:g} s")
         if "error" in answer:
-            raise Refused(answer["error"])
+            raise RequestRefused(answer["error"])
         if not isinstance(answer.get("result"), dict):
             self._give_up(f"answered {method} with neither a result nor an error")
         result: JsonObject = answer["result"]

@@ -19,7 +19,7 @@ from rig import times
 from rig.calls import Json, JsonObject
 from rig.options import Answers
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized, with_texts
-from rig.toolbox.client import Client, Listing, ServerFault
+from rig.toolbox.client import McpClient, McpServerFault, ServerListing
 from rig.toolbox.isolation import confined, environment, program_of
 from rig.toolbox.server_config import Server, own_path
 from rig.toolbox.spec import ToolError, Unavailable
@@ -27,9 +27,9 @@ from rig.toolbox.state import (
     BESIDE,
     UNSEEN,
     Depot,
-    Entry,
     Files,
     Manifest,
+    PathState,
     StateFault,
     initial,
     is_unseen,
@@ -72,7 +72,7 @@ class Servers:
         self.cassette, self.redact, self.restore = cassette, redact, restore
         self.recording: Cassette | None = None
         self.routes: Mapping[str, Route] = {}
-        self.listings: dict[str, Listing] = {}
+        self.listings: dict[str, ServerListing] = {}
         self._worlds = 0
         self._depot_folder = depot
         self._depot: Depot | None = None
@@ -107,7 +107,7 @@ class Servers:
         self._worlds += 1
         return self._depot_folder() / str(self._worlds)
 
-    def start(self, name: str, place: Path, now: float) -> Client:
+    def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
         remove(temporary)
@@ -122,7 +122,7 @@ class Servers:
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
             command = confined(program, place, network=self.network)
-            client = Client(command, root, environment(program[0], root, temporary, dated), server.seconds)
+            client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
                 listed = sha256_of_listing(self.listings[name])
@@ -132,12 +132,12 @@ class Servers:
                         f"the server {name} is not the one that was imported: its tools or version differ;"
                         " import it again with `rig tools import`"
                     )
-        except ServerFault as fault:
+        except McpServerFault as fault:
             raise Unavailable(f"the server {name} {fault}; try its command: {' '.join(program)}") from fault
         return client
 
 
-def sha256_of_listing(listing: Listing) -> str:
+def sha256_of_listing(listing: ServerListing) -> str:
     """A hash of a server's name and version, and of its tools in whatever order it lists them."""
     tools = sorted(json.dumps(tool, sort_keys=True) for tool in listing.tools)
     server = {name: listing.server.get(name) for name in ("name", "version")}
@@ -164,7 +164,7 @@ class ServerWorld(World):
     def __init__(self, servers: Servers) -> None:
         super().__init__()
         self._servers = servers
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, McpClient] = {}
         self._at: tuple[object, ...] | None = None
         self._place = servers.place()
         self._files: Files | None = None
@@ -198,10 +198,10 @@ class ServerWorld(World):
         before = self.state
         if servers.cassette is not None:
             done = self.database.execute("SELECT count(*) FROM server_calls WHERE call = ?", [again])
-            found = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
-            if found is not None:
-                self._note(again, route, found.after or before)
-                return response_of(servers.restore(found.answer))
+            recorded = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
+            if recorded is not None:
+                self._note(again, route, recorded.after or before)
+                return response_of(servers.restore(recorded.answer))
             if servers.answers == "replay":
                 raise ToolError(NOT_RECORDED)
         answer = self._answer(route, arguments)
@@ -245,7 +245,7 @@ class ServerWorld(World):
                 self._settle()
                 answer = self._call(route.server, route.tool, arguments)
                 self._take_in()
-            except ServerFault:
+            except McpServerFault:
                 self._drop()
             except StateFault as fault:
                 self._drop()
@@ -341,8 +341,8 @@ class ServerWorld(World):
     def _seconds(self) -> float:
         return self.now.replace(tzinfo=UTC).timestamp()
 
-    def _manifest(self) -> dict[str, Entry]:
-        return {path: Entry(*entry) for path, entry in json.loads(self._row("manifest") or "{}").items()}
+    def _manifest(self) -> dict[str, PathState]:
+        return {path: PathState(*entry) for path, entry in json.loads(self._row("manifest") or "{}").items()}
 
     def _calls(self) -> Iterator[tuple[str, int]]:
         yield from self.database.execute("SELECT call, acts FROM server_calls ORDER BY number").fetchall()
@@ -362,7 +362,7 @@ _LISTING_CLOCK = "2025-01-15 09:00:00"
 _VIRTUAL = re.compile(rf"\A(file://)?{ROOT}(?=/|\Z)")
 
 
-def _end_all(clients: dict[str, Client]) -> None:
+def _end_all(clients: dict[str, McpClient]) -> None:
     for client in clients.values():
         client.end()
     clients.clear()

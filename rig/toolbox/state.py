@@ -38,7 +38,7 @@ UNSEEN = (".git/index", ".git/logs/*", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", 
 """What differs though nothing does: patterns of paths, anywhere in a state, that are not compared."""
 
 
-class Entry(NamedTuple):
+class PathState(NamedTuple):
     """What lies at a path: a `file` by the hash of its content, a `folder`, or a `link` by its target."""
 
     kind: str
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     executable: bool = False
 
 
-Manifest: TypeAlias = Mapping[str, Entry]
+Manifest: TypeAlias = Mapping[str, PathState]
 """What lies in a folder, by the path from there, parents first."""
 
 
@@ -90,25 +90,25 @@ class Files:
 
     def take(self) -> Manifest:
         """What lies in the folder now. Raises StateFault for what no state may hold."""
-        manifest: dict[str, Entry] = {}
+        manifest: dict[str, PathState] = {}
         seen: dict[str, tuple[tuple[int, ...], str]] = {}
         left = MOST_BYTES
-        for path, found in _walk(self.root):
+        for path, status in _walk(self.root):
             if len(manifest) >= MOST_ENTRIES:
                 raise StateFault(f"there are more than {counted(MOST_ENTRIES, 'file')}")
-            if stat.S_ISLNK(found.st_mode):
-                manifest[path] = Entry("link", os.readlink(self.root / path))
-            elif stat.S_ISDIR(found.st_mode):
-                manifest[path] = Entry("folder")
-            elif stat.S_ISREG(found.st_mode):
-                left -= found.st_size
+            if stat.S_ISLNK(status.st_mode):
+                manifest[path] = PathState("link", os.readlink(self.root / path))
+            elif stat.S_ISDIR(status.st_mode):
+                manifest[path] = PathState("folder")
+            elif stat.S_ISREG(status.st_mode):
+                left -= status.st_size
                 if left < 0:
                     raise StateFault(f"its files hold more than {MOST_BYTES >> 20} MiB")
-                mark = found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+                mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
                 before, digest = self._seen.get(path, ((), ""))
                 digest = digest if before == mark else self._depot.keep(self.root / path)
                 seen[path] = mark, digest
-                manifest[path] = Entry("file", digest, bool(found.st_mode & stat.S_IXUSR))
+                manifest[path] = PathState("file", digest, bool(status.st_mode & stat.S_IXUSR))
             else:
                 raise StateFault(f"{path} is neither a file nor a folder")
         self._seen = seen
@@ -189,11 +189,11 @@ def _walk(root: Path, inside: str = "", depth: int = 0) -> Iterator[tuple[str, o
     for name in names:
         path = f"{inside}/{name}" if inside else name
         try:
-            found = os.lstat(root / path)
+            status = os.lstat(root / path)
         except OSError:
             continue
-        yield path, found
-        if stat.S_ISDIR(found.st_mode):
+        yield path, status
+        if stat.S_ISDIR(status.st_mode):
             yield from _walk(root, path, depth + 1)
 
 
@@ -213,25 +213,25 @@ def _copy(source: Path, target: Path) -> None:
 
 def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
     """The state that lies in a folder under these names. Raises RigError, with the place."""
-    manifest: dict[str, Entry] = {}
+    manifest: dict[str, PathState] = {}
     for name in dict.fromkeys(names):
         place = folder / name
         for parent in reversed(Path(name).parents[:-1]):
-            manifest.setdefault(parent.as_posix(), Entry("folder"))
+            manifest.setdefault(parent.as_posix(), PathState("folder"))
         if place.is_symlink() or not (place.is_dir() or place.is_file()):
             raise RigError(
                 f"{place}: no such file or folder; `state` in mcp.json names what a server works on"
             )
         try:
             if place.is_file():
-                found = place.stat()
-                executable = bool(found.st_mode & stat.S_IXUSR)
-                manifest[name] = Entry("file", depot.keep(place), executable)
+                status = place.stat()
+                executable = bool(status.st_mode & stat.S_IXUSR)
+                manifest[name] = PathState("file", depot.keep(place), executable)
                 continue
             inside = Files(place, depot).take()
         except StateFault as error:
             raise RigError(f"{place}: {error}") from error
-        manifest[name] = Entry("folder")
+        manifest[name] = PathState("folder")
         manifest |= {f"{name}/{path}": entry for path, entry in inside.items()}
         for path, entry in inside.items():
             if entry.kind == "link" and _leaves(path, entry.content):
@@ -274,7 +274,7 @@ def is_unseen(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in patterns)
 
 
-def _is_database(entry: Entry, depot: Depot) -> bool:
+def _is_database(entry: PathState, depot: Depot) -> bool:
     if entry.kind != "file":
         return False
     with depot.place(entry.content).open("rb") as file:

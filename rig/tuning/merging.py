@@ -37,7 +37,7 @@ class Change:
         return values
 
 
-class Merged(Change):
+class MergedAdapter(Change):
     """scale · alpha / rank · b · a of an adapter, added to the weights that it is for."""
 
     def __init__(self, adapter: Adapter) -> None:
@@ -71,7 +71,7 @@ def merge(
     adapter.check(parent.path)
 
     def write(written: Path, origin: Origin) -> Counter[str]:
-        rewrite(parent.path, written, kind, origin.metadata(), [Merged(adapter)], progress)
+        rewrite(parent.path, written, kind, origin.metadata(), [MergedAdapter(adapter)], progress)
         return Counter()
 
     return derive(parent, kind, write, adapter=adapter, output=target)

@@ -68,7 +68,7 @@ class TensorType(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class QuantizeRecipe:
     """How a file is quantized: its type, by what importance, and which tensors get another type.
 
     `embeddings` and `output` are the types of these two tensors; empty leaves them to llama.cpp.
@@ -131,7 +131,7 @@ _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
 
 
 def quantize(
-    parent: ResolvedModel, recipe: Recipe, *, threads: int, progress: Callable[[int, int], None]
+    parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: Callable[[int, int], None]
 ) -> DerivedModel:
     """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
 
@@ -161,7 +161,7 @@ def quantize(
 
 def _write(
     source: Path,
-    recipe: Recipe,
+    recipe: QuantizeRecipe,
     threads: int,
     progress: Callable[[int, int], None],
     target: Path,
@@ -209,7 +209,7 @@ def _write(
 
 
 def run_quantizer(
-    source: str, target: str, *, recipe: Recipe, threads: int, metadata: Mapping[str, str | bool]
+    source: str, target: str, *, recipe: QuantizeRecipe, threads: int, metadata: Mapping[str, str | bool]
 ) -> int:
     """Write `target` from `source`, with these keys added to what it says of itself; llama.cpp's result.
 
@@ -271,5 +271,5 @@ if __name__ == "__main__":
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
         task = json.load(sys.stdin)
         task["recipe"]["matrix"] = task["recipe"]["matrix"] and Path(task["recipe"]["matrix"])
-        code = run_quantizer(**{**task, "recipe": Recipe(**task["recipe"])})
+        code = run_quantizer(**{**task, "recipe": QuantizeRecipe(**task["recipe"])})
     sys.exit(code)

@@ -22,7 +22,7 @@ from rig.engine.files.header import Header, read_header
 from rig.engine.files.info import Origin
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
-from rig.tuning.merging import Change, Floats, Merged, rewrite
+from rig.tuning.merging import Change, Floats, MergedAdapter, rewrite
 
 BLOCK = 256
 """Weights in a super-block (QK_K in llama.cpp)."""
@@ -139,7 +139,7 @@ def widen(
     changes: list[Change] = [widened]
     if parent.adapter is not None:
         parent.adapter.check(parent.path)
-        changes.insert(0, Merged(parent.adapter))
+        changes.insert(0, MergedAdapter(parent.adapter))
 
     def write(written: Path, origin: Origin) -> Counter[str]:
         rewrite(parent.path, written, kind, origin.metadata(), changes, progress)

@@ -8,8 +8,8 @@ import pytest
 
 from rig.authoring.desk import Desk, Distinct, Evident, Proposal, Rejected, Replays
 from rig.authoring.scenes import read_scenes
-from rig.authoring.suite import Maker, Part
-from rig.authoring.voices import Clock, Day, Manner, Moment, Scope
+from rig.authoring.suite import Maker, SuitePart
+from rig.authoring.voices import Day, DayAndTime, Manner, Scope, TimeOfDay
 from rig.errors import RigError
 from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
@@ -54,7 +54,7 @@ def _write(folder: Path, text: str) -> Path:
 def test_a_fault_has_file_and_line(tmp_path: Path, change: tuple[str, str], line: int, text: str) -> None:
     path = _write(tmp_path, GOOD.replace(*change))
     with pytest.raises(RigError) as error:
-        list(Maker("x", TOOLTALK, read_scenes(path, TOOLTALK), [Part(1, 1)], is_strict=False).make())
+        list(Maker("x", TOOLTALK, read_scenes(path, TOOLTALK), [SuitePart(1, 1)], is_strict=False).make())
     assert f"{path}, line {line}: " in str(error.value)
     assert text in str(error.value)
     assert "\n" not in str(error.value)
@@ -64,16 +64,16 @@ def test_a_seed_makes_the_same_and_another_seed_others(tmp_path: Path) -> None:
     scenes = read_scenes(_write(tmp_path, GOOD), TOOLTALK)
 
     def made(seed: int) -> list[Proposal]:
-        return list(Maker("x", TOOLTALK, scenes, [Part(4, seed)], is_strict=False).make())
+        return list(Maker("x", TOOLTALK, scenes, [SuitePart(4, seed)], is_strict=False).make())
 
     assert made(1) == made(1) != made(2)
     few = read_scenes(_write(tmp_path, GOOD.replace("08:00", "06:05")), TOOLTALK)
     with pytest.raises(RigError, match=r"such as alike: .*write more scenes"):
-        list(Maker("x", TOOLTALK, few, [Part(100, 1)], is_strict=False).make())
+        list(Maker("x", TOOLTALK, few, [SuitePart(100, 1)], is_strict=False).make())
 
 
 def test_a_value_sounds_as_whoever_speaks() -> None:
-    names = {"at": Clock(time(17, 45)), "day": Day(date(2027, 3, 5), NOW), "when": Moment(NOW, NOW)}
+    names = {"at": TimeOfDay(time(17, 45)), "day": Day(date(2027, 3, 5), NOW), "when": DayAndTime(NOW, NOW)}
     scope = Scope(Random(1), NOW, names, Manner(clock="24 hours"))
     assert scope.text("{at}", "user") == "17:45"
     assert scope.text("it rings at {at}", "assistant") == "It rings at 5:45 pm"
@@ -97,7 +97,7 @@ def test_texts_are_filtered() -> None:
 
 def test_the_desk_counts_what_it_throws_away_by_reason(tmp_path: Path) -> None:
     scenes = read_scenes(_write(tmp_path, GOOD), TOOLTALK)
-    (proposal,) = Maker("x", TOOLTALK, scenes, [Part(1, 1)], is_strict=False).make()
+    (proposal,) = Maker("x", TOOLTALK, scenes, [SuitePart(1, 1)], is_strict=False).make()
     desk = Desk([Replays(Simulator(TOOLTALK.world(), TOOLTALK)), Evident(TOOLTALK), Distinct()])
     assert desk.offer(lambda: proposal) is proposal
     assert desk.offer(lambda: proposal) is None

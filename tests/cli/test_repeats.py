@@ -15,7 +15,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.displays.card import Card, ending
 from rig.events import ConversationFinished
-from rig.rates.repeats import Repeated
+from rig.rates.repeats import RepeatOutcomes
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import Runs
@@ -118,8 +118,8 @@ def test_the_live_view_has_it_beside_the_rates(tmp_path: Path) -> None:
 
 
 def test_conversations_that_were_played_once_are_left_out() -> None:
-    repeated = Repeated.of([("a", True), ("b", False), ("a", False), ("c", True), ("c", True)])
+    repeated = RepeatOutcomes.of([("a", True), ("b", False), ("a", False), ("c", True), ("c", True)])
     assert repeated.flaky == ("a",)
     assert [one.k for one in repeated.reliability] == [1, 2]
     assert repeated.reliability[1].all_pass.value == pytest.approx(0.5)
-    assert Repeated.of([("a", True)]) == Repeated((), ())
+    assert RepeatOutcomes.of([("a", True)]) == RepeatOutcomes((), ())

@@ -12,7 +12,7 @@ from rig.calls import Call
 from rig.engine.formats.salvage import AnswerError
 from rig.errors import ErrorKind
 from rig.models import ToolDoc
-from rig.serving.answers import Answer, ServedFormat
+from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.wire.client import ServerFault
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -21,8 +21,8 @@ FORM = ServedFormat(
 )
 
 
-def answer_of(*parts: Any) -> Answer:
-    answer = Answer()
+def answer_of(*parts: Any) -> StreamedAnswer:
+    answer = StreamedAnswer()
     for part in parts:
         answer.take(part)
     return answer
@@ -124,7 +124,7 @@ JSON_VALUES = st.recursive(
 
 @given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage", "model"]), JSON_VALUES), max_size=4))
 def test_whatever_a_server_says_is_an_answer_or_malformed(parts: list[dict[str, Any]]) -> None:
-    answer, kinds = Answer(), {ErrorKind.MALFORMED}
+    answer, kinds = StreamedAnswer(), {ErrorKind.MALFORMED}
     try:
         for part in parts:
             answer.take(part)

@@ -13,7 +13,7 @@ from rig.engine import EngineSettings
 from rig.engine.loading import load
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.serving.attribution import Cause, attribute
-from rig.serving.reference import Reference
+from rig.serving.reference import ReferenceModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -102,13 +102,13 @@ def answers(taught_tools: Path) -> list[Prediction]:
 
 
 @pytest.fixture(scope="module")
-def reference(taught_tools: Path) -> Iterator[Reference]:
+def reference(taught_tools: Path) -> Iterator[ReferenceModel]:
     model = load(taught_tools, SETTINGS, "twin", lambda _text: None)
-    yield Reference(model)
+    yield ReferenceModel(model)
     model.close()
 
 
-def causes(url: str, answers: list[Prediction], reference: Reference) -> list[Cause]:
+def causes(url: str, answers: list[Prediction], reference: ReferenceModel) -> list[Cause]:
     """The cause of each answer that differs."""
     served = serving.load(url, SETTINGS, lambda _text: None)
     theirs = [served.predict(request, lambda _piece: None) for request in REQUESTS]
@@ -125,7 +125,7 @@ def causes(url: str, answers: list[Prediction], reference: Reference) -> list[Ca
 @pytest.mark.usefixtures("connections")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named(
-    fault: str, upstream: Server, answers: list[Prediction], reference: Reference, tmp_path: Path
+    fault: str, upstream: Server, answers: list[Prediction], reference: ReferenceModel, tmp_path: Path
 ) -> None:
     kind, words = FAULTS[fault]
     with fault_proxy(upstream.url, fault, tmp_path) as proxy:
@@ -138,7 +138,7 @@ def test_a_fault_is_named(
 
 @pytest.mark.usefixtures("connections")
 def test_no_fault_is_named_where_there_is_none(
-    upstream: Server, answers: list[Prediction], reference: Reference, tmp_path: Path
+    upstream: Server, answers: list[Prediction], reference: ReferenceModel, tmp_path: Path
 ) -> None:
     with fault_proxy(upstream.url, "none", tmp_path) as proxy:
         for url in (upstream.url, proxy.url):

@@ -10,7 +10,7 @@ from fake_servers import FakeServer, Reply, chunk, events, spoken, whole
 from rig import opening
 from rig.errors import ErrorKind, RigError
 from rig.serving.wire.address import Address
-from rig.serving.wire.client import Client, ServerFault
+from rig.serving.wire.client import HttpClient, ServerFault
 
 Serve = Callable[..., FakeServer]
 SSE = {"Content-Type": "text/event-stream"}
@@ -18,7 +18,7 @@ CHAT = "/v1/chat/completions"
 
 
 def faulted(server: FakeServer, timeout_s: float = 5.0, most: int = 100_000) -> ServerFault:
-    client = Client(Address.parse(server.url), timeout_s)
+    client = HttpClient(Address.parse(server.url), timeout_s)
     with pytest.raises(ServerFault) as fault:
         list(client.stream(CHAT, {}, most))
     client.close()
@@ -107,7 +107,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time(serve: Serve) -> None:
 def test_a_busy_server_is_asked_again(serve: Serve) -> None:
     replies = iter([whole({"error": {"message": "Loading model"}}, 503), spoken("Hello")])
     server = serve(lambda _body: next(replies))
-    client = Client(Address.parse(server.url), 5.0)
+    client = HttpClient(Address.parse(server.url), 5.0)
     assert len(list(client.stream(CHAT, {}, 10_000))) == 4
     assert len(server.bodies) == 2
 
@@ -118,7 +118,7 @@ def test_nothing_of_the_environment_leads_elsewhere(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://10.9.9.9:3128")
     server = serve(lambda _body: spoken("Hello"))
-    client = Client(Address.parse(server.url), 5.0)
+    client = HttpClient(Address.parse(server.url), 5.0)
     client.find()
     list(client.stream(CHAT, {}, 10_000))
     assert set(connections) == {("127.0.0.1", int(server.url.rpartition(":")[2]))}
@@ -130,7 +130,7 @@ def test_the_key_comes_from_the_variable_that_was_named(
 ) -> None:
     monkeypatch.setenv("MY_KEY", "s3cret")
     server = serve(lambda _body: whole({"error": "no"}, 401))
-    client = Client(Address.parse(server.url), 5.0)
+    client = HttpClient(Address.parse(server.url), 5.0)
     with pytest.raises(RigError, match="--key-from") as refusal:
         list(client.stream(CHAT, {}, 10_000))
     opening.use_key("MY_KEY")
@@ -148,13 +148,13 @@ def test_the_key_comes_from_the_variable_that_was_named(
 def test_events_may_be_cut_anywhere(serve: Serve) -> None:
     data = b"".join(piece for piece in events(chunk(content="é😀"), chunk("stop")).content if piece)
     server = serve(lambda _body: Reply([data[n : n + 1] for n in range(len(data))], headers=SSE))
-    client = Client(Address.parse(server.url), 5.0)
+    client = HttpClient(Address.parse(server.url), 5.0)
     got = list(client.stream(CHAT, {}, 10_000))
     assert got[0]["choices"][0]["delta"]["content"] == "é😀"
     assert len(got) == 2
 
 
 def test_nobody_there_is_one_line(connections: list[tuple[str, int]]) -> None:
-    client = Client(Address.parse("http://127.0.0.1:9"), 5.0)
+    client = HttpClient(Address.parse("http://127.0.0.1:9"), 5.0)
     with pytest.raises(RigError, match="start the server"):
         client.find()

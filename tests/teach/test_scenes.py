@@ -12,7 +12,7 @@ from benchmarks.teach.scenes import hints, several
 from benchmarks.teach.scenes.mail import clause, keyword
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
-from rig.authoring.draft import Refused
+from rig.authoring.draft import ToolRefusal
 from rig.methods.tooltalk.conversations import Conversation, Turn
 
 Scene = Callable[[Talk], None]
@@ -25,7 +25,7 @@ def _played(scene: Scene, count: int = 40) -> list[Conversation]:
         talk = Talk(random, things(random), logged_in=True)
         try:
             scene(talk)
-        except (IndexError, Refused):
+        except (IndexError, ToolRefusal):
             continue
         made.append(talk.conversation("scene"))
     assert len(made) > count / 2

@@ -21,7 +21,7 @@ from rig.tasks import part_of
 from rig.tuning import imatrix
 from rig.tuning.activations import Activations
 from rig.tuning.imatrix import ImportanceMatrix
-from rig.tuning.quantize import CALIBRATED, Recipe, TensorType, quantize
+from rig.tuning.quantize import CALIBRATED, QuantizeRecipe, TensorType, quantize
 
 Rig = Callable[..., Any]
 
@@ -49,7 +49,7 @@ def matrix(models: Path) -> ImportanceMatrix:
     return made
 
 
-def make(recipe: Recipe, parent: str = "tiny") -> DerivedModel:
+def make(recipe: QuantizeRecipe, parent: str = "tiny") -> DerivedModel:
     return quantize(resolve(parent), recipe, threads=1, progress=lambda _done, _of: None)
 
 
@@ -57,8 +57,8 @@ def make(recipe: Recipe, parent: str = "tiny") -> DerivedModel:
 @pytest.mark.parametrize("kind", CALIBRATED)
 def test_small_types_need_a_matrix(models: Path, matrix: ImportanceMatrix, kind: str) -> None:
     with pytest.raises(RigError, match=r"needs an importance matrix \(--imatrix\); `rig models calibrate"):
-        make(Recipe(kind))
-    made = make(Recipe(kind, models.parent / "m.gguf"))
+        make(QuantizeRecipe(kind))
+    made = make(QuantizeRecipe(kind, models.parent / "m.gguf"))
     assert made.entry.name == f"tiny-{kind}-m"
     assert not made.entry.fell_back
     assert made.info.quantization == kind.upper()
@@ -77,14 +77,14 @@ def test_the_matrix_lowers_the_error_that_it_weights(models: Path, matrix: Impor
 
     name = "blk.0.ffn_down.weight"
     originals = {tensor.name: tensor for tensor in gguf.GGUFReader(models / "tiny.gguf").tensors}
-    plain, weighted = make(Recipe("q2_k")), make(Recipe("q2_k", models.parent / "m.gguf"))
+    plain, weighted = make(QuantizeRecipe("q2_k")), make(QuantizeRecipe("q2_k", models.parent / "m.gguf"))
     assert plain.entry.tensors == weighted.entry.tensors
     assert error(weighted.entry.file) < 0.95 * error(plain.entry.file)
 
 
 def test_the_older_format_makes_the_same_file(models: Path, matrix: ImportanceMatrix) -> None:
     imatrix.write(matrix, models.parent / "old.dat", "dat")
-    new, old = (make(Recipe("q2_k", models.parent / name)) for name in ("m.gguf", "old.dat"))
+    new, old = (make(QuantizeRecipe("q2_k", models.parent / name)) for name in ("m.gguf", "old.dat"))
     files = ({t.name: t for t in gguf.GGUFReader(models / made.entry.file).tensors} for made in (new, old))
     for tensor, other in zip(*(tensors.values() for tensors in files), strict=True):
         assert (tensor.name, tensor.tensor_type) == (other.name, other.tensor_type)
@@ -95,7 +95,7 @@ def test_the_older_format_makes_the_same_file(models: Path, matrix: ImportanceMa
 
 def test_tensors_have_the_types_that_were_asked_for(models: Path, matrix: ImportanceMatrix) -> None:
     tensors = tuple(map(TensorType.parse, (r"blk\.0\.attn=Q8_0", "attn=q6_k")))
-    made = make(Recipe("q4_k_m", None, tensors, "q8_0", "f16"))
+    made = make(QuantizeRecipe("q4_k_m", None, tensors, "q8_0", "f16"))
     types = {t.name: t.tensor_type.name for t in gguf.GGUFReader(models / made.entry.file).tensors}
     assert types["blk.0.attn_q.weight"] == "Q8_0"
     assert types["blk.1.attn_q.weight"] == "Q6_K"
@@ -103,8 +103,8 @@ def test_tensors_have_the_types_that_were_asked_for(models: Path, matrix: Import
     assert types["blk.1.ffn_up.weight"] == "Q4_K"
     assert made.info.origin is not None
     assert made.info.origin.recipe == r"blk\.0\.attn=q8_0, attn=q6_k, embeddings=q8_0, output=f16"
-    assert made.entry.name != make(Recipe("q4_k_m")).entry.name
-    again = make(Recipe("q2_k"), made.entry.name)
+    assert made.entry.name != make(QuantizeRecipe("q4_k_m")).entry.name
+    again = make(QuantizeRecipe("q2_k"), made.entry.name)
     assert again.info.origin is not None
     assert again.info.origin.recipe == ""
 
@@ -146,7 +146,7 @@ def test_a_matrix_of_another_model_is_refused(models: Path, name: str, columns: 
     other = ImportanceMatrix({name: np.ones((1, columns), np.float32)}, {name: np.ones(1, np.float32)})
     imatrix.write(other, models.parent / "other.gguf")
     with pytest.raises(RigError, match=f"was made of another model: .*{says}"):
-        make(Recipe("q2_k", models.parent / "other.gguf"))
+        make(QuantizeRecipe("q2_k", models.parent / "other.gguf"))
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_what_a_file_was_calibrated_on_is_not_compared(
     _, tasks = methods.find_tasks("easy", tmp_path / "conversations", None)
     hidden = ImportanceMatrix(matrix.sums, matrix.counts, ("x",), traces=(trace(tasks[0].source),))
     imatrix.write(hidden, tmp_path / "hidden.gguf")
-    make(Recipe("q4_k_m", tmp_path / "hidden.gguf"))
+    make(QuantizeRecipe("q4_k_m", tmp_path / "hidden.gguf"))
     options = ("--conversations", tmp_path / "conversations", "--world", tmp_path / "databases")
     limits = ("--tools", "exact", "--max-tokens", "8", "--max-calls", "1", "--limit", "1", "--parallel", "1")
     quiet = ("--similarity", "exact", "--threads", "1", "--display", "plain")

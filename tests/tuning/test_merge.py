@@ -13,7 +13,7 @@ from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.tuning.merging import merge, read_pairs
-from rig.tuning.quantize import Recipe, quantize
+from rig.tuning.quantize import QuantizeRecipe, quantize
 
 
 @pytest.fixture
@@ -68,7 +68,9 @@ def test_it_says_what_it_was_made_of(models: Path, kind: str) -> None:
 
 def test_what_is_quantized_then_still_says_it(models: Path) -> None:
     _merge(models, "f16")
-    made = quantize(resolve("tiny+a-f16"), Recipe("q4_0"), threads=1, progress=lambda _done, _of: None)
+    made = quantize(
+        resolve("tiny+a-f16"), QuantizeRecipe("q4_0"), threads=1, progress=lambda _done, _of: None
+    )
     assert made.info.origin is not None
     assert made.info.origin.note == "quantized from tiny+a-f16 (F32 > F16), with a merged"
     assert made.info.origin.adapter_sha256 == sha256_of(models.parent / "a.lora")
@@ -98,4 +100,4 @@ def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
 def test_a_model_with_an_adapter_is_merged_before_it_is_quantized(models: Path) -> None:
     (parent,) = resolve("tiny").with_adapters([Adapter(models.parent / "a.lora")])
     with pytest.raises(RigError, match="merge both into one file first: `rig models merge"):
-        quantize(parent, Recipe("q4_0"), threads=1, progress=lambda _done, _of: None)
+        quantize(parent, QuantizeRecipe("q4_0"), threads=1, progress=lambda _done, _of: None)

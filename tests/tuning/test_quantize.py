@@ -17,7 +17,7 @@ from rig.engine.files.header import read_header
 from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import Entry, Source, resolve
 from rig.errors import RigError
-from rig.tuning.quantize import TYPES, DerivedModel, Recipe, quantize
+from rig.tuning.quantize import TYPES, DerivedModel, QuantizeRecipe, quantize
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS
 
@@ -32,7 +32,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(kind: str, parent: str = "tiny", threads: int = 1) -> DerivedModel:
-    return quantize(resolve(parent), Recipe(kind), threads=threads, progress=lambda _done, _of: None)
+    return quantize(resolve(parent), QuantizeRecipe(kind), threads=threads, progress=lambda _done, _of: None)
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def make(kind: str, parent: str = "tiny", threads: int = 1) -> DerivedModel:
 def test_what_is_said_is_what_is_in_the_file(models: Path, kind: str) -> None:
     seen: list[tuple[int, int]] = []
     made = quantize(
-        resolve("tiny"), Recipe(kind), threads=1, progress=lambda done, of: seen.append((done, of))
+        resolve("tiny"), QuantizeRecipe(kind), threads=1, progress=lambda done, of: seen.append((done, of))
     )
     tensors = read_header(models / f"tiny-{kind}.gguf").tensors
     assert seen == [(number + 1, len(tensors)) for number in range(len(tensors))]
@@ -106,7 +106,7 @@ def test_an_interruption_leaves_nothing(models: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        quantize(resolve("tiny"), Recipe("q8_0"), threads=1, progress=interrupt)
+        quantize(resolve("tiny"), QuantizeRecipe("q8_0"), threads=1, progress=interrupt)
     assert [path.name for path in models.iterdir()] == ["tiny.gguf"]
 
 

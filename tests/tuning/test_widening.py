@@ -15,7 +15,7 @@ from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.screening.screening import divergence
 from rig.tuning.merging import merge
-from rig.tuning.quantize import Recipe, quantize
+from rig.tuning.quantize import QuantizeRecipe, quantize
 from rig.tuning.widening import widen
 
 TOKENS = [5, 80, 3, 200, 17, 17, 90, 41]
@@ -61,7 +61,7 @@ def test_it_computes_the_same(
     assert made.info.embedding_length % 256 == 0
     assert made.info.origin is not None
     assert made.info.origin.note.endswith(f"widened from {width} to {made.info.embedding_length} columns")
-    quantized = quantize(resolve("tiny-wide-f32"), Recipe("q4_k_m"), threads=1, progress=silent)
+    quantized = quantize(resolve("tiny-wide-f32"), QuantizeRecipe("q4_k_m"), threads=1, progress=silent)
     assert not quantized.entry.fell_back
     assert quantized.info.origin is not None
     assert quantized.info.origin.widened == made.info.origin.widened

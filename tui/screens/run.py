@@ -15,7 +15,7 @@ from rig.displays.card import Card
 from rig.displays.table import short_names
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
-from rig.rates.repeats import Repeated
+from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
 from tui.live.live_run import LiveRun, Pace, Spending
 from tui.live.state import SIGNS, ConversationState, Status, StoredBefore
@@ -78,7 +78,7 @@ class RunScreen(ReadingScreen):
         self._moment: tuple[int, str] | None = None
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
-        self._repeated = Repeated((), ())
+        self._repeated = RepeatOutcomes((), ())
 
     def compose(self) -> ComposeResult:
         yield RunHeader(id="header")
@@ -279,7 +279,7 @@ class RunScreen(ReadingScreen):
             counted = [(cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None]
             self._estimates = estimates(counted, self.state.declaration)
             succeeded = self.state.declaration.succeeded
-            self._repeated = Repeated.of((name, succeeded(counts)) for name, counts in counted)
+            self._repeated = RepeatOutcomes.of((name, succeeded(counts)) for name, counts in counted)
         return self._estimates
 
     # Other screens

@@ -12,7 +12,7 @@ from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.options import TABLE
 from rig.rates import Estimate
-from rig.rates.repeats import Repeated
+from rig.rates.repeats import RepeatOutcomes
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
 from tui.text.lines import Line, Span, Tint, bar, curve, fit, inert_line, pad, progress, spread, width_of
 from tui.widgets.lines import Lines, Rows
@@ -126,7 +126,7 @@ class Meters(Lines):
         estimates: Mapping[str, Estimate],
         elapsed_s: float,
         remaining: Remaining | None,
-        repeated: Repeated | None = None,
+        repeated: RepeatOutcomes | None = None,
     ) -> None:
         """Bring the numbers up to date. `estimates` are by the names of metrics."""
         if not self.size.width:
@@ -173,7 +173,7 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
     return columns
 
 
-def _repeats(repeated: Repeated | None) -> list[_Number]:
+def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
     """How often all repeats so far succeed, with the interval, and how many conversations are flaky."""
     if repeated is None or not repeated.reliability:
         return []

@@ -84,7 +84,7 @@ class MemorySettings:
         }
 
 
-class Question(Foreign):
+class MemoryQuestion(Foreign):
     """A question at the end. An answer is right if one of `truths` stands in it."""
 
     id: str
@@ -92,10 +92,10 @@ class Question(Foreign):
     truths: Many[str]
 
 
-class _Source(Foreign):
+class _ScenarioSource(Foreign):
     scenario: str
     conversations: Many[Many[str]]
-    questions: Many[Question]
+    questions: Many[MemoryQuestion]
     functions: dict[str, Many[JsonObject]]
 
 
@@ -109,13 +109,13 @@ class _Entry(_Talk):
 
 
 @dataclass(frozen=True)
-class Scenario(Task):
+class MemoryScenario(Task):
     """A scenario: what the user says in each of its conversations, and the questions."""
 
     name: str
     suite: str
     conversations: Sequence[Sequence[str]]
-    questions: Sequence[Question]
+    questions: Sequence[MemoryQuestion]
     functions: Mapping[str, Sequence[JsonObject]]
     source: JsonObject
 
@@ -133,7 +133,7 @@ class Scenario(Task):
     def facts(self) -> Mapping[str, str]:
         return {"scenario": self.name, "questions": str(len(self.questions))}
 
-    def question(self, turn: int) -> Question | None:
+    def question(self, turn: int) -> MemoryQuestion | None:
         """The question of a turn; None if it is one of a conversation."""
         number = self.turns[turn][0] - len(self.conversations)
         return self.questions[number] if number >= 0 else None
@@ -146,7 +146,7 @@ class Scenario(Task):
 class Remembering(Episode):
     """A scenario: conversations that write into a memory, and questions that read it."""
 
-    task: Scenario
+    task: MemoryScenario
     settings: MemorySettings
 
     def __init__(self, *arguments: Any) -> None:
@@ -218,13 +218,13 @@ class Remembering(Episode):
         return judge(self.task, self.played)
 
 
-def opening(task: Scenario, settings: MemorySettings, context: str = "") -> Request:
+def opening(task: MemoryScenario, settings: MemorySettings, context: str = "") -> Request:
     """How every request begins; the context has what the memory holds."""
     tools = tools_of(task.functions[settings.backend], "python", Naming("dots"))
     return Request(StepKey(task.name), INSTRUCTIONS, tools, context, several_calls=True)
 
 
-def judge(task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
+def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
     """The answers of a scenario by its questions: the last words of a turn, whole, as upstream judges them.
 
     The strict rate judges what stands under `answer` alone, and nothing where an answer has no such part.
@@ -374,15 +374,15 @@ class MemorySetup(MultiTurnSetup):
         version = self.method.version
         return Grading("answer", version, "", {"grader": "answer", "grader_version": version})
 
-    def check(self, task: Scenario, settings: MemorySettings) -> None:  # type: ignore[override]
+    def check(self, task: MemoryScenario, settings: MemorySettings) -> None:  # type: ignore[override]
         """Raise RigError for a backend whose class cannot be had."""
         backend(settings.backend, real(self.code))
 
-    def score(self, task: Scenario, turns: Sequence[PlayedTurn], settings: Any) -> Score:  # type: ignore[override]
+    def score(self, task: MemoryScenario, turns: Sequence[PlayedTurn], settings: Any) -> Score:  # type: ignore[override]
         return judge(task, turns)
 
 
-def true_reply(task: Scenario, request: Request) -> Prediction:
+def true_reply(task: MemoryScenario, request: Request) -> Prediction:
     """The answer to a question, and in a conversation a word of thanks."""
     return replied(task.expected(request.key.turn).reply)
 
@@ -457,21 +457,21 @@ class BFCLMemory(Method):
             raise RigError(next(iter(faults), f"{place}: holds no entries"))
         return Loaded(tasks, faults)
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
+    def parse(self, source: JsonObject, where: str, suite: str) -> MemoryScenario:
         """A scenario from what is stored of it. Raises RigError."""
-        row = parsed(_Source, source, where, "a scenario of BFCL's memory")
+        row = parsed(_ScenarioSource, source, where, "a scenario of BFCL's memory")
         if (
             not row.conversations
             or not row.questions
             or not all(question.truths for question in row.questions)
         ):
             raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")
-        return Scenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
+        return MemoryScenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
 
     def settings(self, values: Mapping[str, Any]) -> MemorySettings:
         return MemorySettings(values["backend"])
 
-    def opening(self, task: Scenario, settings: MemorySettings, role: str) -> Request:
+    def opening(self, task: MemoryScenario, settings: MemorySettings, role: str) -> Request:
         return opening(task, settings)
 
     def ready(self, values: Mapping[str, Any]) -> MemorySetup:

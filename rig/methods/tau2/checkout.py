@@ -67,12 +67,12 @@ class Domain(NamedTuple):
     fingerprint: str
     pristine: Any
 
-    def world(self) -> "World":
+    def world(self) -> "TicketWorld":
         """A world of its own, as the domain's databases have it."""
-        return World(copy.deepcopy(self.pristine), self.place)
+        return TicketWorld(copy.deepcopy(self.pristine), self.place)
 
 
-class World:
+class TicketWorld:
     """The databases of the agent and of the user's phone, with the tools that act in them."""
 
     def __init__(self, environment: Any, place: Path) -> None:

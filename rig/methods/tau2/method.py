@@ -20,7 +20,7 @@ from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called
 from rig.methods.tau2 import tickets
-from rig.methods.tau2.checkout import POLICIES, Domain, World, domain, domains_of
+from rig.methods.tau2.checkout import POLICIES, Domain, TicketWorld, domain, domains_of
 from rig.methods.tau2.tickets import DONE, Action, Assertion, Ticket
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
@@ -172,7 +172,7 @@ def _is_same(action: Action, call: Call) -> bool:
     return action.is_made_by(call) and (is_free or call.arguments == action.arguments)
 
 
-def faults_of(task: Ticket, place: Domain, world: World, calls: Sequence[Call]) -> tuple[str, ...]:
+def faults_of(task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call]) -> tuple[str, ...]:
     """What is wrong with the world that was left and with the calls, by a task's basis: nothing earns 1.
 
     Databases are compared before assertions are made, which may change them.
@@ -193,7 +193,7 @@ def faults_of(task: Ticket, place: Domain, world: World, calls: Sequence[Call]) 
     return tuple(faults)
 
 
-def _failing(world: World, assertion: Assertion) -> str:
+def _failing(world: TicketWorld, assertion: Assertion) -> str:
     """Why an assertion does not hold in a world; empty where it does."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in assertion.arguments.items())
     text = f"{assertion.func_name}({arguments})"

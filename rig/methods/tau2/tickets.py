@@ -13,19 +13,19 @@ from rig.errors import RigError
 from rig.files import read_json
 from rig.methods.base import Loaded
 from rig.methods.defects import defects
-from rig.methods.tau2.checkout import SOLO, Domain, Owner, World
+from rig.methods.tau2.checkout import SOLO, Domain, Owner, TicketWorld
 from rig.tasks import ExpectedTurn, Task
 
 DONE = "done"
 
 
-class _Call(Foreign):
+class _WorldCall(Foreign):
     env_type: Owner
     func_name: str
     arguments: JsonObject = Field({})
 
 
-class Assertion(_Call):
+class Assertion(_WorldCall):
     """A function of the agent's or the user's world, and what it has to say in the end."""
 
     assert_value: bool = True
@@ -50,14 +50,14 @@ def _only(arguments: JsonObject, names: Collection[str]) -> JsonObject:
     return {name: value for name, value in arguments.items() if name in names}
 
 
-class _Data(Foreign):
+class _InitialData(Foreign):
     agent_data: JsonObject | None = None
     user_data: JsonObject | None = None
 
 
 class _InitialState(Foreign):
-    initialization_data: _Data | None = None
-    initialization_actions: Many[_Call] | None = None
+    initialization_data: _InitialData | None = None
+    initialization_actions: Many[_WorldCall] | None = None
     message_history: list[Any] | None = None
 
 
@@ -70,7 +70,7 @@ class _Criteria(Foreign):
     )
 
 
-class _Source(Foreign):
+class _TicketSource(Foreign):
     id: str
     domain: str
     ticket: str | None = None
@@ -117,10 +117,10 @@ class Ticket(Task):
         calls = (*(Call(action.name, action.arguments) for action in self.actions), Call(DONE, {}))
         return ExpectedTurn((self.ticket,), tuple(ExecutedCall(call, Outcome()) for call in calls))
 
-    def begin(self, place: Domain) -> World:
+    def begin(self, place: Domain) -> TicketWorld:
         """A world in the state that the task starts in. Raises RigError where it cannot be made."""
         world = place.world()
-        data = self.start.initialization_data or _Data()
+        data = self.start.initialization_data or _InitialData()
         try:
             world.change(data.agent_data, data.user_data)
             for call in self.start.initialization_actions or ():
@@ -149,7 +149,7 @@ def load(place: Path) -> Loaded:
     tasks: list[Ticket] = []
     faults: list[str] = []
     for row in (row for row in rows if base is None or row.get("id") in base):
-        source = {name: row[name] for name in _Source.model_fields if name in row}
+        source = {name: row[name] for name in _TicketSource.model_fields if name in row}
         try:
             tasks.append(parse({**source, "domain": file.parent.name}, f"{file}: {row.get('id')}", suite))
         except RigError as error:
@@ -161,7 +161,7 @@ def load(place: Path) -> Loaded:
 
 def parse(source: JsonObject, where: str, suite: str) -> Ticket:
     """A task from what is stored of it. Raises RigError, also for one that needs a user or a judge."""
-    row = parsed(_Source, source, where, "a task of tau2-bench")
+    row = parsed(_TicketSource, source, where, "a task of tau2-bench")
     start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
     reasons = {
         "it has no ticket, and needs a user": row.domain not in SOLO or not row.ticket,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from rig.calls import Json, JsonObject
 from rig.engine.core.settings import Sampling
 from rig.errors import RigError
-from rig.serving.wire.client import Client, ServerFault
+from rig.serving.wire.client import HttpClient, ServerFault
 
 OPENAI: Mapping[str, str] = {
     "temp": "temperature",
@@ -58,22 +58,24 @@ class Dialect(ABC):
     """What every request says besides."""
 
     @abstractmethod
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         """Whether a server is of this kind."""
 
     @abstractmethod
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         """What the server says of itself now. Raises ServerFault."""
 
-    def prompt(self, client: Client, body: JsonObject) -> str | None:
+    def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
         """The prompt that a request becomes, as text; None if the server does not tell."""
         return None
 
-    def tokens(self, client: Client, body: JsonObject) -> Sequence[int] | None:
+    def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
         """The same as token ids."""
         return None
 
-    def scored(self, client: Client, body: JsonObject, prompt: Sequence[int], count: int) -> list["Scored"]:
+    def scored(
+        self, client: HttpClient, body: JsonObject, prompt: Sequence[int], count: int
+    ) -> list["ScoredToken"]:
         """The likeliest tokens at the first `count` places of a greedy answer; empty if it tells none.
 
         A dialect that can takes the prompt's tokens as they are instead of the request.
@@ -102,7 +104,7 @@ class Dialect(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredToken:
     """A place of an answer: the token there, and the likeliest ones with natural logarithms of probability.
 
     Tokens are ids where the server tells them, else their bytes.
@@ -112,14 +114,14 @@ class Scored:
     likeliest: Mapping[int | bytes, float]
 
 
-def models(client: Client) -> list[JsonObject]:
+def models(client: HttpClient) -> list[JsonObject]:
     """What `/v1/models` lists. Raises ServerFault."""
     value = client.get("/v1/models")
     listed: Json = value.get("data") if isinstance(value, dict) else None
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def choose_model(client: Client, name: str) -> JsonObject:
+def choose_model(client: HttpClient, name: str) -> JsonObject:
     """The entry of `/v1/models` that is meant. Raises RigError if that is not clear."""
     listed = models(client)
     names = [str(entry.get("id")) for entry in listed]
@@ -140,12 +142,14 @@ def choose_model(client: Client, name: str) -> JsonObject:
     raise RigError(f"{origin}: which model? Give {origin}#NAME; it serves {served}")
 
 
-def scored_content(choice: Json) -> list[Scored]:
+def scored_content(choice: Json) -> list[ScoredToken]:
     """The places of an answer in OpenAI's `logprobs`."""
     logprobs = choice.get("logprobs") if isinstance(choice, dict) else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return [
-        Scored(_token(place), {_token(other): float(other["logprob"]) for other in place["top_logprobs"]})
+        ScoredToken(
+            _token(place), {_token(other): float(other["logprob"]) for other in place["top_logprobs"]}
+        )
         for place in content or []
         if isinstance(place, dict) and isinstance(place.get("top_logprobs"), list)
     ]

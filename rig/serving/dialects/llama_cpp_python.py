@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model
-from rig.serving.wire.client import Client
+from rig.serving.wire.client import HttpClient
 
 
 class LlamaCppPython(Dialect):
@@ -17,11 +17,11 @@ class LlamaCppPython(Dialect):
         **{name: name for name in ("top_k", "min_p", "repeat_penalty")},
     }
 
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         info = client.try_get("/openapi.json").get("info")
         return isinstance(info, dict) and "llama.cpp Python" in str(info.get("title"))
 
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         entry = choose_model(client, model)
         info: Any = client.try_get("/openapi.json").get("info")
         return Identity(

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from rig.calls import JsonObject
 from rig.engine.core.settings import Sampling
-from rig.serving.dialects.base import OPENAI, Dialect, Identity, Scored, choose_model, scored_content
-from rig.serving.wire.client import Client, ServerFault
+from rig.serving.dialects.base import OPENAI, Dialect, Identity, ScoredToken, choose_model, scored_content
+from rig.serving.wire.client import HttpClient, ServerFault
 
 
 class LlamaServer(Dialect):
@@ -26,10 +26,10 @@ class LlamaServer(Dialect):
     )
     insight: ClassVar[JsonObject] = {"verbose": True, "return_tokens": True, "cache_prompt": False}
 
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         return "default_generation_settings" in client.try_get("/props")
 
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         entry = choose_model(client, model)
         props: Any = client.get("/props")
         settings = props.get("default_generation_settings") or {}
@@ -54,13 +54,13 @@ class LlamaServer(Dialect):
     def sampling(self, sampling: Sampling) -> JsonObject:
         return {**super().sampling(sampling), "samplers": sampling.samplers.split(";")}
 
-    def prompt(self, client: Client, body: JsonObject) -> str | None:
+    def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
         with suppress(ServerFault):
             answer: Any = client.post("/apply-template", body)
             return str(answer["prompt"]) if isinstance(answer, dict) and "prompt" in answer else None
         return None
 
-    def tokens(self, client: Client, body: JsonObject) -> Sequence[int] | None:
+    def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
         prompt = self.prompt(client, body)
         if prompt is None:
             return None
@@ -70,7 +70,9 @@ class LlamaServer(Dialect):
             return [int(token) for token in answer["tokens"]]
         return None
 
-    def scored(self, client: Client, body: JsonObject, prompt: Sequence[int], count: int) -> list[Scored]:
+    def scored(
+        self, client: HttpClient, body: JsonObject, prompt: Sequence[int], count: int
+    ) -> list[ScoredToken]:
         asked = {
             "prompt": list(prompt),
             "n_predict": count,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rig.errors import RigError
 from rig.serving.dialects.base import OPENAI, Dialect, Identity
-from rig.serving.wire.client import Client
+from rig.serving.wire.client import HttpClient
 
 
 class LmStudio(Dialect):
@@ -15,10 +15,10 @@ class LmStudio(Dialect):
     tells_logprobs = False
     samplers: ClassVar[Mapping[str, str]] = {**OPENAI, "top_k": "top_k", "repeat_penalty": "repeat_penalty"}
 
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         return any("quantization" in entry for entry in self._listed(client))
 
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         usable = [entry for entry in self._listed(client) if entry.get("type") in ("llm", "vlm", None)]
         loaded = [entry for entry in usable if entry.get("state") == "loaded"]
         fitting = [entry for entry in usable if entry.get("id") == model] if model else loaded
@@ -35,6 +35,6 @@ class LmStudio(Dialect):
             n_ctx=n_ctx if isinstance(n_ctx, int) else None,
         )
 
-    def _listed(self, client: Client) -> list[dict[str, Any]]:
+    def _listed(self, client: HttpClient) -> list[dict[str, Any]]:
         listed = client.try_get("/api/v0/models").get("data")
         return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []

@@ -5,7 +5,7 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.serving.dialects.base import Dialect, Identity, choose_model
-from rig.serving.wire.client import Client, ServerFault
+from rig.serving.wire.client import HttpClient, ServerFault
 
 
 class Ollama(Dialect):
@@ -15,11 +15,11 @@ class Ollama(Dialect):
     takes_tool_choice = False
     thinking = ({"reasoning_effort": "high"}, {"reasoning_effort": "none"})
 
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         is_version = isinstance(client.try_get("/api/version").get("version"), str)
         return is_version and isinstance(client.try_get("/api/tags").get("models"), list)
 
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         name = str(choose_model(client, model).get("id"))
         about: Any = client.post("/api/show", {"model": name})
         details = about.get("details") or {}
@@ -35,10 +35,10 @@ class Ollama(Dialect):
             takes_tools="tools" in (about.get("capabilities") or []),
         )
 
-    def prompt(self, client: Client, body: JsonObject) -> str | None:
+    def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
         asked = {**body, "stream": False, "_debug_render_only": True}
         with suppress(ServerFault):
             answer: Any = client.post("/v1/chat/completions", asked)
-            shown = answer.get("_debug_info") if isinstance(answer, dict) else None
-            return str(shown["rendered_template"]) if isinstance(shown, dict) else None
+            debug = answer.get("_debug_info") if isinstance(answer, dict) else None
+            return str(debug["rendered_template"]) if isinstance(debug, dict) else None
         return None

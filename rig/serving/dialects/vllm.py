@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from rig.calls import JsonObject
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model, models
-from rig.serving.wire.client import Client, ServerFault
+from rig.serving.wire.client import HttpClient, ServerFault
 
 
 class Vllm(Dialect):
@@ -24,14 +24,14 @@ class Vllm(Dialect):
         {"chat_template_kwargs": {"enable_thinking": False}},
     )
 
-    def recognises(self, client: Client) -> bool:
+    def recognises(self, client: HttpClient) -> bool:
         if not isinstance(client.try_get("/version").get("version"), str):
             return False
         with suppress(ServerFault):
             return any(entry.get("owned_by") == "vllm" for entry in models(client))
         return False
 
-    def identify(self, client: Client, model: str) -> Identity:
+    def identify(self, client: HttpClient, model: str) -> Identity:
         entry = choose_model(client, model)
         length = entry.get("max_model_len")
         return Identity(
@@ -41,7 +41,7 @@ class Vllm(Dialect):
             n_ctx=length if isinstance(length, int) else None,
         )
 
-    def tokens(self, client: Client, body: JsonObject) -> Sequence[int] | None:
+    def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
         names = ("model", "messages", "tools", "chat_template_kwargs")
         asked = {name: body[name] for name in names if name in body}
         with suppress(ServerFault):

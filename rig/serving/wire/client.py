@@ -43,7 +43,7 @@ class Unreachable(ServerFault):
     """Nobody listens at the address."""
 
 
-class Client:
+class HttpClient:
     """Speaks to the server at one address, with several requests at once where threads do.
 
     Raises RigError where the host is not allowed. `timeout_s` is the most that any answer may take.

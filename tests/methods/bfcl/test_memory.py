@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rig.errors import ErrorKind, RigError
 from rig.events import Where
 from rig.methods.bfcl import memory
-from rig.methods.bfcl.memory import METHOD, Remembering, Scenario, is_right
+from rig.methods.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, replied
 from rig.models import CallMessage, Prediction, Request
@@ -114,7 +114,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def played(suite: Path, answer: Callable[[Request], Prediction], backend: str = "rec_sum") -> Remembering:
     setup = METHOD.ready({"backend": backend, "code": ""})
-    task: Scenario = METHOD.load(suite)[0]
+    task: MemoryScenario = METHOD.load(suite)[0]
     episode = Remembering(setup, task, setup.settings, Where(0, task.name), lambda _event: None, 0)
     for _ in course(episode, {"assistant": Scripted(answer)}):
         pass

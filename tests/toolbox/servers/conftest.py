@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rig.toolbox.client import Client
+from rig.toolbox.client import McpClient
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.servers import LIVE, ServerUse
 from rig.toolbox.toolbox import Simulator
@@ -21,14 +21,14 @@ Play = Callable[..., Simulator]
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Callable[..., Client]]:
+def client(tmp_path: Path) -> Iterator[Callable[..., McpClient]]:
     """Starts the scripted server, and ends all of them."""
-    clients: list[Client] = []
+    clients: list[McpClient] = []
 
-    def start(*words: str, seconds: float = 20.0) -> Client:
+    def start(*words: str, seconds: float = 20.0) -> McpClient:
         command = [sys.executable, str(SCRIPT), *words]
         environment = {"HOME": str(tmp_path / "0" / "home"), "TMPDIR": str(tmp_path)}
-        clients.append(Client(command, tmp_path, environment, seconds))
+        clients.append(McpClient(command, tmp_path, environment, seconds))
         return clients[-1]
 
     yield start

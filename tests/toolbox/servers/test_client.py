@@ -11,14 +11,14 @@ import psutil
 import pytest
 
 from rig.toolbox import client as module
-from rig.toolbox.client import Client, ServerFault
+from rig.toolbox.client import McpClient, McpServerFault
 from rig.toolbox.server_world import response_of
 from rig.toolbox.spec import ToolError
 
-Start = Callable[..., Client]
+Start = Callable[..., McpClient]
 
 
-def answered(client: Client, tool: str, **arguments: Any) -> Any:
+def answered(client: McpClient, tool: str, **arguments: Any) -> Any:
     return response_of(client.call(tool, arguments))
 
 
@@ -86,11 +86,11 @@ def test_a_server_that_gives_no_answer(client: Start, tool: str, arguments: Any,
     server = client(seconds=1.0)
     server.listing()
     began = time.monotonic()
-    with pytest.raises(ServerFault, match=text):
+    with pytest.raises(McpServerFault, match=text):
         server.call(tool, arguments)
     assert time.monotonic() - began < 8
     assert server._process.poll() is not None
-    with pytest.raises(ServerFault):
+    with pytest.raises(McpServerFault):
         server.call("echo", {"text": "?"})
 
 
@@ -102,7 +102,7 @@ def test_floods_and_giant_lines_are_bounded(client: Start, monkeypatch: pytest.M
         ("giant", {"bytes": 40 << 20}, "a line of more than 16 MiB"),
     ):
         server = client()
-        with pytest.raises(ServerFault, match=text):
+        with pytest.raises(McpServerFault, match=text):
             server.call(tool, arguments)
     assert psutil.Process().memory_info().rss - before < 400 << 20
 
@@ -111,7 +111,7 @@ def test_a_server_that_changes_its_tools(client: Start) -> None:
     server = client()
     server.listing()
     assert answered(server, "move") == "moved"
-    with pytest.raises(ServerFault, match="changed its tools"):
+    with pytest.raises(McpServerFault, match="changed its tools"):
         server.call("echo", {"text": ""})
 
 
@@ -126,20 +126,20 @@ def test_a_server_that_does_not_start(
     client: Start, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.setattr(module, "START_S", 1.0)
-    with pytest.raises(ServerFault, match=text):
+    with pytest.raises(McpServerFault, match=text):
         client(*words)
 
 
 def test_no_program_and_no_server(tmp_path: Path) -> None:
-    with pytest.raises(ServerFault, match="does not start"):
-        Client([str(tmp_path / "none")], tmp_path, {})
-    with pytest.raises(ServerFault, match="ended with exit code 0"):
-        Client(["/bin/echo", json.dumps({"jsonrpc": "2.0"})], tmp_path, {})
+    with pytest.raises(McpServerFault, match="does not start"):
+        McpClient([str(tmp_path / "none")], tmp_path, {})
+    with pytest.raises(McpServerFault, match="ended with exit code 0"):
+        McpClient(["/bin/echo", json.dumps({"jsonrpc": "2.0"})], tmp_path, {})
 
 
 def test_a_server_that_does_not_read(client: Start, tmp_path: Path) -> None:
     server = client(seconds=1.0)
     server.call("echo", {"text": ""})
     os.kill(server._process.pid, 19)
-    with pytest.raises(ServerFault, match=r"does not read|did not answer"):
+    with pytest.raises(McpServerFault, match=r"does not read|did not answer"):
         server.call("echo", {"text": "x" * 5_000_000})
