@@ -11,13 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from rig.calls import Call, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
 from rig.documents import Foreign, Many, parsed
@@ -26,16 +24,15 @@ from rig.events import Rejudged
 from rig.methods.base import Grading, Loaded, Method, Option
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
 from rig.methods.bfcl.data import BfclSettings as Naming
-from rig.methods.bfcl.turn_entries import DOCUMENTATION, PACKAGE, Instances, PythonCall, class_of, importable
+from rig.methods.bfcl.memory_classes import backend
+from rig.methods.bfcl.turn_entries import DOCUMENTATION, Instances, PythonCall
 from rig.methods.bfcl.turns import MOST_STEPS, MultiTurnSetup
 from rig.methods.episode import Episode
 from rig.methods.scripted import replied
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.paths import real
-from rig.scoring.similarity.minilm import MiniLM
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Task
-from rig.toolbox.functions import loaded
 
 BACKENDS = ("kv", "rec_sum", "vector")
 """Entries under keys, one text, or texts found by their meaning."""
@@ -279,91 +276,6 @@ def _answer_of(reply: str) -> str:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         value = None
     return str(value["answer"]) if isinstance(value, dict) and "answer" in value else ""
-
-
-class _Index:
-    """What the classes use of faiss: vectors under numbers, and those with the largest inner products."""
-
-    def __init__(self, _inner: Any = None) -> None:
-        self._vectors: dict[int, Any] = {}
-
-    def add_with_ids(self, vectors: Any, numbers: Any) -> None:
-        self._vectors |= {int(number): vector for number, vector in zip(numbers, vectors, strict=True)}
-
-    def remove_ids(self, numbers: Any) -> None:
-        for number in numbers:
-            self._vectors.pop(int(number), None)
-
-    def reset(self) -> None:
-        self._vectors.clear()
-
-    def search(self, queries: Any, count: int) -> tuple[Any, Any]:
-        numbers = np.array(list(self._vectors), dtype=np.int64)
-        scores = np.stack(list(self._vectors.values())) @ queries[0]
-        order = np.argsort(-scores, kind="stable")[:count]
-        return scores[order][None], numbers[order][None]
-
-
-class _Sentences:
-    """What the classes use of sentence-transformers, with the same encoder, which comes with rig.
-
-    It is loaded with the first text, when the library's own name means the library again.
-    """
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self._encoder = MiniLM()
-
-    def get_sentence_embedding_dimension(self) -> int:
-        return 384
-
-    def encode(self, texts: Sequence[str], **_: Any) -> Any:
-        vectors = np.stack([self._encoder.vector(text) for text in texts])
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-class _BM25Plus:
-    """What the classes use of rank_bm25: BM25+ with k1 = 1.5, b = 0.75 and delta = 1 (Lv and Zhai, 2011)."""
-
-    def __init__(self, documents: Sequence[Sequence[str]]) -> None:
-        self._documents = [Counter(document) for document in documents]
-        self._lengths = np.array([len(document) for document in documents])
-        self._containing = Counter(word for document in self._documents for word in document)
-
-    def get_scores(self, query: Sequence[str]) -> Any:
-        scores = np.zeros(len(self._documents))
-        norm = 1.5 * (0.25 + 0.75 * self._lengths / self._lengths.mean())
-        for word in query:
-            if word in self._containing:
-                weight = np.log((len(self._documents) + 1) / self._containing[word])
-                counts = np.array([document[word] for document in self._documents])
-                scores += weight * (1 + counts * 2.5 / (norm + counts))
-        return scores
-
-
-def backend(name: str, code: Path) -> Any:
-    """An empty memory of a backend. Raises RigError for one that cannot be had from the folder `code`."""
-    return class_of(_module(code, f"memory_{name}"), f"MemoryAPI_{name}")()
-
-
-@cache
-def _module(code: Path, name: str) -> ModuleType:
-    base = "memory_api_metaclass"
-    members: dict[str, dict[str, Any]] = {
-        "overrides": {"final": lambda function: function},
-        "rank_bm25": {"BM25Plus": _BM25Plus},
-        "faiss": {"IndexFlatIP": _Index, "IndexIDMap": _Index},
-        "sentence_transformers": {"SentenceTransformer": _Sentences},
-        "bfcl_eval.utils": dict.fromkeys(
-            ("get_directory_structure_by_id", "is_first_memory_prereq_entry", "is_memory_prereq")
-        ),
-    }
-    modules = {place: ModuleType(place) for place in members}
-    for place, module in modules.items():
-        vars(module).update(members[place])
-    if name != base:
-        modules[f"{PACKAGE}.{base}"] = _module(code, base)
-    with importable(modules):
-        return loaded(code / f"{name}.py", code)
 
 
 class MemorySetup(MultiTurnSetup):

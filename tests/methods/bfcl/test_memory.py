@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rig.errors import ErrorKind, RigError
 from rig.events import Where
-from rig.methods.bfcl import memory
+from rig.methods.bfcl import memory, memory_classes
 from rig.methods.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, replied
@@ -264,7 +264,7 @@ PUBLIC = Path(os.environ.get("RIG_BFCL", "none"))
 )
 def test_the_limits_of_upstreams_own_classes() -> None:
     code = PUBLIC if (PUBLIC / "memory_kv.py").is_file() else PUBLIC / "func_source_code"
-    entries = memory.backend("kv", code)
+    entries = memory_classes.backend("kv", code)
     assert "error" in entries.core_memory_add("long", "x" * 301)
     assert "error" not in entries.core_memory_add("short", "x" * 300)
     assert "error" in entries.core_memory_add("Bad Key", "x")
