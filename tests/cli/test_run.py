@@ -173,8 +173,8 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "text named .gguf": (lambda place: (_text(place), *SMALL), "text.gguf"),
     "one good model of two": (lambda place: ("oracle", _text(place), *SMALL), "text.gguf"),
     "unknown suite": (
-        lambda place: ("oracle", "--suite", "medium"),
-        "unknown suite 'medium'; choose from: easy",
+        lambda place: ("oracle", "--suite", "simple"),
+        "unknown suite 'simple'; choose from: easy",
     ),
     "unknown name": (
         lambda place: ("oracle", *SMALL, "--only", "nobody"),

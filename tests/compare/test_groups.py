@@ -139,6 +139,6 @@ def test_the_live_view_shows_the_heat_map(played: str, terminal: Terminal) -> No
     terminal.type(f"{RIG} watch {played} --speed 64")
     terminal.wait("three")
     terminal.press("T")
-    terminal.wait("true calls of each tool", "send_b", "2/2 100.0% #")
+    terminal.wait("true calls of each tool", "send_b", "2/2 100% #")
     terminal.press("q")
-    terminal.wait("oracle")
+    terminal.wait("docs=names", "recall")

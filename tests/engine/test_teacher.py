@@ -167,7 +167,8 @@ def test_every_number_is_that_of_a_slow_reference(
         rows: dict[int, Any] = {}
         assessed = teacher.assess(request, call, rows.__setitem__)
         form = loaded.form(request)
-        given = teacher._answer_tokens(form.language, form.format.spans(arranged(call, request.tools)))
+        spans = form.format.spans(arranged(call, request.tools))
+        given = teacher._answer_tokens(form.language, spans, length_of(spans))
         tokens = [token.token for token in given]
         prompt = [token for segment in loaded.prompts.build(request, form.format) for token in segment]
         choices = iter(zip(assessed.choices, rows.values(), strict=True))

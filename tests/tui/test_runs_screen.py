@@ -258,7 +258,7 @@ async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
         assert "baseline arm0" in seen.copied[0]
         assert not seen.app.screen.check_action("match", (1,))
         await seen.press("slash", *"recall", "enter")
-        await seen.shows("1 of 3")
+        await seen.shows("1 of 4")
         await seen.press("n")
         await seen.shows("2 of 3")
         await seen.press("N")

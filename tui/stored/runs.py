@@ -73,7 +73,17 @@ class CompareProcess:
     def __init__(self, store: Path, runs: Sequence[str]) -> None:
         self.runs = tuple(runs)
         self._began = time.monotonic()
-        command = [sys.executable, "-m", "rig", "compare", "--across-settings", "--runs", str(store), "--"]
+        command = [
+            sys.executable,
+            "-m",
+            "rig",
+            "compare",
+            "--full",
+            "--across-settings",
+            "--runs",
+            str(store),
+            "--",
+        ]
         try:
             self._process = subprocess.Popen(
                 [*command, *runs],

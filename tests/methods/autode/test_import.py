@@ -123,7 +123,7 @@ def test_arms_of_several_runs_are_tabulated_together_and_reported(
     (pair,) = rig("compare", "y", *asked, "--json").json["pairs"]
     assert pair["alike"]["r"]["low"] < pair["alike"]["r"]["value"] < pair["alike"]["r"]["high"] <= 1
     assert pair["alike"] == {key: by_dialogue[1][key] for key in ("icc3", "r")}
-    assert "agreement by conversation: ICC3 of slot F1" in rig("compare", "y", *asked).out
+    assert "agreement by conversation: ICC3 of slot F1" in rig("compare", "y", *asked, "--full").out
     report = ("report", "x", "y", "--across-settings", "--tables", "--format")
     assert "Table 2. Agreement with human evaluation" in rig(*report, "md").out
     assert rig(*report, "json").json["tables"] == tables
