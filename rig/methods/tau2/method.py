@@ -130,7 +130,7 @@ class Solo(Episode):
             f"success.{self.task.intent}": int(not faults),
             f"tasks.{self.task.intent}": 1,
             **sound_counts(self.task, self.task.suite, int(not faults)),
-            "hand_over": int(_is_for_a_person(self.task, self._domain)),
+            "hand_over": int(self.setup.is_for_a_person(self.task, self._domain)),
             "calls": len(self.calls),
             "errors": sum(self.errors),
             "unneeded": sum(verdict.bad_action for verdict in verdicts),
@@ -204,14 +204,6 @@ def _failing(world: TicketWorld, assertion: Assertion) -> str:
     return "" if value is assertion.assert_value else f"{text} is {value}"
 
 
-def _is_for_a_person(task: Ticket, place: Domain) -> bool:
-    """Whether an agent succeeds that hands the ticket over to a person, and does nothing else."""
-    world = task.begin(place)
-    call = Call(HAND_OVER, {"summary": ""})
-    world.call(call.name, call.arguments)
-    return not faults_of(task, place, world, [call])
-
-
 def true_call(task: Ticket, request: Request) -> Prediction:
     """The next of the truth's calls, and at last `done`."""
     call = task.expected(0).calls[request.key.step].call
@@ -227,6 +219,22 @@ class SoloSetup(Setup):
     """The checkout whose classes the calls act in. Their code is run, so nobody but the user says where."""
 
     settings: Tau2Settings
+
+    def __init__(self, method: Method, settings: Tau2Settings) -> None:
+        super().__init__(method, settings)
+        self._for_a_person: dict[str, bool] = {}
+
+    def is_for_a_person(self, task: Ticket, place: Domain) -> bool:
+        """Whether an agent succeeds that hands the ticket over to a person, and does nothing else.
+
+        It is tried once for each task, however many arms and repeats play it.
+        """
+        if task.name not in self._for_a_person:
+            world = task.begin(place)
+            call = Call(HAND_OVER, {"summary": ""})
+            world.call(call.name, call.arguments)
+            self._for_a_person[task.name] = not faults_of(task, place, world, [call])
+        return self._for_a_person[task.name]
 
     @property
     def fingerprint(self) -> JsonObject:
