@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -148,16 +148,35 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
     that could not be run either. Interrupted after the base, it returns the models that are through.
     """
+    arms: list[ArmScreen] = []
+    is_interrupted = False
+    try:
+        for arm in one_by_one(request, request.models, notify, progress):
+            arms.append(arm)
+    except KeyboardInterrupt:
+        if not arms:
+            raise
+        name = _name(request.models[len(arms)], [arm.name for arm in arms])
+        notify(f"{name}: interrupted; what follows is of {len(arms)} of {len(request.models)} models")
+        is_interrupted = True
+    conversations = tuple(task.name for task in request.tasks)
+    return Screen(tuple(arms), conversations, {"protocol": request.settings.fingerprint}, is_interrupted)
+
+
+def one_by_one(
+    request: Screening, models: Iterable[ResolvedModel], notify: Notify, progress: Progress
+) -> Iterator[ArmScreen]:
+    """The same model by model. A model's file need not be there before the model is asked for."""
     evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
     steps = {
         task.name: list(true_steps(request.setup, request.settings, task, evaluated, players))
         for task in request.tasks
     }
-    arms: list[ArmScreen] = []
+    names: list[str] = []
     base: _Base | None = None
-    is_interrupted = False
     with LogitRows() as rows:
-        for model, name in zip(request.models, _names(request.models), strict=True):
+        for model in models:
+            names.append(name := _name(model, names))
             try:
                 vocabulary, arm = _arm(model, name, request, steps, base, rows, notify, progress)
             except (RigError, MemoryError) as error:
@@ -165,29 +184,19 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
                     raise
                 failure = str(error) or "out of memory"
                 notify(f"{name}: {failure}")
-                arms.append(ArmScreen(name, {}, (), 0.0, failure=failure))
+                yield ArmScreen(name, {}, (), 0.0, failure=failure)
                 continue
-            except KeyboardInterrupt:
-                if base is None:
-                    raise
-                notify(f"{name}: interrupted; what follows is of {len(arms)} of {len(request.models)} models")
-                is_interrupted = True
-                break
             base = base or (vocabulary, {step.key: step.assessment for step in arm.steps})
-            arms.append(arm)
-    return Screen(tuple(arms), tuple(steps), {"protocol": request.settings.fingerprint}, is_interrupted)
+            yield arm
 
 
-def _names(models: Sequence[ResolvedModel]) -> list[str]:
-    """A name for each, as runs name their arms."""
-    names: list[str] = []
-    for model in models:
-        name = stem = model.name.encode("utf-8", "backslashreplace").decode()
-        number = 2
-        while name in names:
-            name, number = f"{stem}-{number}", number + 1
-        names.append(name)
-    return names
+def _name(model: ResolvedModel, names: Container[str]) -> str:
+    """What a model is called beside those of these names, as runs name their arms."""
+    name = stem = model.name.encode("utf-8", "backslashreplace").decode()
+    number = 2
+    while name in names:
+        name, number = f"{stem}-{number}", number + 1
+    return name
 
 
 def _arm(
