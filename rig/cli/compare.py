@@ -146,10 +146,9 @@ def command(
             comparison = compare(stored, question.addresses, question.options, noise)
     decisions: dict[str, Decision] = {}
     if deciding.sequential:
-        kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
         value, show, baseline = looks.as_json, partial(_say_looks, looks), looks.baseline
         if limit is not None:
-            decisions = {arm.arm: kinds[arm.judged.found] for arm in looks.arms}
+            decisions = {arm.arm: arm.decision for arm in looks.arms}
     else:
         value, show = comparison.as_json, partial(_say_comparison, comparison, full=deciding.full)
         baseline = comparison.baseline.label

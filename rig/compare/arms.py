@@ -282,8 +282,13 @@ def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[Conversatio
         )
 
 
-def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], dict[str, str]]:
-    """The arms that have finished a conversation and could be evaluated, and of the others why not."""
+def without_unfinished(
+    chosen: Sequence[ChosenArm], baseline: str | None = None
+) -> tuple[list[ChosenArm], dict[str, str]]:
+    """The arms that have finished a conversation and could be evaluated, and of the others why not.
+
+    Where no `baseline` is named and the first arm is left out, its reason says which arm takes its place.
+    """
     kept, left_out = [], {}
     for arm in chosen:
         if arm.arm.grader and not arm.arm.not_evaluated:
@@ -292,6 +297,8 @@ def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], di
             left_out[arm.label] = f"not evaluated: {arm.arm.not_evaluated}"
         else:
             left_out[arm.label] = arm.arm.failure or "has finished no conversation"
+    if kept and baseline is None and kept[0] is not chosen[0]:
+        left_out[chosen[0].label] += f"; the baseline is {kept[0].label} in its place"
     return kept, left_out
 
 

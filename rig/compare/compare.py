@@ -78,7 +78,7 @@ def compare_chosen(
     question = question or ComparisonOptions()
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
-    chosen, left_out = without_unfinished(arms)
+    chosen, left_out = without_unfinished(arms, question.baseline)
     if not chosen:
         reasons = "; ".join(f"{label}: {why}" for label, why in left_out.items())
         raise RigError(f"there is nothing to compare: {reasons}")

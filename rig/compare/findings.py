@@ -316,9 +316,7 @@ class Comparison:
             "grader": self.grader.as_json(),
             "conversations": [{"conversation": name, "suite": suite} for name, suite in self.conversations],
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
-            "recommendation": self.recommendation.as_json() | {"text": self.recommendation.text()}
-            if self.recommendation
-            else None,
+            "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,

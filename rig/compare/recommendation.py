@@ -1,11 +1,12 @@
 """Which file to ship after a ladder of them: the one decision that every place says first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import sqrt
+from typing import Any
 
 from rig import methods
-from rig.compare.findings import ArmPair, ArmResult, Comparison
+from rig.compare.findings import ArmPair, Comparison
 from rig.compare.verdict import (
     Decision,
     LargerSuite,
@@ -27,37 +28,70 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
 
     Nothing is recommended where an arm has not finished, or the numbers may not be decided by.
     """
-    sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm)) is not None}
+    sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm.fingerprint)) is not None}
     if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
         return None
     if reason := _obstacle(comparison):
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
     baseline = comparison.baseline.label
-    pairs = sorted((pair for pair in comparison.pairs if pair.arm in sizes), key=lambda pair: sizes[pair.arm])
-    passing = [pair for pair in pairs if pair.verdict.decision(loss) is Decision.PASSES]
-    shipped = next((pair for pair in passing if sizes[pair.arm] < sizes.get(baseline, float("inf"))), None)
-    below = sizes[shipped.arm] if shipped else sizes.get(baseline, float("inf"))
-    smaller = [pair for pair in pairs if sizes[pair.arm] < below]
-    still_open = [pair for pair in smaller if pair.verdict.decision(loss) is Decision.CANNOT_TELL]
+    pairs = {pair.arm: pair for pair in comparison.pairs}
+    decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
+    shipped, smaller_arms, undecided = _smallest(sizes, baseline, decisions)
+    smaller, still_open = ([pairs[arm] for arm in arms] for arms in (smaller_arms, undecided))
     suite, needed = _remedy(comparison, still_open, loss)
-    undecided = tuple(pair.arm for pair in still_open)
-    unclear = sum(pair.verdict.unclear for pair in (shipped and [shipped]) or smaller)
+    unclear = sum(pair.verdict.unclear for pair in ([pairs[shipped]] if shipped else smaller))
     if shipped is not None:
         return Recommendation(
-            RecommendationKind.SHIP, loss, shipped.arm, undecided, suite=suite, needed=needed, unclear=unclear
+            RecommendationKind.SHIP, loss, shipped, undecided, suite=suite, needed=needed, unclear=unclear
         )
     if still_open:
         reason = _doubt(comparison, still_open, loss)
         return Recommendation(
-            RecommendationKind.CANNOT_TELL, loss, None, undecided, reason, unclear, suite, needed
+            RecommendationKind.CANNOT_TELL, loss, None, undecided, reason, unclear, "", suite, needed
         )
-    reason = f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
-    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), reason, unclear)
+    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), _kept(smaller, loss), unclear)
 
 
-def file_bytes(arm: ArmResult) -> int | None:
-    """The size of the arm's file in bytes; None for what is no file, such as a served model."""
-    size = arm.fingerprint.get("model.file_bytes")
+def recommend_early(
+    sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float, among: str
+) -> Recommendation | None:
+    """The same by sequential tests of `loss`, which may be looked at before everything has been played.
+
+    They are about the conversations `among` which they were drawn, which a decision to ship says.
+    """
+    if not decisions or len(set(sizes.values())) < 2:
+        return None
+    shipped, smaller, undecided = _smallest(sizes, baseline, decisions)
+    if shipped is not None:
+        return Recommendation(RecommendationKind.SHIP, loss, shipped, undecided, among=among)
+    if undecided:
+        reason = f"a loss of {points(loss)} has neither been shown nor excluded"
+        return Recommendation(RecommendationKind.CANNOT_TELL, loss, None, undecided, reason)
+    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), _kept(smaller, loss))
+
+
+def _smallest(
+    sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision]
+) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+    """The smallest arm that passes and is smaller than the baseline, the arms smaller than that or else than
+    the baseline, and those of them that nobody can decide about.
+    """
+    arms = sorted((arm for arm in decisions if arm in sizes), key=lambda arm: sizes[arm])
+    limit = sizes.get(baseline, float("inf"))
+    passing = (arm for arm in arms if decisions[arm] is Decision.PASSES and sizes[arm] < limit)
+    shipped = next(passing, None)
+    below = sizes[shipped] if shipped else limit
+    smaller = tuple(arm for arm in arms if sizes[arm] < below)
+    return shipped, smaller, tuple(arm for arm in smaller if decisions[arm] is Decision.CANNOT_TELL)
+
+
+def _kept(smaller: Sequence[object], loss: float) -> str:
+    return f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
+
+
+def file_bytes(fingerprint: Mapping[str, Any]) -> int | None:
+    """The size of an arm's file in bytes; None for what is no file, such as a served model."""
+    size = fingerprint.get("model.file_bytes")
     return size if isinstance(size, int) and size > 0 else None
 
 

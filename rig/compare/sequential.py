@@ -15,6 +15,8 @@ from rig.compare.arms import (
     prepare,
     without_unfinished,
 )
+from rig.compare.recommendation import file_bytes, recommend_early
+from rig.compare.verdict import Decision, Recommendation
 from rig.errors import RigError
 from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.store import GraderInfo, Runs
@@ -37,10 +39,18 @@ class SequentialArm(ByName):
         """That by which the arm is judged: of the suite where there is one."""
         return self.suite or self.alike
 
+    @property
+    def decision(self) -> Decision:
+        """What is decided of the loss that was asked about."""
+        kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
+        return kinds[self.judged.found]
+
 
 @dataclass(frozen=True, slots=True)
 class SequentialComparison(ByName):
-    """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about."""
+    """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about; the
+    `recommendation` is None unless they are files of several sizes.
+    """
 
     store: Path
     baseline: str
@@ -49,6 +59,7 @@ class SequentialComparison(ByName):
     grader: GraderInfo
     arms: tuple[SequentialArm, ...]
     notes: tuple[str, ...]
+    recommendation: Recommendation | None
 
     def as_json(self) -> JsonObject:
         """All of it by name; losses are fractions."""
@@ -64,21 +75,27 @@ def compare_sequentially(
     have finished. Raises RigError also for another metric than success.
     """
     question = question or ComparisonOptions()
-    chosen, left_out = without_unfinished(choose(runs, addresses))
+    chosen, left_out = without_unfinished(choose(runs, addresses), question.baseline)
     if len(chosen) < 2:
         reasons = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
         raise RigError(f"there are no two arms to compare{reasons}")
     ready = prepare(runs, chosen, question, success_only=True)
     baseline, *others = ready.scored
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
+    arms = tuple(_looked(baseline, arm, size, question.alpha, len(others)) for arm in others)
+    labelled = ((arm.chosen.label, file_bytes(arm.chosen.arm.fingerprint or {})) for arm in ready.scored)
+    sizes = {label: size for label, size in labelled if size is not None}
+    decisions = {arm.arm: arm.decision for arm in arms}
+    among = " in this suite" if any(arm.suite for arm in arms) else " in conversations like these"
     return SequentialComparison(
         store=runs.path,
         baseline=baseline.chosen.label,
         loss=size,
         alpha=question.alpha,
         grader=ready.graders[0],
-        arms=tuple(_looked(baseline, arm, size, question.alpha, len(others)) for arm in others),
+        arms=arms,
         notes=(*ready.notes, *left),
+        recommendation=recommend_early(sizes, baseline.chosen.label, decisions, size, among),
     )
 
 

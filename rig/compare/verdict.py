@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-from rig.calls import ByName
+from rig.calls import ByName, JsonObject
 from rig.errors import counted
 from rig.metrics import Metric
 from rig.rates import Estimate
@@ -105,8 +105,9 @@ class Recommendation(ByName):
 
     `arm` is the label of the file to ship, None where nobody can tell. `loss` is the one that is allowed, a
     fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept, or why
-    nobody can tell. A decision holds however the `unclear` texts are decided. `suite` would decide what is
-    open; where rig has no such suite, about `needed` conversations would.
+    nobody can tell, and `among` where a file loses no more, if not in all conversations like these. A
+    decision holds however the `unclear` texts are decided. `suite` would decide what is open; where rig has
+    no such suite, about `needed` conversations would.
     """
 
     kind: RecommendationKind
@@ -115,6 +116,7 @@ class Recommendation(ByName):
     undecided: tuple[str, ...] = ()
     reason: str = ""
     unclear: int = 0
+    among: str = ""
     suite: LargerSuite | None = None
     needed: int | None = None
 
@@ -126,12 +128,16 @@ class Recommendation(ByName):
             return f"Cannot tell which file to ship: {self.reason}{self._remedy()}"
         text = f"Keep {shipped}: {self.reason}"
         if self.kind is RecommendationKind.SHIP:
-            text = f"Ship {shipped}: smallest file without a loss above {points(self.loss)}"
+            text = f"Ship {shipped}: smallest file without a loss above {points(self.loss)}{self.among}"
         if others:
             text += f"; whether {' or '.join(others)} would do is open{self._remedy()}"
         if self.unclear:
             text += f"; so however {counted(self.unclear, 'unclear text')} may be decided"
         return text
+
+    def as_json(self) -> JsonObject:
+        """All of it by name, and the sentence as `text`."""
+        return ByName.as_json(self) | {"text": self.text()}
 
     def _remedy(self) -> str:
         if self.suite is not None:

@@ -250,6 +250,8 @@ def looks_text(looks: SequentialComparison) -> str:
         *looks.notes,
         "",
     ]
+    if looks.recommendation is not None:
+        lines[:0] = [looks.recommendation.text(), ""]
     for arm in looks.arms:
         lines.append(f"{arm.arm}: {arm.judged.text}")
         lines += [f"  {arm.note}"] if arm.note else []

@@ -166,7 +166,7 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
     """Size, rate with a bar, difference and verdict of each arm."""
     metric, recommended = comparison.metric, comparison.recommendation
     entries = entries_of(comparison)
-    sizes = [file_bytes(arm) for arm in comparison.arms]
+    sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
     rows = []
     for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
         cells = [LadderCell(file_size(size), size)] if any(sizes) else []

@@ -333,6 +333,8 @@ def test_an_arm_that_never_got_anywhere_is_left_out_with_its_reason(store: Path)
     found = compared(store)
     assert [arm.label for arm in found.arms] == ["arm0", "arm2"]
     assert found.left_out == {"arm1": "no such weights"}
+    first = compared(store, "latest/arm1", "latest/arm0", "latest/arm2")
+    assert first.left_out == {"arm1": "no such weights; the baseline is arm0 in its place"}
     with pytest.raises(RigError, match="'arm1' is not one of the compared arms"):
         compared(store, baseline="arm1")
 

@@ -11,8 +11,8 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.compare.recommendation import recommend
-from rig.compare.verdict import ArmVerdict, Recommendation, RecommendationKind, VerdictKind
+from rig.compare.recommendation import recommend, recommend_early
+from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.displays import signs
 from rig.displays.verdicts import opening
 from rig.store import Runs
@@ -126,6 +126,26 @@ def test_without_sizes_there_is_nothing_to_ship(comparison: Comparison) -> None:
     assert recommend(replace(comparison, arms=arms), 0.05) is None
 
 
+W, P, C = Decision.WORSE, Decision.PASSES, Decision.CANNOT_TELL
+
+
+@pytest.mark.parametrize(
+    ("decisions", "text"),
+    [
+        ((P, P, W), "Ship q4: smallest file without a loss above 5 points in this suite"),
+        ((P, C, W), "Ship q5: smallest file without a loss above 5 points in this suite; whether q4"),
+        ((W, W, W), "Keep q8: every smaller file loses more than 5 points"),
+        ((C, C, W), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
+    ],
+)
+def test_sequential_tests_decide_in_the_same_way(decisions: tuple[Decision, ...], text: str) -> None:
+    decided = dict(zip(("q5", "q4", "q2"), decisions, strict=True))
+    recommended = recommend_early(SIZES, "q8", decided, 0.05, " in this suite")
+    assert recommended is not None
+    assert text in recommended.text()
+    assert recommend_early(dict.fromkeys(SIZES, 7), "q8", decided, 0.05, "") is None
+
+
 def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Comparison) -> None:
     assert comparison.recommendation is not None
     text = comparison.recommendation.text()
@@ -137,4 +157,7 @@ def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Compariso
     assert told["text"] == text
     assert told["kind"] == "cannot tell"
     assert rig(*asked).out.startswith("? Cannot tell which file to ship")
+    early = rig(*asked, "--sequential", "--loss", "20", "--json").json["recommendation"]
+    assert early["text"] == "Ship q4: smallest file without a loss above 20 points in this suite"
+    assert rig(*asked, "--sequential", "--loss", "20").out.startswith(early["text"])
     assert rig(*asked, "--loss", "90").out.startswith("+ Ship q2: smallest file without a loss above 90")
