@@ -10,6 +10,16 @@ from rig.errors import RigError
 Reader: TypeAlias = Literal["run", "method", "engine"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
+GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
+    "Conversations",
+    "Prompt",
+    "Generation",
+    "Machine",
+    "Servers",
+    "Grading",
+)
+"""The groups of options in the help, in order."""
+
 _FLAGS = {"true": True, "false": False}
 
 

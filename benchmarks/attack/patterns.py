@@ -24,10 +24,10 @@ from rig.engine.formats.base import RigFormat
 from rig.engine.grammar.language import ConstraintError, Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
+from rig.engine_options import GrammarArm
 from rig.errors import RigError
 from rig.meters import peak_memory
 from rig.models import ToolDoc
-from rig.options import GrammarArm
 
 SECONDS = 60
 """Of computing, of the process and of those that it starts together."""

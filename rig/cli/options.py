@@ -16,7 +16,8 @@ from click.shell_completion import CompletionItem
 from rig import displays, opening
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
-from rig.options import GROUPS, SERVERS, TABLE, Option
+from rig.option import GROUPS, SERVERS, Option
+from rig.options import TABLE
 from rig.paths import runs_file
 
 if TYPE_CHECKING:

@@ -46,7 +46,8 @@ from rig.displays.texts import headline, printable
 from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.files import json_text
-from rig.options import CONVERSATIONS, GRADING, TABLE
+from rig.option import CONVERSATIONS, GRADING
+from rig.options import TABLE
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import Options, elsewhere, plan, plan_resume

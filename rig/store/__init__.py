@@ -1,8 +1,9 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.connect import StoreError, backup, check_writable
+from rig.store.follower import Follower, TurnEntry
 from rig.store.importing import delete_run, is_store, merge
-from rig.store.reader import Follower, Runs, TurnEntry
+from rig.store.reader import Runs
 from rig.store.records import (
     FAILED_ARM,
     ArmSums,

@@ -12,7 +12,7 @@ from conftest import CHECKOUT, Finished
 from rig.cli import VERBS, cli
 from rig.cli.options import OUTPUT
 from rig.cli.run import command as run
-from rig.options import GROUPS
+from rig.option import GROUPS
 
 HEAVY = {
     "gguf",

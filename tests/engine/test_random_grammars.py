@@ -24,8 +24,8 @@ from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar.language import Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
+from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
-from rig.options import GrammarArm
 
 COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 

@@ -8,8 +8,8 @@ from rig_form import TEMPLATE
 
 from rig.calls import Call, Outcome
 from rig.engine.formats.base import RigFormat
+from rig.engine_options import GrammarArm
 from rig.models import CallMessage, ReplyMessage, UserMessage
-from rig.options import GrammarArm
 from rig.tooltalk import TOOLTALK
 
 HISTORY = (

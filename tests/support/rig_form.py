@@ -5,8 +5,8 @@ import tiny_gguf
 from rig.calls import Call
 from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import RigFormat
+from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
-from rig.options import GrammarArm
 
 TEMPLATE = ChatTemplate(tiny_gguf.CHATML)
 

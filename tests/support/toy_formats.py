@@ -9,8 +9,8 @@ from rig.engine.formats.base import AnswerFormat, Offer, Reading, Span
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Language, Maybe, Raw
 from rig.engine.grammar.schema import narrow
+from rig.engine_options import GrammarArm
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
-from rig.options import GrammarArm
 from rig.plugins import Registry
 
 TEMPLATE = (

@@ -8,9 +8,9 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from rig.calls import JsonObject
 from rig.engine.core.placement import Placement, overrides_of, split_of
+from rig.engine_options import EngineOptions
 from rig.errors import RigError
 from rig.meters import available_cores
-from rig.options import EngineOptions
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_THOUGHTS = 4096

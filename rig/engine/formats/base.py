@@ -22,8 +22,8 @@ from rig.engine.formats import salvage
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
+from rig.engine_options import GrammarArm
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
-from rig.options import GrammarArm
 from rig.toolbox.schemas import validator
 
 

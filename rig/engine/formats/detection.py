@@ -26,7 +26,7 @@ from rig.engine.formats.probe import (
 )
 from rig.engine.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
 from rig.engine.grammar.language import Thoughts
-from rig.options import ThinkingArm
+from rig.engine_options import ThinkingArm
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
 _MARKS = (

@@ -30,9 +30,9 @@ from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
 from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags
 from rig.engine.grammar.schema import SchemaError
+from rig.engine_options import GrammarArm, ThinkingArm
 from rig.errors import RigError
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
-from rig.options import GrammarArm, ThinkingArm
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")

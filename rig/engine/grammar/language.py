@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rig.calls import Json, JsonObject
 from rig.engine.core.assessment import Kind
-from rig.options import ToolChoice
+from rig.engine_options import ToolChoice
 
 BETWEEN_ITEMS = ", "
 BETWEEN_KEY_AND_VALUE = ": "

@@ -10,8 +10,8 @@ from rig.engine.formats.base import Reading
 from rig.engine.formats.detection import family_native
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.salvage import AnswerError
+from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
-from rig.options import GrammarArm
 from rig.plugins import registered
 
 PARAMETERS = {

@@ -14,8 +14,8 @@ from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Tags
 from rig.engine.grammar.lark import grammar as lark_of
+from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
-from rig.options import GrammarArm
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 PARAMETERS = {

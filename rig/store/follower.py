@@ -1,0 +1,118 @@
+"""Read one stored run again and again while another process may be writing it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from rig.events import Where
+from rig.metrics import Counts
+from rig.store.connect import connect_unnoticed, faults, understood
+from rig.store.holder import held_by
+from rig.store.reader import Row, Runs
+from rig.store.records import StoredRun
+from rig.tasks import PlayedTurn
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEntry:
+    """A stored turn without its steps. Ids grow in the order in which turns were stored."""
+
+    id: int
+    where: Where
+    turn: int
+    wall_s: float
+
+
+class Follower(Runs):
+    """Reads one run without being noticed: it never writes, and holds no lock between two calls.
+
+    Within a `snapshot` it holds a reader's, which no writer waits for.
+    """
+
+    def __init__(self, database: Database, path: Path, run: str) -> None:
+        super().__init__(database, path)
+        self._id = run
+        self._version: int | None = None
+
+    @classmethod
+    @contextmanager
+    def follow(cls, path: Path, run: str) -> "Iterator[Follower]":
+        """Follow the run of this id. Raises StoreError when the store cannot be read."""
+        with connect_unnoticed(path) as database, understood(path), faults(path):
+            yield cls(database, path, run)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read within this is from one moment, even if more is stored in the meantime."""
+        self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._database.rollback()
+
+    def changed(self) -> bool:
+        """Whether anything was stored, by whomever, since this was asked last. Costs next to nothing."""
+        version: int = self._rows("PRAGMA data_version")[0]["data_version"]
+        changed, self._version = version != self._version, version
+        return changed
+
+    def run(self) -> StoredRun:
+        """The run as it is now, with the numbers of its arms. Raises RigError once it is deleted."""
+        return self.get(self._id)
+
+    def is_written(self) -> bool:
+        """Whether a live process is writing the run."""
+        return any(held_by(row, self.path) for row in self._claims())
+
+    def is_abandoned(self) -> bool:
+        """Whether the process that was writing the run is gone without having let go of it."""
+        return any(row["writer"] is not None and not held_by(row, self.path) for row in self._claims())
+
+    def _claims(self) -> list[Row]:
+        return self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
+
+    def entries(self, after: int = 0) -> list[TurnEntry]:
+        """The turns stored after the one of this id, in the order in which they were stored."""
+        rows = self._rows(
+            "SELECT turns.id, arms.position, conversations.name, repeat, turn, wall_s FROM turns"
+            " JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation"
+            " WHERE arms.run = ? AND turns.id > ? ORDER BY turns.id",
+            self._id,
+            after,
+        )
+        places = (Where(row["position"], row["name"], row["repeat"]) for row in rows)
+        return [
+            TurnEntry(row["id"], where, row["turn"], row["wall_s"])
+            for row, where in zip(rows, places, strict=True)
+        ]
+
+    def played(self, entry: TurnEntry) -> PlayedTurn:
+        """The steps of a turn."""
+        steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", entry.id)
+        return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0], steps)
+
+    def is_last(self, entry: TurnEntry) -> bool:
+        """Whether no later turn of its conversation is stored."""
+        later = self._rows(
+            "SELECT 1 FROM turns AS entry JOIN turns AS later"
+            " USING (arm, conversation, repeat) WHERE entry.id = ? AND later.turn > entry.turn LIMIT 1",
+            entry.id,
+        )
+        return not later
+
+    def counts(self, where: Where) -> Counts | None:
+        """What the run's own grader makes of a conversation, None until it is finished."""
+        rows = self._rows(
+            "SELECT id FROM scores WHERE own AND repeat = ?"
+            " AND arm = (SELECT id FROM arms WHERE run = ? AND position = ?)"
+            " AND conversation = (SELECT id FROM conversations WHERE run = ? AND name = ?)",
+            where.repeat,
+            self._id,
+            where.arm,
+            self._id,
+            where.conversation,
+        )
+        return next((self._counts([row["id"]])[row["id"]] for row in rows), None)
