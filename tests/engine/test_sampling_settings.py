@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from native_templates import OWN
 from rig_form import rig_format
 
-from rig.engine.core.settings import GREEDY, EngineSettings
+from rig.engine.core.settings import GREEDY, EngineSettings, Sampling
+from rig.engine.decoding.sampler import Sampler
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.sampling import author_of, sampling_of
 from rig.engine.loading import load
 from rig.errors import RigError
-from rig.models import Prediction, Request
+from rig.models import Prediction, Request, StepKey
 
 Write = Callable[..., Path]
 Ask = Callable[..., Request]
@@ -149,6 +151,24 @@ def test_a_sampled_answer_is_valid_and_does_not_depend_on_what_runs_beside_it(
     alone = answers(1)
     assert len(set(alone)) > 1
     assert answers(3) == answers(1) == alone
+
+
+def test_repetitions_are_penalized_as_by_llama_cpps_dry(
+    open_model: Callable[..., Any], tiny_path: Write
+) -> None:
+    """Of A B C C B C Y A B C: C followed A B C before, and Y followed B C."""
+    weights = open_model(tiny_path()).weights
+    a, b, c, y = b"ABCY"  # the tiny vocabulary begins with the bytes
+    settings = Sampling(temp=0.0, dry_multiplier=1.0, dry_base=2.0)
+    for token, penalty in ((c, 2.0), (y, 1.0), (a, 0.0)):
+        for over in (0.1, -0.1):
+            sampler = Sampler(settings, 0, StepKey("c"), weights.vocab)
+            sampler.accept([a, b, c, c, b, c, y, a, b, c])
+            logits = np.zeros(weights.n_vocab, np.float32)
+            logits[token] = penalty + over
+            chosen = sampler.choose(logits, np.ones(weights.n_vocab, bool)).token
+            assert (chosen == token) == (over > 0)
+            sampler.close()
 
 
 def test_the_settings_are_in_the_fingerprint_resolved(

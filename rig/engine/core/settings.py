@@ -148,7 +148,7 @@ class Sampling(BaseModel):
     @property
     def draws(self) -> bool:
         """Whether chance decides."""
-        return self.temp > 0 and self.top_k != 1
+        return "xtc" in self.active or (self.temp > 0 and self.top_k != 1)
 
     @property
     def active(self) -> list[str]:

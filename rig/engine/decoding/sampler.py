@@ -1,8 +1,14 @@
-"""Choosing a token from logits and a mask: the likeliest, or one drawn after llama.cpp's samplers."""
+"""Choosing a token from logits and a mask: the likeliest, or one drawn after llama.cpp's samplers.
+
+llama.cpp's penalties and DRY are its own code, over the tokens that they can change. The other samplers look
+at logits alone and are written here with the same meaning: llama.cpp's sort a whole vocabulary, which takes
+1 to 30 ms a token where 152,000 are allowed.
+"""
 
 import ctypes
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import llama_cpp as C
 import numpy as np
@@ -16,6 +22,13 @@ _BREAKERS = ("\n", ":", '"', "*")
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """The memory of a `llama_token_data`."""
+
+_BLOCK = 512
+"""Weights that are summed up at once before one of them is drawn."""
+
+Logits: TypeAlias = npt.NDArray[np.float32]
+Places: TypeAlias = npt.NDArray[np.intp]
+"""Positions in an array of logits, ascending."""
 
 
 class ChosenToken(NamedTuple):
@@ -34,120 +47,190 @@ class Sampler:
     """
 
     def __init__(self, sampling: Sampling, seed: int, key: StepKey, vocab: Any = None) -> None:
-        """`vocab` is llama.cpp's of the model; without it there are no penalties."""
-        self._temp = sampling.temp
-        self._random = None
+        """`vocab` is llama.cpp's of the model; without it there is no DRY."""
         digest = key.digest(seed)
-        if sampling.draws:
-            self._random = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
-        active = sampling.active
-        # Sorting a whole vocabulary takes longer than a small model does, and top-p first needs a small part.
-        self._top_p = sampling.top_p if active[:1] == ["top_p"] else None
-        chained = active[self._top_p is not None :]
-        self._looks_back = sampling.looks_back
-        self._buffer = np.empty(0, _CANDIDATE)
-        self._chain = None
-        if chained not in ([], ["temperature"]) or self._top_p is not None:
-            self._chain = _chain(sampling, chained, vocab, int.from_bytes(digest[:4], "big"))
+        self._sampling = sampling
+        # The likeliest token needs no samplers where nothing else is asked for.
+        self._active = sampling.active if sampling.active != ["temperature"] or sampling.temp else []
+        self._random = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+        self._coins = np.random.RandomState(int.from_bytes(digest[:4], "big"))
+        self._recent: deque[int] = deque(maxlen=sampling.looks_back)
+        self._penalties = {
+            name: _PENALTIES[name](sampling, vocab) for name in self._active if name in _PENALTIES
+        }
 
     def close(self) -> None:
         """Free llama.cpp's samplers."""
-        if self._chain is not None:
-            C.llama_sampler_free(self._chain)
-            self._chain = None
+        while self._penalties:
+            C.llama_sampler_free(self._penalties.popitem()[1])
 
     def accept(self, tokens: Iterable[int]) -> None:
         """Let penalties know of tokens of the prompt, or of the answer, whoever chose them."""
-        if self._chain is not None and self._looks_back:
-            for token in [*tokens][-self._looks_back :]:
-                C.llama_sampler_accept(self._chain, token)
+        if self._penalties:
+            recent = [*tokens][-(self._recent.maxlen or 0) :]
+            self._recent += recent
+            for penalty in self._penalties.values():
+                for token in recent:
+                    C.llama_sampler_accept(penalty, token)
 
-    def choose(self, logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> ChosenToken:
+    def choose(self, logits: Logits, allowed: npt.NDArray[np.bool_]) -> ChosenToken:
         """Choose among the allowed tokens; shapes (n_vocab,). At least one must be allowed.
 
         Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError if
         they are not numbers.
         """
         tokens = np.flatnonzero(allowed)
-        distances = logits[tokens]
-        best = int(distances.argmax())
-        # Single precision, summed in double, in place where that is possible: within text nearly every token
-        # is allowed, and exponentials of a large vocabulary in double precision take as long as a small model
-        # takes for the token.
-        is_bare = self._random is not None and self._chain is None
+        values = logits[tokens]
+        best = int(values.argmax())
+        # Single precision, summed in double: within text nearly every token is allowed, and exponentials of a
+        # large vocabulary in double precision take as long as a small model takes for the token.
         with np.errstate(invalid="ignore"):
-            distances -= distances[best]
-            weights = np.exp(distances, out=None if is_bare else distances)
-            total = weights.sum(dtype=np.float64)
+            total = np.exp(values - values[best]).sum(dtype=np.float64)
         if not np.isfinite(total):
             raise FloatingPointError("the model's logits are not numbers")
-        if is_bare:
-            token = int(tokens[self._draw(distances / np.float32(self._temp))])
-        elif self._chain is None:
-            token = int(tokens[best])
-        else:
-            kept = tokens if self._top_p is None else tokens[nucleus(weights, self._top_p)]
-            sampled = self._apply(kept, logits[kept])
-            token = int(sampled["id"][self._draw(sampled["logit"] - sampled["logit"].max())])
+        token = self._sampled(tokens, values) if self._active or self._sampling.temp else int(tokens[best])
         return ChosenToken(token, float(logits[token] - logits[tokens[best]]) - float(np.log(total)))
 
-    def _apply(self, tokens: npt.NDArray[np.intp], logits: npt.NDArray[np.float32]) -> npt.NDArray[np.void]:
-        """What llama.cpp's samplers leave of these tokens, in their order; theirs depends on the sampler."""
-        if len(self._buffer) < len(tokens):
-            self._buffer = np.empty(len(tokens), _CANDIDATE)
-        candidates = self._buffer[: len(tokens)]
-        candidates["id"], candidates["logit"], candidates["p"] = tokens, logits, 0.0
+    def _sampled(self, tokens: Places, logits: Logits) -> int:
+        """One of these tokens, which ascend, after all samplers in order."""
+        sampling = self._sampling
+        for name in self._active:
+            if name in self._penalties:
+                logits = self._penalized(self._penalties[name], tokens, logits)
+            elif name == "temperature" and sampling.temp:
+                logits = logits / np.float32(sampling.temp)
+            elif name != "xtc" or self._tosses(len(tokens)):
+                kept = _FILTERS[name](logits, sampling)
+                tokens, logits = tokens[kept], logits[kept]
+        return int(tokens[self._draw(logits)])
+
+    def _tosses(self, candidates: int) -> bool:
+        """Whether XTC acts on this token, by the random numbers that llama.cpp has from the same seed."""
+        if candidates < 2:
+            return False
+        number = int.from_bytes(self._coins.bytes(4), "little")
+        return bool(np.float32(number / 2**32) <= np.float32(self._sampling.xtc_probability))
+
+    def _penalized(self, penalty: Any, tokens: Places, logits: Logits) -> Logits:
+        """The logits after one of llama.cpp's samplers that change those of recent tokens alone."""
+        recent = np.unique(np.fromiter(self._recent, np.intp))
+        places = np.minimum(np.searchsorted(tokens, recent), len(tokens) - 1)
+        places = places[tokens[places] == recent]
+        if not len(places):
+            return logits
+        candidates = np.zeros(len(places), _CANDIDATE)
+        candidates["id"], candidates["logit"] = tokens[places], logits[places]
         address = candidates.ctypes.data_as(ctypes.POINTER(C.llama_token_data))
         array = C.llama_token_data_array(address, len(candidates), -1, False)
-        C.llama_sampler_apply(self._chain, ctypes.byref(array))
-        # A sampler may have moved the pointer within the array (XTC does).
-        first = (ctypes.addressof(array.data.contents) - candidates.ctypes.data) // _CANDIDATE.itemsize
-        left = candidates[first : first + array.size]
-        return left[np.argsort(left["id"], kind="stable")]
+        C.llama_sampler_apply(penalty, ctypes.byref(array))
+        changed = logits.copy()
+        changed[places] = candidates["logit"]
+        return changed
 
-    def _draw(self, distances: npt.NDArray[np.float32]) -> int:
-        """The position of a token, by logits of which the largest is 0."""
-        if self._random is None:
-            return int(distances.argmax())
-        bounds = np.cumsum(np.exp(distances), dtype=np.float64)
-        drawn = int(np.searchsorted(bounds, self._random.random() * bounds[-1], side="right"))
-        return min(drawn, len(bounds) - 1)
+    def _draw(self, logits: Logits) -> int:
+        """The position of a token, drawn by their logits."""
+        weights = np.exp(logits - logits.max())
+        blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK), dtype=np.float64).cumsum()
+        drawn = self._random.random() * blocks[-1]
+        block = min(int(np.searchsorted(blocks, drawn, side="right")), len(blocks) - 1)
+        sums = weights[block * _BLOCK : (block + 1) * _BLOCK].astype(np.float64).cumsum()
+        place = int(np.searchsorted(sums, drawn - (blocks[block - 1] if block else 0.0), side="right"))
+        return block * _BLOCK + min(place, len(sums) - 1)
 
 
-def _chain(sampling: Sampling, names: Iterable[str], vocab: Any, seed: int) -> Any:
-    """llama.cpp's samplers of these names, without a last one that draws."""
-    breakers = (ctypes.c_char_p * len(_BREAKERS))(*(breaker.encode() for breaker in _BREAKERS))
+def _penalties(sampling: Sampling, vocab: Any) -> Any:
     n_vocab = C.llama_vocab_n_tokens(vocab) if vocab else 0
     repeat = sampling.repeat_penalty, sampling.frequency_penalty, sampling.presence_penalty
+    return C.llama_sampler_init_penalties(n_vocab, sampling.repeat_last_n, *repeat)
+
+
+def _dry(sampling: Sampling, vocab: Any) -> Any:
+    breakers = (ctypes.c_char_p * len(_BREAKERS))(*(breaker.encode() for breaker in _BREAKERS))
     dry = sampling.dry_multiplier, sampling.dry_base, sampling.dry_allowed_length, sampling.dry_last_n
-    xtc = sampling.xtc_probability, sampling.xtc_threshold
-    samplers: dict[str, Callable[[], Any]] = {
-        "penalties": lambda: C.llama_sampler_init_penalties(n_vocab, sampling.repeat_last_n, *repeat),
-        "dry": lambda: C.llama_sampler_init_dry(vocab, *dry, breakers, len(_BREAKERS)),
-        "top_n_sigma": lambda: C.llama_sampler_init_top_n_sigma(sampling.top_n_sigma),
-        "top_k": lambda: C.llama_sampler_init_top_k(sampling.top_k),
-        "typ_p": lambda: C.llama_sampler_init_typical(sampling.typical_p, 0),
-        "top_p": lambda: C.llama_sampler_init_top_p(sampling.top_p, 0),
-        "min_p": lambda: C.llama_sampler_init_min_p(sampling.min_p, 0),
-        "xtc": lambda: C.llama_sampler_init_xtc(*xtc, 0, seed),
-        "temperature": lambda: C.llama_sampler_init_temp(sampling.temp),
-    }
-    chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
-    for name in names:
-        C.llama_sampler_chain_add(chain, samplers[name]())
-    return chain
+    return C.llama_sampler_init_dry(vocab, *dry, breakers, len(_BREAKERS))
 
 
-def nucleus(weights: npt.NDArray[np.float32], top_p: float) -> npt.NDArray[np.intp]:
-    """The likeliest tokens that together have `top_p` of the weight, or just more, in ascending order.
+def top_k(logits: Logits, k: int) -> Places:
+    """The `k` likeliest; equal ones go to the lowest token id."""
+    if len(logits) <= k:
+        return np.arange(len(logits))
+    # At least k reach the k-th of the largest of each block, and few others do.
+    width = max(len(logits) // (16 * k), 1)
+    largest = logits[: len(logits) // width * width].reshape(-1, width).max(axis=1)
+    likely = np.flatnonzero(logits >= np.partition(largest, -k)[-k])
+    return np.sort(likely[np.argsort(-logits[likely], kind="stable")[:k]])
 
-    Equal weights go to the lowest token id; the likeliest is always among them. `top_p` is below 1.
-    """
+
+def top_p(logits: Logits, p: float) -> Places:
+    """The likeliest that together have `p` of the weight, or just more; one at least."""
+    distances = logits.max() - logits
+    weights = np.exp(-distances)
+    bound = p * weights.sum(dtype=np.float64)
+    # All that is left out weighs no more than the rest of the total, so what has less than its even share of
+    # that is left out for certain; the factor is for rounding.
+    likely = np.flatnonzero(weights >= 0.99 * (bound / p - bound if p else 0.0) / len(weights))
+    return likely[_leading(distances[likely], weights[likely], bound, "left")]
+
+
+def typical(logits: Logits, p: float) -> Places:
+    """Those whose information is closest to the entropy, which together have more than `p` of the weight."""
+    distances = np.minimum(logits.max() - logits, np.float32(200))  # the weight of more is 0
+    weights = np.exp(-distances)
     total = weights.sum(dtype=np.float64)
-    # All that is left out weighs no more than 1 - top_p, so what has less than its even share of that is left
-    # out for certain, and only the few others need sorting. The factor is for rounding.
-    likely = np.flatnonzero(weights >= 0.99 * (1.0 - top_p) * total / len(weights))
-    order = likely[np.argsort(-weights[likely], kind="stable")]
-    sorted_weights = weights[order].astype(np.float64)
-    before = np.cumsum(sorted_weights) - sorted_weights
-    return np.sort(order[: max(1, np.count_nonzero(before < top_p * total))])
+    # Less than the information and the entropy by the logarithm of the total: the difference is the same.
+    mean = np.float32(np.dot(weights, distances) / total)
+    return _leading(np.abs(distances - mean), weights, p * total, "right")
+
+
+def _leading(keys: Logits, weights: Logits, bound: float, side: Literal["left", "right"]) -> Places:
+    """Those with the smallest keys, from 0, until they weigh as much as the bound; on the `right`, more.
+
+    Equal keys go to the lowest token id.
+    """
+    kept = np.zeros(len(keys), bool)
+    undecided, before = np.arange(len(keys)), 0.0
+    if len(keys) > 4 * _BLOCK:
+        # Only in one of these bins something has to be sorted.
+        bins = (np.minimum(keys, 60) * np.float32(16)).astype(np.intp)
+        sums = np.bincount(bins, weights=weights.astype(np.float64)).cumsum()
+        last = min(int(np.searchsorted(sums, bound, side)), len(sums) - 1)
+        kept, undecided = bins < last, np.flatnonzero(bins == last)
+        before = float(sums[last - 1]) if last else 0.0
+    order = undecided[np.argsort(keys[undecided], kind="stable")]
+    sums = before + weights[order].astype(np.float64).cumsum()
+    kept[order[: np.searchsorted(sums, bound, side) + 1]] = True
+    return np.flatnonzero(kept)
+
+
+def min_p(logits: Logits, p: float) -> Places:
+    """Those that are at least `p` times as likely as the likeliest."""
+    return np.flatnonzero(logits >= logits.max() + np.float32(np.log(p)))
+
+
+def top_n_sigma(logits: Logits, n: float) -> Places:
+    """Those whose logits are at most `n` standard deviations below the largest."""
+    return np.flatnonzero(logits >= logits.max() - np.float32(n) * logits[np.isfinite(logits)].std())
+
+
+def without_top_choices(logits: Logits, threshold: float) -> Places:
+    """All but those as likely as `threshold`; of these the least likely stays (XTC)."""
+    weights = np.exp(logits - logits.max())
+    above = np.flatnonzero(weights >= threshold * weights.sum(dtype=np.float64))
+    kept = np.ones(len(logits), bool)
+    kept[above[np.argsort(-weights[above], kind="stable")[:-1]]] = False
+    return np.flatnonzero(kept)
+
+
+_PENALTIES: dict[str, Callable[[Sampling, Any], Any]] = {"penalties": _penalties, "dry": _dry}
+"""What makes llama.cpp's samplers that need to know what came before, by name."""
+
+_FILTERS: dict[str, Callable[[Logits, Sampling], Places]] = {
+    "top_n_sigma": lambda logits, sampling: top_n_sigma(logits, sampling.top_n_sigma),
+    "top_k": lambda logits, sampling: top_k(logits, sampling.top_k),
+    "typ_p": lambda logits, sampling: typical(logits, sampling.typical_p),
+    "top_p": lambda logits, sampling: top_p(logits, sampling.top_p),
+    "min_p": lambda logits, sampling: min_p(logits, sampling.min_p),
+    "xtc": lambda logits, sampling: without_top_choices(logits, sampling.xtc_threshold),
+    "temperature": lambda logits, _: logits.argmax(axis=0, keepdims=True),
+}
+"""What is left by samplers that look at logits alone, by name; of temperatures only 0 leaves out anything."""
