@@ -120,11 +120,11 @@ async def pictures_of_demo() -> None:
                 await asyncio.sleep(LOOK_S)
             await take(screen, pilot, "live.svg")
             await pilot.press("p", "x")
-            await take(screen, pilot, "screens/watch.svg")
+            await take(screen, pilot, "reference/screens/watch.svg")
             await pilot.press("f", *["plus"] * 8, "p")
             while not isinstance(screen.app.screen, CardScreen):
                 await asyncio.sleep(LOOK_S)
-            await take(screen, pilot, "screens/card.svg")
+            await take(screen, pilot, "reference/screens/card.svg")
             player.stop()
 
 
@@ -160,9 +160,9 @@ async def pictures_of_several(store: Path, run: str, after: int) -> None:
                 watching.feed.emit(event)
             screen.catch_up()
             seconds = sum(arm.speed.wall_s for arm in screen.state.arms if arm.speed)
-        await take(screen, pilot, "screens/run-arms.svg")
+        await take(screen, pilot, "reference/screens/run-arms.svg")
         await pilot.press("a", *["left_square_bracket"] * 99)
-        await take(screen, pilot, "screens/run-sides.svg")
+        await take(screen, pilot, "reference/screens/run-sides.svg")
 
 
 if __name__ == "__main__":

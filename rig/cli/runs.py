@@ -403,8 +403,8 @@ def demo(
 ) -> int:
     """Watch a recorded run for half a minute: no model, no download.
 
-    You see a small model on the easy suite, as it comes and after it was taught to call tools, and the
-    verdict on the two. Without a terminal, everything is printed at once. The run is not added to your own.
+    You see three quantizations of a small model on the easy suite, and the verdict on them: one has lost most
+    of what the model could do. Without a terminal, everything is printed at once. The run is not added to your own.
     """
     with recording() as (store, pace):
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
