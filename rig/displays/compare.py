@@ -42,8 +42,10 @@ def heading(comparison: Comparison) -> list[str]:
     ]
 
 
-def notes(comparison: Comparison) -> list[str]:
-    """What a reader must know of the arms and of how they were compared, line by line."""
+def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
+    """What a reader must know of the arms and of how they were compared, line by line; without `origins`, not
+    what files were made from.
+    """
     lines: list[str] = []
     differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
     names = {arm.factors[0].name for arm in differing}
@@ -51,7 +53,7 @@ def notes(comparison: Comparison) -> list[str]:
         lines.append(f"{len(differing)} arms differ from the baseline in {names.pop()}")
     else:
         lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
-    lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
+    lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if origins and arm.made_from]
     lines += attribution_lines((arm.label, arm.attribution) for arm in comparison.arms)
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes

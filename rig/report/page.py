@@ -85,7 +85,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "left_out": material.left_out,
         "blocks": _blocks,
         "heading": compare.heading(comparison),
-        "notes": compare.notes(comparison),
+        "notes": compare.notes(comparison, origins=False),
         "quality": compare.quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
@@ -137,10 +137,11 @@ class LadderCell(NamedTuple):
 
 
 class LadderRow(NamedTuple):
-    """An arm at the top of the page."""
+    """An arm at the top of the page; `short` is its name where there is little room."""
 
     letter: str
     name: str
+    short: str
     cells: Sequence[LadderCell]
     ships: bool
 
@@ -154,9 +155,13 @@ class Ladder(NamedTuple):
 
 def _decision(comparison: Comparison) -> str:
     """Which file to ship, in which arms are called by what differs."""
+    return comparison.recommendation.text(_short(comparison)) if comparison.recommendation else ""
+
+
+def _short(comparison: Comparison) -> dict[str, str]:
+    """The arms called by what differs, by label."""
     labels = [arm.label for arm in comparison.arms]
-    names = dict(zip(labels, short_names(labels, ""), strict=True))
-    return comparison.recommendation.text(names) if comparison.recommendation else ""
+    return dict(zip(labels, short_names(labels, ""), strict=True))
 
 
 _TINTS = {"success": "good", "failure": "bad", "error": "bad"}
@@ -165,7 +170,7 @@ _TINTS = {"success": "good", "failure": "bad", "error": "bad"}
 def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
     """Size, rate with a bar, difference and verdict of each arm."""
     metric, recommended = comparison.metric, comparison.recommendation
-    entries = entries_of(comparison)
+    entries, short = entries_of(comparison), _short(comparison)
     sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
     rows = []
     for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
@@ -180,7 +185,7 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
             verdict, tint = verdict_span(entry)
             cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
         ships = recommended is not None and recommended.arm == arm.label
-        rows.append(LadderRow(letter, arm.label, cells, ships))
+        rows.append(LadderRow(letter, arm.label, short[arm.label], cells, ships))
     compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
     return Ladder([*(["size"] if any(sizes) else []), metric.noun, *compared], rows)
 
