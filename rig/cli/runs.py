@@ -404,7 +404,8 @@ def demo(
     """Watch a recorded run for half a minute: no model, no download.
 
     You see three quantizations of a small model on the easy suite, and the verdict on them: one has lost most
-    of what the model could do. Without a terminal, everything is printed at once. The run is not added to your own.
+    of what the model could do. Without a terminal, everything is printed at once. The run is not added to
+    your own.
     """
     with recording() as (store, pace):
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"

@@ -101,7 +101,9 @@ def test_above_all_stand_the_decision_and_a_row_for_each_arm(store: Path) -> Non
     text = page(replace(material, comparison=comparison))
     top = text[: text.index("<nav>")]
     assert "Ship again: smallest file without a loss above 90 points" in top
-    rows = re.findall(r"<tr( class=ships)?><th scope=row><span class=k>(\w)</span> <span class=long>(\w+)", top)
+    rows = re.findall(
+        r"<tr( class=ships)?><th scope=row><span class=k>(\w)</span> <span class=long>(\w+)", top
+    )
     assert rows == [("", "A", "f16"), ("", "B", "q4"), (" class=ships", "C", "again")]
     assert "class=bad><span>" in top
     assert 'style="--w:' in top
