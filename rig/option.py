@@ -1,5 +1,6 @@
 """What an option is, and how a field of the table of options (`rig.options`) becomes one."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from types import NoneType, UnionType
@@ -10,8 +11,9 @@ from rig.errors import RigError
 Reader: TypeAlias = Literal["run", "method", "engine"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
-GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
+GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
     "Conversations",
+    "Dials",
     "Prompt",
     "Generation",
     "Machine",
@@ -29,7 +31,8 @@ class Option:
 
     With `several` values each makes an arm of its own. `opens` says that a value can name a file or folder,
     which rig opens for the user alone (`rig.opening`). A `listed` option is stored as a list, however many
-    values it has. `values` are what the words of a choice stand for. `unset` says in the help what holds
+    values it has. With `commas` several can be written as one text, and thousands as `2k`. `values` are what
+    the words of a choice stand for. `unset` says in the help what holds
     without a value. `off` is the name of the switch that turns off what is on by default. `verbs` are those
     that have it, besides `run` and `noise`. Where another option has the value of `idle`, this one is of no
     effect. `users_only`: a folder's `rig.toml` cannot set it, as it can have code run.
@@ -58,6 +61,7 @@ class Option:
     values: Mapping[str, Any] | None = None
     verbs: tuple[str, ...] = ()
     idle: tuple[str, str] | None = None
+    commas: bool = False
     users_only: bool = False
     field: str = ""
     key: str = ""
@@ -86,6 +90,28 @@ class Option:
             return _FLAGS[text] if kind is bool else kind(text)
         except (KeyError, ValueError) as error:
             raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
+
+    def levels(self, text: str) -> tuple[Any, ...]:
+        """The values of a text with commas, such as `0,2k,4k`. Raises RigError, without the option's name."""
+        return tuple(dict.fromkeys(self._level(word.strip()) for word in text.split(",")))
+
+    def _level(self, word: str) -> Any:
+        if self.kind is str:
+            if not word or (self.choices and word not in self.choices):
+                raise RigError(f"{word!r} is not one of {', '.join(self.choices) or 'what it takes'}.")
+            return word
+        is_thousands = self.kind is int and word[-1:] in ("k", "K")
+        try:
+            number = 1000 * float(word[:-1]) if is_thousands else float(word)
+            value = self.kind(number)
+        except (ValueError, OverflowError) as error:
+            raise RigError(f"{word!r} is not a number.") from error
+        least, most = self.least or 0, math.inf if self.most is None else self.most
+        if value != number or not least <= number <= most:
+            raise RigError(
+                f"{word} is not {'a whole number ' * (self.kind is int)}from {least:g} to {most:g}."
+            )
+        return value
 
 
 def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:

@@ -11,12 +11,13 @@ users set it with `--set`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
 from rig.option import (
     CONVERSATIONS,
+    DIALS,
     GENERATION,
     GRADING,
     MACHINE,
@@ -38,6 +39,10 @@ Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """By which rules calls are matched and counted (docs/reference/metrics.md)."""
 Part: TypeAlias = Literal["calibration", "comparison"]
 """A fifth of any suite's tasks, which models may be calibrated on, and the others, to compare them by."""
+Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
+"""What instructions in results want: the user ignored, a message sent, a record deleted, a name told."""
+Reorder: TypeAlias = Literal["none", "tools", "arguments", "both"]
+"""What of the prompt stands in another order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +138,9 @@ class RunOptions:
     noise: bool = option(False, "")
 
 
+_OF_DIALS: Mapping[str, Any] = {"several": True, "commas": True}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodOptions:
     """How tasks are put to models and scored. Methods share these; each names those that it has."""
@@ -210,6 +218,67 @@ class MethodOptions:
         opens=True,
         users_only=True,
     )
+    fill: int = option(
+        0,
+        "Put true, irrelevant history of about N tokens before each conversation.",
+        DIALS,
+        metavar="N,…",
+        most=1_000_000,
+        **_OF_DIALS,
+        key="stress.fill",
+    )
+    distractors: int = option(
+        0,
+        "Offer N tools of other toolboxes besides, those nearest to yours first.",
+        DIALS,
+        metavar="N,…",
+        most=1000,
+        **_OF_DIALS,
+        key="stress.distractors",
+    )
+    tool_errors: float = option(
+        0.0,
+        "Let this share of calls fail once, by a timeout and the like. To call again is right.",
+        DIALS,
+        metavar="P,…",
+        most=1,
+        **_OF_DIALS,
+        key="stress.tool_errors",
+    )
+    injections: Injections = option(
+        "none",
+        "Put instructions of an attacker into the results of tools, and count whether they are followed.",
+        DIALS,
+        metavar="none|ignore|send|delete|leak",
+        **_OF_DIALS,
+        key="stress.injections",
+    )
+    reorder: Reorder = option(
+        "none",
+        "Put tools, the arguments of each, or both in another order.",
+        DIALS,
+        metavar="none|tools|arguments|both",
+        **_OF_DIALS,
+        key="stress.reorder",
+    )
+    typos: float = option(
+        0.0,
+        "Mistype this share of the user's words, but no names and values.",
+        DIALS,
+        metavar="P,…",
+        most=1,
+        **_OF_DIALS,
+        key="stress.typos",
+    )
+    language: str = option(
+        "own",
+        "Have the user speak this language, where conversations have `translations`.",
+        DIALS,
+        metavar="own|CODE",
+        **_OF_DIALS,
+        key="stress.language",
+    )
+    stress_seed: int = option(0, "Seed of all dials.", DIALS, least=0, most=2**32 - 1)
 
 
 OF_RUN = options_of(RunOptions, "run")

@@ -23,7 +23,7 @@ from rig.paths import expanded, real
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
-    *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring"),
+    *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring", "rig.stress"),
 )
 
 
@@ -97,6 +97,7 @@ class Registry:
         self.exports = Tenants("export")
         self.readers = Tenants("reader")
         self.suites = Tenants("suite")
+        self.dials = Tenants("dial")
 
     def add_method(self, method: Named) -> None:
         """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -128,6 +129,10 @@ class Registry:
     def add_paper(self, paper: Named) -> None:
         """Other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
         self.papers.add(paper)
+
+    def add_dial(self, dial: Named) -> None:
+        """What makes tasks harder by levels: a `Dial` (`rig.stress.dial`), for `--set NAME=LEVEL`."""
+        self.dials.add(dial)
 
     def add_export(self, export: Named) -> None:
         """A form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""

@@ -45,6 +45,7 @@ RANKS = {
     # floor 2: how tasks are played and scored
     "rig.rates": (2, 0),
     "rig.solutions": (2, 0),
+    "rig.stress": (2, 0),
     "rig.scoring": (2, 0),
     "rig.methods": (2, 1),
     "rig.papers": (2, 2),
@@ -102,6 +103,7 @@ BY_NAME = {
         "rig.judging",
         "rig.papers",
         "rig.authoring",
+        "rig.stress",
         "rig.methods.tooltalk",
         "rig.methods.autode",
         "rig.methods.dynamic",

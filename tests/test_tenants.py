@@ -391,3 +391,19 @@ def test_an_export_writes_runs_of_any_method(call: Call, tmp_path: Path) -> None
     assert written == "winter evening\noracle, 1 of 1\nthe tools are at rest\n"
     refused = call("export", "latest", "--format", "haiku", "--set", "sun=1", plugins=("haiku.py",), code=2)
     assert "takes NAME=VALUE of season" in refused
+
+
+@pytest.mark.slow
+def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
+    asked = ("run", "oracle", "--limit", 2, "--similarity", "exact", "--display", "none")
+    levels = ("--set", "shouting=0,2", "--set", "shouting=5", "--json")
+    arms = json.loads(call(*asked, *levels, plugins=("shouting.py",)))["arms"]
+    assert [arm["arm"] for arm in arms] == [f"oracle shouting={level}" for level in (0, 2, 5)]
+    assert [(arm["success_rate"], arm["shouts_back"]) for arm in arms] == [(1.0, 0.0)] * 3
+    assert "shouting=5" in call("show", "latest")
+    compared = call("compare", "latest", plugins=("shouting.py",))
+    assert "stress.shouting (none -> 5)" in compared
+    assert "shouts back" in call("show", "latest")
+    assert "no option of the method is called shouting" in call(*asked, "--set", "shouting=1", code=2)
+    fault = call(*asked, "--set", "shouting=x", plugins=("shouting.py",), code=2)
+    assert "'x' is not a number" in fault

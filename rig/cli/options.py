@@ -87,7 +87,9 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
         "show_default": in_help,
         "multiple": is_several,
     }
-    if told.choices:
+    if told.commas:
+        parts |= {"type": _Levels(told), "callback": _as_one}
+    elif told.choices:
         parts["type"] = click.Choice(told.choices)
     elif told.kind is bool and told.default:
         flag = f"{flag}/--{told.off or f'no-{told.name}'.replace('_', '-')}"
@@ -100,6 +102,29 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, told.kind)
     return parameter
+
+
+class _Levels(click.ParamType[Any]):
+    """Takes several values as one text with commas."""
+
+    name = "levels"
+
+    def __init__(self, told: Option) -> None:
+        self._told = told
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[Any, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return self._told.levels(str(value))
+        except RigError as error:
+            self.fail(str(error), parameter, context)
+
+
+def _as_one(_: click.Context, __: click.Parameter, values: Any) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(value for several in values for value in several))
 
 
 def _range(told: Option) -> click.ParamType[Any]:

@@ -54,6 +54,7 @@ def _change(name: str, was: Json, now: Json) -> str:
 MODEL = "model"
 SEED = "seed"
 GRADER = "grader."
+DIALS = "protocol.stress."
 
 
 def _of_model(names: str) -> tuple[str, ...]:
@@ -143,6 +144,9 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
             mine = [name for name in (*makers, *followers) if name in names and name not in told]
         grouped.append(_factor(factor, mine, was, now))
         names = [name for name in names if name not in mine]
+    dials = [{name for name in side if name.startswith(DIALS)} for side in (was, now)]
+    if dials[0] != dials[1] and "protocol.stress_sha256" in names:
+        names.remove("protocol.stress_sha256")  # it follows from which dials there are
     return (*grouped, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
 
 

@@ -159,18 +159,15 @@ class LlamaCppModel(Model):
         except ConstraintError as error:
             raise RigError(f"{self.name}: {error}") from error
         try:
-            segment = self.prompts.build(opening, form.format)[0]
+            segments = self.prompts.build(opening, form.format)
         except TemplateError:
             return  # every step will say so
-        if len(segment) + self.settings.max_tokens >= self.context.n_ctx:
+        # All conversations begin with the messages of an opening; the last segment begins an answer.
+        segments = segments[:-1] if opening.messages else segments[:1]
+        if sum(map(len, segments)) + self.settings.max_tokens >= self.context.n_ctx:
             return  # likewise
-        try:
-            for feed in self._tree.grow([segment]):
-                size = self.context.n_batch
-                for start in range(0, len(feed.tokens), size):
-                    self.context.decode([Chunk(0, feed.tokens[start : start + size], 0)])
-        except DecodeError as error:
-            raise RigError(f"{self.name}: the shared prompt cannot be computed: {error}") from error
+        segment = segments[0]
+        self._grow(segments[:1] if self._is_slots_open else segments)
         if self._is_slots_open:
             self._is_slots_open = False
             state = self.context.state(0)
@@ -178,7 +175,18 @@ class LlamaCppModel(Model):
             if slots != self.slots:
                 self._open_again(slots)
                 self._tree.plant(segment, state)
+            self._grow(segments)
         self._forget_turns()
+
+    def _grow(self, segments: Sequence[Segment]) -> None:
+        """Have the first sequence hold what all prompts begin with."""
+        size = self.context.n_batch
+        try:
+            for feed in self._tree.grow(segments):
+                for start in range(0, len(feed.tokens), size):
+                    self.context.decode([Chunk(0, feed.tokens[start : start + size], 0)])
+        except DecodeError as error:
+            raise RigError(f"{self.name}: the shared prompt cannot be computed: {error}") from error
 
     def obstacle(self, opening: Request) -> str | None:
         """That the beginning alone fills the context. Whether the template takes it, only messages show."""

@@ -269,7 +269,7 @@ class Method:
         return OptionValues(self.name, tuple((option.name, values[option.name]) for option in self.options))
 
     def opening(self, task: Any, settings: Any, role: str) -> Request:
-        """How every request to this role begins in this task: without messages."""
+        """How every request to this role begins in this task: its messages are what was said before."""
         return Request(StepKey(task.name))
 
     def ready(self, values: Mapping[str, Any]) -> Setup:

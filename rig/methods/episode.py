@@ -67,7 +67,7 @@ class Episode:
             yield from self.ask(self.evaluated)
 
     def opening(self, role: str) -> Request:
-        """How every request to a role begins: without messages."""
+        """How every request to a role begins: without messages of the task."""
         if role not in self._openings:
             self._openings[role] = self.setup.method.opening(self.task, self.settings, role)
         return self._openings[role]
@@ -153,7 +153,8 @@ class Episode:
     def ask(self, role: str) -> Asking:
         """Ask a role. Its answer is a step, or one for each call where it makes several at once."""
         key = StepKey(self.task.name, self.turn, len(self.steps), self.where.repeat)
-        request = replace(self.opening(role), key=key, messages=tuple(self.messages(role)))
+        opening = self.opening(role)
+        request = replace(opening, key=key, messages=(*opening.messages, *self.messages(role)))
         prediction = yield Ask(role, request, self.phrases(role))
         for part in self.read(prediction, role).apart():
             if self.note(part, role).prediction.call is None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from rig.calls import Call, Json, JsonObject, without_token
 from rig.errors import ErrorKind
-from rig.models import CallMessage, OneByOne, OnPiece, Piece, Prediction, Request, StepKey
+from rig.models import CallMessage, Message, OneByOne, OnPiece, Piece, Prediction, Request, StepKey
+from rig.toolbox.toolbox import FAILURES
 
 
 def called(name: str, arguments: Json = None) -> Prediction:
@@ -36,11 +37,20 @@ def words(request: Request) -> list[str]:
     return [message.text for message in request.messages if not isinstance(message, CallMessage)]
 
 
+def failures(messages: Iterable[Message]) -> int:
+    """How many calls a dial let fail, which are to be made again."""
+    return sum(
+        isinstance(message, CallMessage) and message.outcome.exception in FAILURES.values()
+        for message in messages
+    )
+
+
 def true_step(task: Any, request: Request) -> Prediction:
     """The next of the true calls of a turn, without its session token, and at last the true reply."""
     true = task.expected(request.key.turn)
-    if request.key.step < len(true.calls):
-        call = true.calls[request.key.step]
+    number = request.key.step - failures(request.messages[len(request.messages) - request.key.step :])
+    if number < len(true.calls):
+        call = true.calls[number]
         return called(call.name, without_token(call.arguments))
     return replied(true.reply)
 

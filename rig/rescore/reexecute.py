@@ -105,7 +105,7 @@ def _executed(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Ite
         setup.simulator.restore(world)
         for number, step in enumerate(played[turn].steps if turn in played else ()):
             if (recorded := step.executed) is not None:
-                executed = setup.simulator.execute(recorded.call)
+                executed = setup.simulator.repeat(recorded)
                 differs = _differ(recorded, executed, truths)
                 place = turn_number(task, turn)
                 yield Reexecuted(turn, place, number, recorded, executed, differs), world

@@ -99,7 +99,11 @@ class Plan:
     @property
     def declaration(self) -> Declaration:
         """What is counted, and what must be said about it."""
-        return self.method.declaration_of(self.tasks).cautioned(self.caution)
+        declaration = self.method.declaration_of(self.tasks)
+        for arm in self.arms:
+            if dials := getattr(arm.settings, "stress", None):
+                declaration = dials.declared(declaration)
+        return declaration.cautioned(self.caution)
 
     @property
     def grader(self) -> GraderInfo:

@@ -196,7 +196,10 @@ class Options:
                 raise RigError(
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
                 )
-            chosen.setdefault(name, []).append(by_name[name].parse(value))
+            option = by_name[name]
+            chosen.setdefault(name, []).extend(
+                option.levels(value) if option.commas else (option.parse(value),)
+            )
         return {name: _distinct(values) for name, values in chosen.items()}
 
 

@@ -72,11 +72,21 @@ class ModelPool:
             for task in tasks
         ]
         reasons = [reason for of_task in obstacles if (reason := next(filter(None, of_task), None))]
+        dials = getattr(arm.settings, "stress", None)
         if len(reasons) == len(tasks):
-            raise RigError(f"{arm.name}: no conversation can be played: {reasons[0]}")
+            advice = " or turn its dials down" if dials else ""
+            raise RigError(f"{arm.name}: no conversation can be played: {reasons[0]}{advice}")
         if reasons:
             note = f"{len(reasons)} of {len(tasks)} conversations cannot be played: {reasons[0]}"
             self._notify(f"{arm.name}: {note}")
+        if dials:
+            role, model = next(iter(models.items()))
+            calm, stressed = (
+                model.room(opening(tasks[0], settings, role))
+                for settings in (arm.settings.calm, arm.settings)
+            )
+            if calm is not None and stressed is not None:
+                self._notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
 
     def make_room(self, arm: Arm, coming: Sequence[Arm]) -> None:
         """Unload what an arm does not share; as far as memory allows, not what comes again in this run."""

@@ -16,7 +16,7 @@ from rig.scoring.rules import Rules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import is_optional
-from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.toolbox import Toolbox, is_declared
 
 GRADER_VERSION = "9"
 """Raised whenever a change to this room can change a score; stored with every score."""
@@ -52,6 +52,10 @@ class Grader:
         self.toolbox = toolbox
         rules = UpstreamRules if mode == "upstream" else FixedRules
         self._rules: Rules = rules(similarity, toolbox)
+
+    def of(self, toolbox: Toolbox) -> "Grader":
+        """The same for calls of another toolbox."""
+        return Grader(self.mode, self._rules.similarity, toolbox)
 
     def adjudicated(self, answers: Answers) -> "Grader":
         """The grader with what people said of texts; itself where they said nothing, or it asks nobody."""
@@ -179,7 +183,9 @@ class Matching:
 
     def _place(self, predicted: _Predicted) -> Verdict:
         self._predictions.append(predicted)
-        if self._mode == "upstream":
+        if is_declared(predicted.executed):
+            predicted.compared = _Compared((), Verdict(False, reason=reasons.FAILED), {})
+        elif self._mode == "upstream":
             self._take_first(len(self._predictions) - 1)
         elif (truth := self._free_in_turn(predicted)) is not None:
             predicted.truth = truth
@@ -253,11 +259,15 @@ class Matching:
                 yield number, self._rules.compare(tool, executed, truth)
 
     def optional(self) -> frozenset[int]:
-        """The predictions that are optional calls, by number: they count for nothing and against nothing."""
+        """The predictions that are optional calls, by number: they count for nothing and against nothing.
+
+        So it is with calls that a dial let fail.
+        """
         return frozenset(
             number
             for number, prediction in enumerate(self._predictions)
-            if prediction.truth is not None and is_optional(self._truths[prediction.truth][1])
+            if is_declared(prediction.executed)
+            or (prediction.truth is not None and is_optional(self._truths[prediction.truth][1]))
         )
 
     def forbidden(self) -> int:

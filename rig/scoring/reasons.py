@@ -9,6 +9,7 @@ from rig.toolbox.rules import first_difference
 MOST_DIFFERENCES = 3
 REPEATS = "repeats a call that was matched already"
 TOO_EARLY = "comes before a call that has to come first"
+FAILED = "was let fail by --tool-errors, and counts for nothing"
 
 _brief = reprlib.Repr()
 _brief.maxlevel, _brief.maxdict, _brief.maxlist, _brief.maxstring = 2, 3, 3, 60

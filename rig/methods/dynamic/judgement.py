@@ -14,9 +14,10 @@ from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
 from rig.scoring import Grader
 from rig.scoring.seen import leaves
+from rig.stress.dial import Presentation
 from rig.tasks import PlayedTurn
 from rig.toolbox.diff import Differences
-from rig.toolbox.toolbox import Simulator
+from rig.toolbox.toolbox import Simulator, is_declared
 from rig.toolbox.world import Snapshot
 
 LONGEST = 200
@@ -172,6 +173,19 @@ DECLARATION = Declaration(
 )
 
 
+def scored(
+    presentation: Presentation,
+    task: LiveTask,
+    played: Sequence[PlayedTurn],
+    simulator: Simulator,
+    grader: Grader,
+    settings: DynamicSettings,
+) -> Score:
+    """The score of a finished conversation as it was put to the model, with what its dials count."""
+    score = judge(task, presentation.cleaned_turns(played), simulator, grader, settings)
+    return presentation.scored(score, played)
+
+
 def judge(
     task: LiveTask,
     played: Sequence[PlayedTurn],
@@ -185,13 +199,17 @@ def judge(
     calls = [(turn.turn, call) for turn in played for call in turn.executed]
     for turn, call in calls:
         matching.add(turn, call)
-    verdicts = matching.verdicts()
+    verdicts, left_out = matching.verdicts(), matching.optional()
     world, told = true_end(task, simulator)
     differences, by_call = ended(task, [call for _, call in calls], verdicts, world, simulator)
     left = unsaid(told, talk.replies)
     verdicts = [_with_world(verdict, by_call.get(number)) for number, verdict in enumerate(verdicts)]
     judged = zip(calls, verdicts, strict=True)
-    actions = [verdict for (_, call), verdict in judged if grader.toolbox.is_action(call.name)]
+    actions = [
+        verdict
+        for (_, call), verdict in judged
+        if grader.toolbox.is_action(call.name) and not is_declared(call)
+    ]
     answered = talk.end not in ("malformed", "call_limit", "context_full", "assistant_failed")
     counts: Counts = {
         "successes": int(not differences and not left and answered),
@@ -201,7 +219,7 @@ def judge(
         "facts": len(told),
         "facts_said": len(told) - len(left),
         "facts_unsaid": len(left),
-        "predictions": len(calls),
+        "predictions": len(calls) - len(left_out),
         "ground_truths": task.ground_truth_count,
         "matches": sum(verdict.match for verdict in verdicts),
         "actions": len(actions),
@@ -266,7 +284,8 @@ def ended(
             written = {name: value for name, value in again.arguments.items() if name not in injected}
             again = Call(again.name, written)
         before = simulator.snapshot()
-        simulator.execute(again)
+        if not is_declared(call):
+            simulator.execute(again)
         if true is None and (changed := simulator.compare(before, simulator.snapshot())):
             by_call[number] = changed
     return simulator.compare(expected, simulator.snapshot()), by_call

@@ -13,17 +13,18 @@ from rig.calls import JsonObject, without_token
 from rig.errors import RigError
 from rig.methods.autode.talk import DONE, THE_USER
 from rig.methods.base import Grading, Method, Option
-from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
+from rig.methods.dynamic.judgement import DECLARATION, VERSION, scored
 from rig.methods.dynamic.script import LiveTask, LiveUser
 from rig.methods.dynamic.talk import DynamicSettings, LiveTalk, as_heard, opening
 from rig.methods.episode import Asking
-from rig.methods.scripted import Oracle, called, replied
+from rig.methods.scripted import Oracle, called, failures, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation
 from rig.methods.tooltalk.method import METHOD as TOOLTALK
 from rig.methods.tooltalk.method import MatchedEpisode
+from rig.methods.tooltalk.prompt import begun, presented
 from rig.methods.tooltalk.setup import WorldSetup
 from rig.metrics import Score
-from rig.models import CallMessage, Message, Model, Prediction, Request
+from rig.models import CallMessage, Message, Model, Prediction, Request, UserMessage
 from rig.scoring.matching import ANY_WAY
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.world import Snapshot
@@ -35,11 +36,10 @@ class LiveDialogue(MatchedEpisode):
     task: LiveTask
     settings: DynamicSettings
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        task, setup, settings = self.task, self.setup, self.settings
+    def __init__(self, setup: WorldSetup, task: LiveTask, settings: DynamicSettings, *arguments: Any) -> None:
+        super().__init__(presented(task.conversation, settings.tooltalk), setup, task, settings, *arguments)
         self._talk = LiveTalk(task, settings.max_rounds)
-        self.matching = setup.matcher.start(task.truths(setup.matcher.toolbox))
+        self.matching = self.grader.start(task.truths(setup.matcher.toolbox))
         self.max_calls = settings.tooltalk.max_calls
         self.simulator.start(*task.conversation.start, recorded=task.conversation.ground_truth)
         self._world = self.simulator.snapshot()
@@ -52,7 +52,7 @@ class LiveDialogue(MatchedEpisode):
         """Take in a turn that was played before; its calls are executed again."""
         super().resume(played)
         for call in played.executed:
-            self.simulator.execute(call.call)
+            self.simulator.repeat(call)
         self._world = self.simulator.snapshot()
 
     def begin(self) -> None:
@@ -69,7 +69,14 @@ class LiveDialogue(MatchedEpisode):
         self._world = self.simulator.snapshot()
 
     def messages(self, role: str) -> Sequence[Message]:
-        return as_heard(self._talk.messages) if role == THE_USER else self._talk.messages
+        if role == THE_USER:
+            return as_heard(self._talk.messages)
+        hears = self.presentation.hears
+        messages = (
+            UserMessage(hears(message.text)) if isinstance(message, UserMessage) else message
+            for message in self._talk.messages
+        )
+        return begun(messages, self.task.conversation, self.presentation.before)
 
     def phrases(self, role: str) -> tuple[str, ...]:
         return (DONE,) if role == THE_USER else ()
@@ -79,7 +86,7 @@ class LiveDialogue(MatchedEpisode):
 
     def score(self) -> Score:
         """How the world ended, and what was said. The simulator's world is another one afterwards."""
-        return judge(self.task, self.played, self.simulator, self.setup.matcher, self.settings)
+        return scored(self.presentation, self.task, self.played, self.simulator, self.grader, self.settings)
 
 
 class DynamicSetup(WorldSetup):
@@ -110,7 +117,9 @@ class DynamicSetup(WorldSetup):
             raise RigError(f"{task.name}: asks for {asked}, which the method dynamic does not know of")
 
     def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: DynamicSettings) -> Score:
-        return judge(task, turns, self.simulator_of(0), self.matcher, settings)
+        presentation = presented(task.conversation, settings.tooltalk)
+        grader = self.grader_of(presentation)
+        return scored(presentation, task, turns, self.simulator_of(0), grader, settings)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """The world goes on from the calls that were made, right or wrong."""
@@ -121,7 +130,7 @@ class DynamicSetup(WorldSetup):
             yield number, world
             simulator.restore(world)
             for call in turn.executed:
-                simulator.execute(call.call)
+                simulator.repeat(call)
             world = simulator.snapshot()
 
 
@@ -134,10 +143,12 @@ class Dynamic(Method):
     name = "dynamic"
     declaration = DECLARATION
     roles: tuple[str, ...] = (ASSISTANT, THE_USER)
-    options: tuple[Option, ...] = (
-        *(option for option in TOOLTALK.options if option.name != "history"),
-        Option("max_rounds", 16),
-    )
+
+    @property
+    def options(self) -> tuple[Option, ...]:  # type: ignore[override]
+        own = (option for option in TOOLTALK.options if option.name != "history")
+        return (*own, Option("max_rounds", 16))
+
     episode = LiveDialogue
 
     def load(self, place: Path) -> Sequence[LiveTask]:
@@ -168,9 +179,8 @@ METHOD: Method = Dynamic()
 def _true_step(task: LiveTask, request: Request) -> Prediction:
     """The calls of the true turn of the same number, and what was said then."""
     true = task.expected(request.key.turn)
-    number = len(
-        list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages)))
-    )
+    calls = list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages)))
+    number = len(calls) - failures(calls)
     if number < len(true.calls):
         return called(true.calls[number].name, without_token(true.calls[number].arguments))
     return replied(true.reply or "There is nothing else that I can do.")

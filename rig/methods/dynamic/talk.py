@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from rig.calls import JsonObject
@@ -14,6 +14,7 @@ from rig.methods.tooltalk import prompt as tooltalk
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import call_message
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.stress.dial import Stress
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 
 USER_INSTRUCTIONS = f"""\
@@ -35,6 +36,16 @@ class DynamicSettings:
     def __post_init__(self) -> None:
         if self.max_rounds < 1:
             raise RigError("--set max_rounds must be at least 1")
+
+    @property
+    def calm(self) -> "DynamicSettings":
+        """The same without dials."""
+        return replace(self, tooltalk=self.tooltalk.calm)
+
+    @property
+    def stress(self) -> Stress:
+        """The dials that are turned."""
+        return self.tooltalk.stress
 
     @property
     def fingerprint(self) -> JsonObject:

@@ -135,6 +135,14 @@ class Conversation(Task):
         when = ", ".join(filter(None, (self.metadata.timestamp, self.metadata.location)))
         return {"when": when, **({"user": user} if user else {})}
 
+    @property
+    def translations(self) -> Mapping[str, Mapping[str, str]]:
+        """What the user says in other languages, by language and by the words of the file."""
+        lines = [turn for turn in self.source.get("conversation", ()) if turn["role"] == "user"]
+        several = [turn.get("translations", {}) for turn in lines]
+        languages = set.intersection(*map(set, several)) if several else set()
+        return {of: {turn["text"]: turn["translations"][of] for turn in lines} for of in languages}
+
     @cached_property
     def terms(self) -> Terms:
         """What is asked of the calls beyond being those that are due."""
@@ -199,6 +207,7 @@ class _Turn(BaseModel):
     order: Literal["any", "given"] = "any"
     must_not_call: list[str] = Field(default_factory=list)
     expect: Any = None
+    translations: dict[str, str] = Field(default_factory=dict)
 
 
 class _File(BaseModel):

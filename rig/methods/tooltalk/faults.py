@@ -17,7 +17,7 @@ from rig.scoring.seen import Seen
 from rig.tasks import turn_number
 from rig.toolbox.schemas import SchemaFault, schema_faults
 from rig.toolbox.spec import Tool
-from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.toolbox import Toolbox, is_declared
 
 _LONGEST = 4000
 
@@ -119,7 +119,11 @@ class _ExaminedTurn:
     """Those of `due` that some call was meant to be."""
 
     def faults(self) -> list[Fault]:
-        wrong = {step for step, (_, verdict) in enumerate(self.acted.calls) if not verdict.match}
+        wrong = {
+            step
+            for step, (executed, verdict) in enumerate(self.acted.calls)
+            if not verdict.match and not is_declared(executed)
+        }
         # A tool that was due and called is answered, before others are said to have been called instead.
         meant = {step: self._meant(step) for step in sorted(wrong)}
         faults: list[Fault] = []

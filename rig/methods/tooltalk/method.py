@@ -25,16 +25,18 @@ from rig.methods.tooltalk.conversations import (
     load_directory,
     parse_conversation,
 )
-from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
+from rig.methods.tooltalk.prompt import ToolTalkSettings, begun, call_message, opening, presented
 from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
 from rig.metrics import Declaration, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Matching
+from rig.stress import dial as dials
+from rig.stress.dial import Attempt, Presentation, Stress
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
 from rig.toolbox.servers import use_of
-from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.toolbox import Toolbox, is_declared
 from rig.toolbox.world import Snapshots
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.registry import open_world
@@ -50,8 +52,10 @@ class MatchedEpisode(Episode):
     matching: Matching
     max_calls: int
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, presentation: Presentation, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self.presentation = presentation
+        self.grader = self.setup.grader_of(presentation)
         self.simulator = self.setup.simulator_of(self.slot)
         self._places: list[StepPlace] = []
 
@@ -64,7 +68,7 @@ class MatchedEpisode(Episode):
 
     def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
         """The next step. A call too many is an error."""
-        calls = sum(step.executed is not None for step in self.steps)
+        calls = sum(step.executed is not None and not is_declared(step.executed) for step in self.steps)
         if prediction.call is not None and role == self.evaluated and calls >= self.max_calls:
             name = prediction.call.name
             detail = f"{name} would be call {calls + 1} of the turn; the cap is {self.max_calls}"
@@ -72,7 +76,9 @@ class MatchedEpisode(Episode):
         return super().note(prediction, role, parent)
 
     def execute(self, call: Call) -> ExecutedCall:
-        return self.simulator.execute(call)
+        before = tuple(step.executed for step in self.steps if step.executed is not None)
+        attempt = Attempt(self.turn, len(self.steps), call, before)
+        return self.presentation.executed(attempt, self.simulator)
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return self._match(StepPlace(self.turn, len(self.steps)), executed)
@@ -80,7 +86,7 @@ class MatchedEpisode(Episode):
     def _match(self, place: StepPlace, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         """The verdict on a call, and the earlier calls that hold another ground truth because of it."""
         self._places.append(place)
-        verdict = self.matching.add(place.turn, executed)
+        verdict = self.matching.add(place.turn, self.presentation.cleaned(executed))
         moved = self.matching.moved
         return verdict, tuple(Rejudged(*self._places[number], verdict=now) for number, now in moved)
 
@@ -91,8 +97,8 @@ class ToolTalkEpisode(MatchedEpisode):
     task: Conversation
     settings: ToolTalkSettings
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, setup: Any, task: Conversation, settings: ToolTalkSettings, *arguments: Any) -> None:
+        super().__init__(presented(task, settings), setup, task, settings, *arguments)
         self._history: list[Message] = []
         self._worlds = Snapshots()
         self._starts: dict[int, tuple[int, int]] = {}
@@ -102,7 +108,7 @@ class ToolTalkEpisode(MatchedEpisode):
         began = perf_counter()
         self._truths = list(self._rehearse())
         self._rehearsal_s = perf_counter() - began
-        self.matching = self.setup.matcher.start(self._truths, self.task.terms)
+        self.matching = self.grader.start(self._truths, self.task.terms)
         self.max_calls = self.settings.max_calls
 
     def _rehearse(self) -> Iterator[tuple[CallPlace, ExecutedCall]]:
@@ -112,13 +118,14 @@ class ToolTalkEpisode(MatchedEpisode):
         for index, turn, world, calls in replay(self.task, self.simulator):
             self._true_ends[index - 1] = self._worlds.add(world)
             if turn.role == "user":
-                self._history.append(UserMessage(turn.text))
+                self._history.append(UserMessage(self.presentation.hears(turn.text)))
                 continue
             self._starts[index] = self._worlds.add(world), len(self._history)
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 yield CallPlace(index, number), decisive(recorded, replayed, self.setup.matcher)
                 as_recorded = self.settings.history == "recorded" and recorded.recorded
-                self._history.append(call_message(recorded if as_recorded else replayed))
+                true = recorded if as_recorded else replayed
+                self._history.append(call_message(self.presentation.returns(true)))
             self._history.append(ReplyMessage(turn.text))
         self._true_ends[len(self.task.turns) - 1] = self._worlds.add(self.simulator.snapshot())
 
@@ -128,7 +135,7 @@ class ToolTalkEpisode(MatchedEpisode):
         if self.task.turns[played.turn].expects_end:
             self._begin(played.turn)
             for executed in played.executed:
-                self.simulator.execute(executed.call)
+                self.simulator.repeat(executed)
             self._end(played.turn)
 
     def _begin(self, turn: int) -> None:
@@ -162,15 +169,17 @@ class ToolTalkEpisode(MatchedEpisode):
         self.tools_s += perf_counter() - clock
 
     def messages(self, role: str) -> Iterator[Message]:
-        yield from self._history[: self._starts[self.turn][1]]
+        history = self._history[: self._starts[self.turn][1]]
+        yield from begun(history, self.task, self.presentation.before)
         for step in self.steps:
             if step.executed is not None:
                 yield call_message(step.executed, step.prediction)
 
     def score(self) -> Score:
         """What the grader makes of all turns."""
-        score = judge(self.task, self.played, self._truths, self.setup.matcher, self.matching)
-        return ends.with_ends(score, self._ended)
+        turns = self.presentation.cleaned_turns(self.played)
+        score = ends.with_ends(judge(self.task, turns, self._truths, self.grader, self.matching), self._ended)
+        return self.presentation.scored(score, self.played)
 
 
 class ToolTalk(Method):
@@ -182,7 +191,7 @@ class ToolTalk(Method):
     episode = ToolTalkEpisode
     shipped = ("easy", "hard")
     holds_responses = True
-    options: tuple[Option, ...] = (
+    own_options: tuple[Option, ...] = (
         Option("docs", "full", several=True),
         Option("tools", "all", several=True),
         Option("history", "recorded", several=True),
@@ -195,6 +204,11 @@ class ToolTalk(Method):
         Option("similarity", "minilm", opens=True),
         Option("reader", None, opens=True),
     )
+
+    @property
+    def options(self) -> tuple[Option, ...]:  # type: ignore[override]
+        """Those of its own, and the dials there are."""
+        return (*self.own_options, *dials.options())
 
     def recognises(self, place: Path) -> bool:
         return place.is_dir() and holds_conversations(place)
@@ -233,7 +247,8 @@ class ToolTalk(Method):
 
     def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
         own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
-        return ToolTalkSettings(**own, toolbox=find_toolbox(values["toolbox"], use_of(values)))
+        toolbox = find_toolbox(values["toolbox"], use_of(values))
+        return ToolTalkSettings(**own, toolbox=toolbox, stress=Stress.of(values))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:
         return ToolTalkSetup.of(self, self.settings(values), values)

@@ -5,14 +5,16 @@ The output format is not described here: the engine owns the grammar and adds wh
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import get_args
 
 from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.errors import RigError
 from rig.methods.tooltalk.conversations import Conversation, Metadata
-from rig.models import CallMessage, Prediction, Request, StepKey, ToolDoc
+from rig.models import CallMessage, Message, Prediction, Request, StepKey, ToolDoc, UserMessage
 from rig.options import Docs, History, Tools
+from rig.stress.dial import CALM, Presentation, Stress
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
 
@@ -36,6 +38,7 @@ class ToolTalkSettings:
     history: History = "recorded"
     max_calls: int = 10
     toolbox: Toolbox = field(default=TOOLTALK, repr=False)
+    stress: Stress = CALM
 
     def __post_init__(self) -> None:
         for value, allowed in ((self.docs, Docs), (self.tools, Tools), (self.history, History)):
@@ -43,6 +46,11 @@ class ToolTalkSettings:
                 raise RigError(f"{value!r} is none of {', '.join(get_args(allowed))}")
         if self.max_calls < 1:
             raise RigError("--max-calls must be at least 1")
+
+    @property
+    def calm(self) -> "ToolTalkSettings":
+        """The same without dials."""
+        return replace(self, stress=CALM)
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -54,6 +62,7 @@ class ToolTalkSettings:
         told = json.dumps([INSTRUCTIONS, docs]).encode()
         own = {name: getattr(self, name) for name in ("docs", "tools", "history", "max_calls")}
         parts = {"protocol": "tooltalk", **own, "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        parts |= self.stress.fingerprint
         if self.toolbox is TOOLTALK:
             return parts
         named = {"toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
@@ -107,15 +116,37 @@ def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tup
     return settings.toolbox.docs(names, descriptions=settings.docs == "full")
 
 
+def presented(conversation: Conversation, settings: ToolTalkSettings) -> Presentation:
+    """A conversation as it is put to a model. Raises RigError if it cannot be, with these settings."""
+    plain = Presentation(conversation, offered_tools(conversation, settings))
+    return settings.stress.applied(plain, settings.toolbox)
+
+
 def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
-    """How every request of an arm begins, with the tools of this conversation: instructions, no messages."""
-    key = StepKey(conversation.name, 0, 0)
+    """How every request of an arm begins: instructions, the tools of this conversation, what was said before.
+
+    What was said before is the same in all conversations. The facts, which are not, come behind it then.
+    """
+    presentation = presented(conversation, settings)
+    facts = context(conversation.metadata)
     return Request(
-        key,
+        StepKey(conversation.name, 0, 0),
         INSTRUCTIONS,
-        offered_tools(conversation, settings),
-        context(conversation.metadata),
-        (),
+        presentation.tools,
+        "" if presentation.before else facts,
+        presentation.before,
         settings.tools == "all",
         several_calls=True,
     )
+
+
+def begun(
+    messages: Iterable[Message], conversation: Conversation, before: Sequence[Message]
+) -> list[Message]:
+    """The messages of a conversation, with its facts in the first where something was said `before`."""
+    begun, facts = list(messages), context(conversation.metadata)
+    if not before or not facts:
+        return begun
+    if begun and isinstance(begun[0], UserMessage):
+        return [UserMessage(f"{facts}\n\n{begun[0].text}"), *begun[1:]]
+    return [UserMessage(facts), *begun]

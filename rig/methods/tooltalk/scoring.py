@@ -19,7 +19,7 @@ from rig.scoring import Grader, Matching
 from rig.tasks import PlayedTurn
 from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.rules import is_optional
-from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.toolbox import Toolbox, is_declared
 
 RECALL = Metric("recall", "recall", "matches", "ground_truths")
 
@@ -216,7 +216,7 @@ def judge(
         )
         for turn in turns
     }
-    calls = [(turn, *pair) for turn, done in acted.items() for pair in done.calls]
+    calls = [(turn, *pair) for turn, done in acted.items() for pair in done.calls if not is_declared(pair[0])]
     due = [truth for truth in truths if not is_optional(truth[1])]
     types = error_types(calls, due)
     counts = _counts(conversation, matching, grader)

@@ -11,12 +11,13 @@ from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation, Turn
 from rig.methods.tooltalk.ends import unmet, with_ends
-from rig.methods.tooltalk.prompt import ToolTalkSettings, offered_tools
+from rig.methods.tooltalk.prompt import ToolTalkSettings, presented
 from rig.methods.tooltalk.scoring import Truths, judge, name_truths
 from rig.metrics import Score
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
+from rig.stress.dial import Presentation, offering
 from rig.tasks import PlayedTurn
 from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.folder import find_toolbox
@@ -168,6 +169,12 @@ class WorldSetup(Setup):
             self._simulators[slot] = self.simulator.twin() if self._simulators else self.simulator
         return self._simulators[slot]
 
+    def grader_of(self, presentation: Presentation) -> Grader:
+        """Who judges calls where these distractors are offered."""
+        if presentation.distractors is None:
+            return self.matcher
+        return self.matcher.of(offering(self.matcher.toolbox, presentation.distractors))
+
     def adjudicated(self, answers: Path) -> Self:
         opinions = read_answers(answers)
         matcher = self.matcher.adjudicated(opinions)
@@ -179,7 +186,7 @@ class WorldSetup(Setup):
 
     def require(self, conversation: Conversation, settings: ToolTalkSettings) -> None:
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
-        offered_tools(conversation, settings)
+        presented(conversation, settings)
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
         has_rules |= any(turn.expects_end for turn in conversation.turns)
         if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
@@ -211,9 +218,12 @@ class ToolTalkSetup(WorldSetup):
     def check(self, task: Conversation, settings: ToolTalkSettings) -> None:
         self.require(task, settings)
 
-    def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: object) -> Score:
-        score = judge(task, turns, self._truths(task), self.matcher)
-        return score if self._as_recorded else with_ends(score, self._ended(task, turns))
+    def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: ToolTalkSettings) -> Score:
+        presentation = presented(task, settings)
+        cleaned, grader = presentation.cleaned_turns(turns), self.grader_of(presentation)
+        score = judge(task, cleaned, self._truths(task), grader)
+        score = score if self._as_recorded else with_ends(score, self._ended(task, turns))
+        return presentation.scored(score, turns)
 
     def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
         """How the turns of which an end is expected end, once their calls are made again."""
@@ -225,7 +235,7 @@ class ToolTalkSetup(WorldSetup):
             if (turn := expecting.get(played.turn)) is not None and last is not None:
                 self.simulator.restore(true[played.turn].world)
                 for executed in played.executed:
-                    self.simulator.execute(executed.call)
+                    self.simulator.repeat(executed)
                 after = [*(other.world for other in true[played.turn + 1 :]), last][0]
                 ended[played.turn] = unmet(turn.expected, self.simulator, after)
         return ended

@@ -1,0 +1,191 @@
+"""What a dial is: how much harder a task is made before a model meets it.
+
+A dial is declared once and registered (`rig.plugins`). Its levels are values of an option of the same name,
+each an arm of its own. The world, the ground truth and the grader stay what they are.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from rig import plugins
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.metrics import Counts, Declaration, Metric, Score
+from rig.models import Message, ToolDoc
+from rig.options import OF_METHODS, Option
+from rig.tasks import PlayedTurn
+from rig.toolbox.toolbox import Simulator, Toolbox
+from rig.toolbox.world import World
+
+Counting: TypeAlias = Callable[[Sequence[PlayedTurn]], Counts]
+"""Counts something in the turns that were played of a task."""
+
+
+class Attempt(NamedTuple):
+    """A call that is about to be made: its turn, the number of the step, and the calls of the turn before."""
+
+    turn: int
+    step: int
+    call: Call
+    before: tuple[ExecutedCall, ...]
+
+
+def _nothing(_attempt: Attempt) -> None:
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """How a task is put to a model, which is all that dials change.
+
+    The model is offered `tools`, and reads what was said `before` the conversation. `hears` makes of a line
+    of the user what the model reads, `fails` says as which exception a call fails, if it does. `returns`
+    makes of an executed call what the model gets to see, and `cleaned` undoes it for the grader. A call of a
+    distractor is answered without the world. `counting` counts what the metrics of dials are made of.
+    """
+
+    task: Any
+    tools: tuple[ToolDoc, ...] = ()
+    before: tuple[Message, ...] = ()
+    hears: Callable[[str], str] = _same
+    fails: Callable[[Attempt], str | None] = _nothing
+    returns: Callable[[ExecutedCall], ExecutedCall] = _same
+    cleaned: Callable[[ExecutedCall], ExecutedCall] = _same
+    distractors: Toolbox | None = None
+    counting: tuple[Counting, ...] = ()
+
+    def executed(self, attempt: Attempt, simulator: Simulator) -> ExecutedCall:
+        """What comes of a call, as the model gets to see it."""
+        call = attempt.call
+        if (exception := self.fails(attempt)) is not None:
+            return ExecutedCall(call, Outcome(exception=exception), simulator.world.username)
+        if self.distractors is not None and call.name in self.distractors.tools:
+            simulator = Simulator(World(), self.distractors)
+        return self.returns(simulator.execute(call))
+
+    def cleaned_turns(self, played: Iterable[PlayedTurn]) -> list[PlayedTurn]:
+        """Turns with what tools returned in truth."""
+        if self.cleaned is _same:
+            return list(played)
+        return [
+            replace(
+                turn,
+                steps=tuple(
+                    replace(step, executed=self.cleaned(step.executed)) if step.executed else step
+                    for step in turn.steps
+                ),
+            )
+            for turn in played
+        ]
+
+    def scored(self, score: Score, played: Sequence[PlayedTurn]) -> Score:
+        """A score with what the dials count."""
+        counts = {name: n for counting in self.counting for name, n in counting(played).items()}
+        return replace(score, counts={**score.counts, **counts}) if counts else score
+
+
+Apply: TypeAlias = Callable[[Presentation, int, Any, Toolbox], Presentation]
+"""Makes a presentation of a presentation, a seed, a level and the toolbox: the same for the same. Raises
+RigError for a level that this task cannot be played at.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """A dial. At its `neutral` level it does nothing, and is not applied.
+
+    `metrics` are what its counts are made into. To be raised with any change of what a level does: `version`.
+    A dial of a plugin is set with `--set NAME=LEVEL`, and has its `help` there.
+    """
+
+    name: str
+    neutral: Any
+    apply: Apply
+    metrics: tuple[Metric, ...] = ()
+    version: str = "1"
+    help: str = ""
+
+
+def options() -> tuple[Option, ...]:
+    """The option of each dial, and that of their seed, for the `options` of a method that has dials."""
+    dials = plugins.registered().dials
+    own = (
+        OF_METHODS.get(name)
+        or Option(
+            name,
+            dials[name].neutral,
+            several=True,
+            commas=True,
+            kind=type(dials[name].neutral),
+            help=dials[name].help,
+        )
+        for name in dials
+    )
+    return (*own, OF_METHODS["stress_seed"])
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """The dials that are turned, each with its level, in the order in which they are applied."""
+
+    levels: tuple[tuple[str, Any], ...] = ()
+    seed: int = 0
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Stress":
+        """That of the options of a run."""
+        dials = plugins.registered().dials
+        levels = tuple(
+            (name, values[name])
+            for name in dials
+            if name in values and values[name] != dials.attribute(name, "neutral")
+        )
+        return cls(levels, values.get("stress_seed", 0) if levels else 0)
+
+    def __bool__(self) -> bool:
+        return bool(self.levels)
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """The levels by `stress.NAME`, and of what the dials are made; empty where none is turned."""
+        if not self.levels:
+            return {}
+        versions = "".join(f"{name} {dial.version}\n" for name, dial, _ in self._dials())
+        made = hashlib.sha256(versions.encode()).hexdigest()
+        levels = {f"stress.{name}": level for name, level in self.levels}
+        return {**levels, "stress_sha256": made, **({"stress_seed": self.seed} if self.seed else {})}
+
+    def _dials(self) -> Iterable[tuple[str, Dial, Any]]:
+        dials = plugins.registered().dials
+        return ((name, dials[name], level) for name, level in self.levels)
+
+    def applied(self, plain: Presentation, toolbox: Toolbox) -> Presentation:
+        """A task as it is put to the model. Raises RigError for a level that it cannot be played at."""
+        for _, dial, level in self._dials():
+            plain = dial.apply(plain, self.seed, level, toolbox)
+        return plain
+
+    def declared(self, declaration: Declaration) -> Declaration:
+        """What is counted besides, where these dials are turned."""
+        metrics = (metric for _, dial, _ in self._dials() for metric in dial.metrics)
+        return declaration._replace(metrics=tuple(dict.fromkeys((*declaration.metrics, *metrics))))
+
+
+@lru_cache(maxsize=64)
+def offering(toolbox: Toolbox, distractors: Toolbox) -> Toolbox:
+    """A toolbox that knows the tools of another as well, to judge calls by."""
+    more = copy(toolbox)
+    more.tools = MappingProxyType({**toolbox.tools, **distractors.tools})
+    return more
+
+
+CALM = Stress()
+"""No dial is turned."""
