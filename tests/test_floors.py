@@ -45,10 +45,10 @@ RANKS = {
     # floor 2: how tasks are played and scored
     "rig.rates": (2, 0),
     "rig.solutions": (2, 0),
-    "rig.stress": (2, 0),
     "rig.scoring": (2, 0),
-    "rig.methods": (2, 1),
-    "rig.papers": (2, 2),
+    "rig.stress": (2, 1),
+    "rig.methods": (2, 2),
+    "rig.papers": (2, 3),
     # floor 3: runs
     "rig.store": (3, 0),
     "rig.cluster": (3, 0),

@@ -81,10 +81,8 @@ class ModelPool:
             self._notify(f"{arm.name}: {note}")
         if dials:
             role, model = next(iter(models.items()))
-            calm, stressed = (
-                model.room(opening(tasks[0], settings, role))
-                for settings in (arm.settings.calm, arm.settings)
-            )
+            both = getattr(arm.settings, "calm", arm.settings), arm.settings
+            calm, stressed = (model.room(opening(tasks[0], settings, role)) for settings in both)
             if calm is not None and stressed is not None:
                 self._notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
 

@@ -31,7 +31,7 @@ def _apply(task: Presentation, seed: int, level: float, toolbox: Toolbox) -> Pre
     def fails(attempt: Attempt) -> str | None:
         failed = [executed.call for executed in attempt.before if is_declared(executed)]
         again = attempt.call.name, without_token(attempt.call.arguments)
-        random = Random(f"{seed}/{task.task.name}/{attempt.turn}/{attempt.step}")
+        random = Random(f"{seed}/{task.task.name!r}/{attempt.turn}/{attempt.step}")
         if random.random() >= level or len(failed) >= _MOST:
             return None
         if again in [(call.name, without_token(call.arguments)) for call in failed]:

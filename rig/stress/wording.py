@@ -1,6 +1,5 @@
 """What is said is said otherwise: with typing errors, in another language, with tools in another order."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.models import ToolDoc
+from rig.scoring.seen import leaves
 from rig.stress.dial import Dial, Presentation
 from rig.toolbox.toolbox import Toolbox
 
@@ -26,7 +26,7 @@ def _typos(task: Presentation, seed: int, level: float, toolbox: Toolbox) -> Pre
 
         def mistyped(match: re.Match[str]) -> str:
             word = match[0]
-            random = Random(f"{seed}/{task.task.name}/{text}/{match.start()}")
+            random = Random(f"{seed}/{task.task.name!r}/{text!r}/{match.start()}")
             is_name = word[0].isupper() and match.start() > 0
             if random.random() >= level or is_name or word.casefold() in values:
                 return word
@@ -43,7 +43,8 @@ def _values(task: Any) -> Iterator[str]:
     """The words of all that a true call has in it, which have to reach the model as they are."""
     calls = (call for turn in task.known_turns for call in task.expected(turn).calls)
     for call in calls:
-        yield from _WORD.findall(json.dumps(call.arguments, ensure_ascii=False).casefold())
+        for leaf in leaves(call.arguments):
+            yield from _WORD.findall(str(leaf).casefold())
 
 
 def _language(task: Presentation, seed: int, level: str, toolbox: Toolbox) -> Presentation:

@@ -26,6 +26,7 @@ SLICES = {
     "stores": 5,
     "foreign": 4,
     "outputs": 1,
+    "injections": 300,
     "killed": 1,
     "disks": 1,
     "writes": 4,

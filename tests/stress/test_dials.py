@@ -1,5 +1,7 @@
 """What dials do to a task, and what they must leave alone: the world, the ground truth and the grader."""
 
+import csv
+import io
 import itertools
 import json
 import re
@@ -401,3 +403,56 @@ def test_levels_are_read_from_one_text(text: str, levels: tuple[int, ...]) -> No
 def test_what_is_no_level_is_refused(name: str, text: str) -> None:
     with pytest.raises(RigError):
         TABLE[name].levels(text)
+
+
+# Hostile texts.
+
+
+@pytest.mark.slow
+def test_injected_texts_go_through_every_escape(tmp_path: Path, rig: Callable[..., Any]) -> None:
+    suite = {"suite": "easy", "injections": ("ignore",), "limit": 12}
+    store = tmp_path / "runs.sqlite"
+
+    def parrot(request: Request, oracle: Oracle) -> Prediction:
+        prediction = oracle.predict(request, lambda _piece: None)
+        last = request.messages[-1]
+        if (
+            prediction.call
+            or not isinstance(last, CallMessage)
+            or not isinstance(last.outcome.response, dict)
+        ):
+            return prediction
+        return replied(str(last.outcome.response.get("notice", "")))
+
+    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    played(tmp_path, lambda: with_oracle(parrot, tasks), **suite)
+    names = [task.name for task in tasks]
+    with Runs.open(store) as runs:
+        results = json.dumps([runs.transcript(runs.get("latest"), name).turns for name in names], default=str)
+    assert all(piece in results for piece in ("<script>", "=HYPERLINK", "\\\\x1b[8m", "tool_response>"))
+    shown = "".join(rig("show", "latest", name, "--runs", store).out for name in names)
+    assert "quince-" in shown
+    assert "\x1b" not in shown
+    page = tmp_path / "report.html"
+    assert rig("report", "latest", "-o", page, "--runs", store).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "quince-" in text
+    assert "<script>alert(1)" not in text
+    assert "\x1b" not in text
+    table = rig("export", "latest", "--format", "csv", "--rows", "steps", "--runs", store).out
+    assert "'=HYPERLINK" in table
+    assert not [cell for row in csv.reader(io.StringIO(table)) for cell in row if cell.startswith("=")]
+    assert "\x1b" not in table
+
+
+@pytest.mark.slow
+def test_levels_are_compared_as_one_thing_and_their_tokens_said(
+    tmp_path: Path, rig: Callable[..., Any]
+) -> None:
+    store = tmp_path / "runs.sqlite"
+    asked = ("--limit", 3, "--similarity", "exact", "--display", "none", "--runs", store)
+    assert rig("run", "oracle", *asked, "--fill", "0,1k,2k").code == 0
+    compared = rig("compare", "latest", "--runs", store)
+    assert compared.code == 0
+    assert "stress.fill (none -> 1000)" in compared.out
+    assert "stress_sha256" not in compared.out
