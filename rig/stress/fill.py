@@ -38,8 +38,8 @@ def _round(random: Random) -> tuple[tuple[str, str], ...]:
     grams, people, more = 10 * random.randint(8, 60), random.randint(2, 6), random.randint(7, 15)
     return (
         (
-            f"I bought {count} notebooks at {price} euros each and a lamp for {extra} euros. What did I pay?",
-            f"{count} notebooks at {price} euros are {count * price} euros. With the lamp for {extra} euros you"
+            f"I bought {count} notebooks at {price} euros each and a lamp for {extra}. How much is that?",
+            f"{count} notebooks at {price} euros are {count * price} euros. With the lamp for {extra} you"
             f" paid {count * price + extra} euros in all.",
         ),
         (

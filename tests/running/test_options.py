@@ -56,7 +56,9 @@ def test_an_option_of_the_table_is_whole(option: Option) -> None:
     parsed = click_option(option)
     assert isinstance(parsed, click.Option)
     context = click.Context(click.Command("verb"))
-    assert parsed.type_cast_value(context, option.start) == option.start
+    # Several values in one text are one after the callback.
+    read = parsed.process_value if option.commas else parsed.type_cast_value
+    assert read(context, option.start) == option.start
 
 
 def test_of_what_has_no_effect_there_is_one_arm() -> None:
