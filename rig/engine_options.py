@@ -7,6 +7,9 @@ from typing import Literal, TypeAlias
 from rig.meters import available_cores
 from rig.option import GENERATION, MACHINE, PROMPT, SERVERS, option
 
+AUTO = 0
+"""The context that stands for what the conversations need."""
+
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may call, has to, or must not."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
@@ -120,9 +123,10 @@ class EngineOptions:
     )
     n_ctx: int | None = option(
         None,
-        "Context in tokens.",
+        "Context in tokens; auto is what the longest of the conversations needs.",
         MACHINE,
         least=1,
+        values={"auto": AUTO},
         unset="the model's own, at most 8192, and 4096 more for a model that thinks",
         verbs="judge screen bench fit",
         recorded="always",

@@ -32,7 +32,7 @@ class Option:
     With `several` values each makes an arm of its own. `opens` says that a value can name a file or folder,
     which rig opens for the user alone (`rig.opening`). A `listed` option is stored as a list, however many
     values it has. With `commas` several can be written as one text, and thousands as `2k`. `values` are what
-    the words of a choice stand for. `unset` says in the help what holds
+    the words of a choice stand for, or words that stand for numbers. `unset` says in the help what holds
     without a value. `off` is the name of the switch that turns off what is on by default. `verbs` are those
     that have it, besides `run` and `noise`. Where another option has the value of `idle`, this one is of no
     effect. `users_only`: a folder's `rig.toml` cannot set it, as it can have code run.
@@ -133,7 +133,7 @@ def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
-    if values := told.get("values"):
+    if (values := told.get("values")) and hint is not int:
         choices = tuple(values)
         default = next(word for word, value in values.items() if value == default)
     kind = hint if isinstance(hint, type) and not choices else str

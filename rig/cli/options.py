@@ -72,14 +72,26 @@ _WIDEST = 24
 """Cells of an option's name; what is longer has its help on the next line."""
 
 
+class _NumberOrWord(click.IntRange):
+    """A number, or one of the words that stand for one."""
+
+    def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
+        super().__init__(least, most)
+        self._words = tuple(words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value in self._words else super().convert(value, param, ctx)
+
+
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
-    """An option of the table as click takes it, but for `changes`. A `single` one has no default and makes no
-    arms.
+    """An option of the table as click takes it, but for `changes`. A `single` one has no default, makes no
+    arms, and takes no words for numbers.
     """
+    words = () if single else tuple(told.values or ())
     is_several = told.listed or (told.several and not single)
     unset = f"  [default: {told.unset}]" if told.unset and (single or not callable(told.default)) else ""
     default = (() if is_several else None) if single else told.start
-    in_help = False if single or default is None else told.unset or True
+    in_help = False if single or default in (None, (None,)) else told.unset or True
     flag, metavar = told.flag, told.metavar
     parts: dict[str, Any] = {
         "group": told.group,
@@ -96,8 +108,8 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     elif told.kind is bool:
         parts["show_default"] = False
     elif told.kind in (int, float):
-        metavar = metavar or ("N" if told.kind is int else "X")
-        parts |= {"type": _range(told), "callback": _finite}
+        metavar = metavar or "|".join(["N" if told.kind is int else "X", *words])
+        parts |= {"type": _range(told, words), "callback": _finite}
     mark = _MARK if told.several and not single else ""
     make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, told.kind)
@@ -127,19 +139,19 @@ def _as_one(_: click.Context, __: click.Parameter, values: Any) -> tuple[Any, ..
     return tuple(dict.fromkeys(value for several in values for value in several))
 
 
-def _range(told: Option) -> click.ParamType[Any]:
+def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
     if told.kind is float:
         least = told.least if told.more_than is None else told.more_than
         return click.FloatRange(least, told.most, min_open=told.more_than is not None)
     # click takes whole numbers alone as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
-    return click.IntRange(least, most)
+    return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
 
 
 def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
     """What click's ranges let through: NaN, which compares with nothing, and infinity."""
     for value in values if isinstance(values, tuple) else (values,):
-        if value is not None and not math.isfinite(value):
+        if isinstance(value, int | float) and not math.isfinite(value):
             raise click.BadParameter(f"{value} is not a finite number.")
     return values
 

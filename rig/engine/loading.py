@@ -1,14 +1,17 @@
 """From a GGUF file and settings to a model that runs, or to one line that says why it cannot."""
 
 import hashlib
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
+from rig.engine.core.llama import LlamaModel
 from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
-from rig.engine.core.template import ChatTemplate
+from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
 from rig.engine.engine import LlamaCppModel
@@ -18,9 +21,15 @@ from rig.engine.files.registry import resolve, template_source
 from rig.engine.files.sampling import author_of, sampling_of
 from rig.engine.formats.form import FormatChoice, choose, is_own
 from rig.engine.memory.fit import LoadedModel, load_here
+from rig.engine.memory.weights import check_loads
+from rig.engine.prompt import PromptBuilder
+from rig.engine_options import AUTO
 from rig.errors import RigError
 from rig.models import Notify
 from rig.options import engine_fingerprint
+
+_STEP = 1024
+"""Tokens by which a context grows that is as long as it needs to be."""
 
 MAX_LAYERS = 512
 """llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
@@ -56,12 +65,18 @@ def load(
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
     settings = with_room_to_think(settings, source)
+    room = None
+    if settings.n_ctx == AUTO:
+        room = Room.of(info, settings, source)
+        settings = replace(settings, n_ctx=None, most_context=room.n_ctx)
     loaded = load_here(info, settings, notify, n_outputs=n_outputs)
     plan = loaded.plan
+    # At least half of the context is for thoughts, and more where it was made for them.
+    for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - room.answered if room else 0)
     settings = replace(
         settings,
         n_ctx=plan.n_ctx,
-        thinking_tokens=min(DEFAULT_THOUGHTS, plan.n_ctx // 2)
+        thinking_tokens=min(DEFAULT_THOUGHTS, for_thoughts)
         if settings.thinking_tokens is None
         else settings.thinking_tokens,
         n_batch=plan.n_batch,
@@ -71,6 +86,8 @@ def load(
         cpu_moe=False,
         flash_attention=plan.flash_attention,
     )
+    if room:
+        notify(f"{name}: {room.remark(plan.n_ctx)}")
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
     origin = info.origin.note if info.origin else ""
     for remark in filter(None, (*plan.remarks, origin, grammar.remark(settings))):
@@ -105,6 +122,49 @@ def load(
     except BaseException:
         loaded.close()
         raise
+
+
+class Room(NamedTuple):
+    """What a model needs of its context, in tokens: the longest prompt, an answer, and thoughts before it."""
+
+    prompt: int
+    answer: int
+    thoughts: int
+
+    @classmethod
+    def of(cls, info: GgufInfo, settings: EngineSettings, source: str) -> "Room":
+        """Of the prompts in the settings, as this template writes them. Raises RigError."""
+        check_loads(info.path, weightless=True)
+        with closing(LlamaModel(info.path, weightless=True)) as model:
+            tokenizer = Tokenizer(model)
+            template = _template(source, settings.chat_template or info.path, tokenizer)
+            chosen = choose(settings, template)
+            prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
+            longest, form = 0, None
+            for request in settings.prompts:
+                if form is None or form.tools != request.tools:
+                    form = chosen.make(request.tools, settings.grammar, template)
+                with suppress(TemplateError):  # asking will say what is wrong
+                    longest = max(longest, sum(map(len, prompts.build(request, form))))
+        thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
+        thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
+        return cls(longest, settings.max_tokens, thoughts if thinks else 0)
+
+    @property
+    def answered(self) -> int:
+        """The longest prompt with its answer."""
+        return self.prompt + self.answer
+
+    @property
+    def n_ctx(self) -> int:
+        """The context that has room for all of it, in full thousands."""
+        return -(-(self.answered + self.thoughts) // _STEP) * _STEP
+
+    def remark(self, n_ctx: int) -> str:
+        """What was decided, and why."""
+        needed = self.answered + self.thoughts
+        short = "" if needed <= n_ctx else ", which the model or the memory does not allow"
+        return f"context {n_ctx:,}: the longest conversation needs {needed:,} tokens{short}"
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:

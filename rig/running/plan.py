@@ -1,7 +1,7 @@
 """What a run will do, decided and checked before anything is stored: its arms, and all that they need."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -12,9 +12,11 @@ from rig import opening, serving
 from rig.calls import JsonObject
 from rig.engine import EngineSettings, apply_adapter, load
 from rig.errors import RigError, counted
+from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
+from rig.methods.episode import course
 from rig.metrics import NO_REMARK, Declaration, Remark
-from rig.models import Model, Notify
+from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
@@ -139,6 +141,31 @@ class Plan:
             declaration=self.declaration,
             repeats=self.repeats,
         )
+
+
+def longest_requests(
+    setup: Setup, settings: Iterable[Settings], tasks: Sequence[Task]
+) -> tuple[Request, ...]:
+    """Of each task the longest request, by characters, if everybody does what is right, with these settings.
+
+    Raises RigError for a method without models that know what is right.
+    """
+    method, models = setup.method, setup.method.models(tasks)
+    longest = []
+    for own in settings:
+        names = {method.roles[0]: "oracle", **method.cast(own), **method.knowing}
+        if not models.keys() >= set(names.values()):
+            raise RigError(
+                f"--n-ctx auto: nobody knows how long conversations of the method {method.name} become;"
+                " give tokens, as in --n-ctx 8192"
+            )
+        players = {role: models[name]() for role, name in names.items()}
+        setup.meet(players)
+        for task in tasks:
+            episode = setup.start(task, own, Where(0, task.name), lambda _event: None, 0)
+            requests = (request for request, _ in course(episode, players))
+            longest.append(max(requests, key=lambda request: len(repr(request.messages))))
+    return tuple(longest)
 
 
 AGAIN, EXACT = "again", "exact"

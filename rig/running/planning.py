@@ -18,7 +18,7 @@ from rig.metrics import NO_REMARK, Remark
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
 from rig.running.control import HUMAN, Person
 from rig.running.deciding import CAUTION
-from rig.running.plan import AGAIN, EXACT, Plan, make_arms
+from rig.running.plan import AGAIN, EXACT, Plan, longest_requests, make_arms
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
@@ -118,7 +118,7 @@ class Options:
                 if name not in idle or combination[idle[name][0]] != idle[name][1]
             }
             settings = EngineSettings(
-                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {v: v})[v] for n, v in used.items()}
+                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in used.items()}
             )
             engines.setdefault(_label({n: v for n, v in used.items() if len(values[n]) > 1}), settings)
         if not self.noise:
@@ -366,13 +366,17 @@ def _plan(
     recipe = options.as_json(method.models(()).keys())
     values = options.first_values(method)
     engines, settings = options.engines(), options.settings(method)
+    setup = method.ready(values).adjudicated(answers_file(store))
+    if options.n_ctx == "auto" and not all(map(opening.is_url, options.models)):
+        prompts = longest_requests(setup, settings.values(), tasks)
+        engines = {label: replace(engine, prompts=prompts) for label, engine in engines.items()}
     plan = Plan(
         run=run,
         store=store,
         arms=make_arms(options.models, engines, settings, method, tasks, options.roles(), options.adapters()),
         tasks=tuple(tasks),
         method=method,
-        setup=method.ready(values).adjudicated(answers_file(store)),
+        setup=setup,
         name=name,
         repeats=options.repeats,
         recipe=recipe,
@@ -388,7 +392,7 @@ def _check_engine(options: Options) -> None:
     """Raise RigError for settings that no model could run with, before the first of several models runs."""
     if options.exact and options.parallel not in (None, 1):
         raise RigError("--exact decodes one sequence at a time; leave out --parallel")
-    if options.n_ctx is not None and options.n_ctx <= options.max_tokens:
+    if isinstance(options.n_ctx, int) and options.n_ctx <= options.max_tokens:
         raise RigError(
             f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"
             " raise one or lower the other"

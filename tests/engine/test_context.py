@@ -1,6 +1,8 @@
 """How long a context is and how positions are scaled in it, and what models that think get of it."""
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from rig.engine.core.llama import Chunk, LlamaModel
 from rig.engine.core.settings import Rope
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.info import inspect
+from rig.engine.loading import load
 from rig.engine.memory.fit import context_opener, plan_for
 from rig.engine.memory.plan import Shape
+from rig.engine_options import AUTO
 from rig.errors import RigError
 from rig.models import Request
 
@@ -138,3 +142,48 @@ def test_others_keep_the_context_that_they_had(tiny_path: Callable[..., Path], o
     model = open_model(tiny_path(n_ctx=32_768), parallel=1)
     assert model.fingerprint["n_ctx"] == 8192
     assert "thinking_tokens" not in model.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("asked", "thoughts"),
+    [
+        ({}, 4096),
+        ({"thinking_tokens": 200}, 200),
+        ({"thinking": "off"}, 0),
+        ({"format": "rig"}, 0),
+    ],
+)
+def test_the_context_is_what_the_longest_prompt_needs(
+    tmp_path: Path, ask: Callable[..., Request], asked: dict[str, Any], thoughts: int
+) -> None:
+    path = tiny_gguf.write(tmp_path / "tiny.gguf", template=OWN["opened thinking"], n_ctx=32_768)
+    prompts = ask("short"), ask("long " * 300), ask("shorter")
+    settings = EngineSettings(n_threads=1, parallel=1, n_ctx=AUTO, prompts=prompts, **asked)
+    lines: list[str] = []
+    with closing(load(path, settings, "tiny", lines.append)) as model:
+        length = model.predict(prompts[1], lambda _: None).usage.prompt_tokens
+        needed = length + 256 + thoughts
+        n_ctx = model.fingerprint["n_ctx"]
+        assert n_ctx == model.context.n_ctx == -(-needed // 1024) * 1024
+        assert f"tiny: context {n_ctx:,}: the longest conversation needs {needed:,} tokens" in lines
+        assert model.room(prompts[1]) == n_ctx - length - 256
+        if thoughts:
+            assert model.fingerprint["thinking_tokens"] == thoughts
+    again = replace(settings, n_ctx=n_ctx, prompts=())
+    with closing(load(path, again, "tiny", lines.append)) as model:
+        assert model.fingerprint["n_ctx"] == n_ctx
+
+
+def test_a_context_that_would_be_longer_than_the_models_says_so(
+    tiny_path: Callable[..., Path], ask: Callable[..., Request]
+) -> None:
+    asked = EngineSettings(n_threads=1, parallel=1, n_ctx=AUTO, prompts=(ask("long " * 600),))
+    lines: list[str] = []
+    path = tiny_path(n_ctx=2048)
+    load(path, asked, "tiny", lines.append).close()
+    [line] = [line for line in lines if "longest conversation" in line]
+    assert line.startswith("tiny: context 2,048: the longest conversation needs 3,")
+    assert line.endswith(", which the model or the memory does not allow")
+    scaled = replace(asked, rope_scaling="yarn", rope_scale=4.0)
+    with closing(load(path, scaled, "tiny", lines.append)) as model:
+        assert model.context.n_ctx > 3072

@@ -1,7 +1,7 @@
 """Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
@@ -11,6 +11,7 @@ from rig.engine.core.placement import Placement, overrides_of, split_of
 from rig.engine_options import EngineOptions
 from rig.errors import RigError
 from rig.meters import available_cores
+from rig.models import Request
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_THOUGHTS = 4096
@@ -199,6 +200,8 @@ class EngineSettings(EngineOptions):
     fast_forward: bool = True
     most_context: int = DEFAULT_CONTEXT
     """The context where `n_ctx` does not say."""
+    prompts: tuple[Request, ...] = field(default=(), compare=False, repr=False)
+    """The requests that the context is to have room for where `n_ctx` is `AUTO`."""
 
     @property
     def rope(self) -> Rope:

@@ -84,7 +84,7 @@ class Fit:
         self._machine = memory
         self._start = Shape(
             n_gpu_layers=0,
-            n_ctx=settings.n_ctx or min(info.context_length or DEFAULT_CONTEXT, settings.most_context),
+            n_ctx=settings.n_ctx or min(trained, settings.most_context),
             n_batch=settings.n_batch or DEFAULT_BATCH,
             n_seq=settings.parallel or 1,
             kv_type=settings.kv_type,
