@@ -14,7 +14,7 @@ from rig.displays.signs import DOT, RULE
 from rig.displays.summary import (
     limit_notes,
     repeat_notes,
-    repeat_rows,
+    repeat_rates,
     repeated_arms,
     summary,
     whereabouts,
@@ -148,9 +148,7 @@ class Card:
     def _repeats(self) -> Iterator[str]:
         """How reliable each arm is, and what it succeeds in now and then."""
         for arm, repeated in zip(self.run.arms, self.repeated, strict=False):
-            told = [f"{row.label} {row.cells[0]}" for row in repeat_rows([repeated])]
-            if told:
-                yield f"{arm.name}: {', '.join(told[:2])}"
+            yield from repeat_rates(arm.name, repeated)
             yield from repeat_notes(arm.name, repeated, arm.fingerprint or {})
 
     def _alone(self) -> str:

@@ -204,6 +204,12 @@ def repeat_rows(arms: "Sequence[RepeatOutcomes | ArmResult]") -> list[Row]:
     ]
 
 
+def repeat_rates(label: str, arm: "RepeatOutcomes | ArmResult") -> list[str]:
+    """How often every repeat of an arm succeeds, and any, in one line; none without repeats."""
+    told = [f"{row.label} {row.cells[0]}" for row in repeat_rows([arm])[:2]]
+    return [f"{label}: {', '.join(told)}"] if told else []
+
+
 def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: JsonObject) -> list[str]:
     """Which conversations of an arm are flaky, or why its repeats say nothing."""
     if arm.reliability and fingerprint.get("model.temperature") == 0:

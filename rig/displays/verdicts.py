@@ -13,6 +13,7 @@ from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.displays import signs
 from rig.displays.compare import hint, notes, signed
 from rig.displays.signs import DELTA, FULL, RULE, TRACK, Glyph
+from rig.displays.summary import repeat_rates
 from rig.displays.table import Row, columns, middle, one_line, short_names
 from rig.displays.texts import UNKNOWN, file_size, measured, percent, rate
 from rig.errors import counted
@@ -232,6 +233,7 @@ def opening(comparison: Comparison, width: int | None) -> list[Line]:
     on = f"against {comparison.baseline.label}: {played}, graded by {comparison.grader}"
     told: list[tuple[str, Iterable[str]]] = [
         ("verdicts", sentences(comparison)),
+        ("repeats", [line for arm in comparison.arms for line in repeat_rates(arm.label, arm)]),
         ("compared", [on, *notes(comparison)]),
         ("", hint(comparison)),
     ]

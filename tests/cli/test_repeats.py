@@ -50,6 +50,14 @@ def test_a_run_shows_it_beside_its_rates(rig: Rig, store: Path) -> None:
     assert "arm1 was sampled greedily: its repeats are alike" in out
 
 
+def test_a_comparison_says_it_below_the_verdicts(rig: Rig, store: Path) -> None:
+    done = rig("compare", "abcde", "--across-settings", "--runs", store)
+    out = " ".join(done.out.split())
+    assert "repeats arm0: all of 3 repeats (pass^3) 62.5% (" in out, done.err
+    assert "any of 3 repeats (pass@3) 87.5% (" in out
+    assert SAID in out
+
+
 def test_json_and_the_comparison_have_the_same_numbers(rig: Rig, store: Path) -> None:
     arms = rig("show", "abcde", "--runs", store, "--json").json["arms"]
     with Runs.open(store) as runs:
