@@ -1,6 +1,7 @@
 """From a GGUF file and settings to a model that runs, or to one line that says why it cannot."""
 
 import hashlib
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,15 @@ def load(
     if settings.n_ctx == AUTO:
         room = Room.of(info, settings, source)
         settings = replace(settings, n_ctx=None, most_context=room.n_ctx)
-    loaded = load_here(info, settings, notify, n_outputs=n_outputs)
+    told: set[str] = set()
+
+    def tell(remarks: Iterable[str]) -> None:
+        for remark in remarks:
+            if remark and remark not in told:
+                told.add(remark)
+                notify(f"{name}: {remark}")
+
+    loaded = load_here(info, settings, notify, n_outputs=n_outputs, announce=lambda plan: tell(plan.remarks))
     plan = loaded.plan
     # At least half of the context is for thoughts, and more where it was made for them.
     for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - room.answered if room else 0)
@@ -90,8 +99,7 @@ def load(
         notify(f"{name}: {room.remark(plan.n_ctx)}")
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
     origin = info.origin.note if info.origin else ""
-    for remark in filter(None, (*plan.remarks, origin, grammar.remark(settings))):
-        notify(f"{name}: {remark}")
+    tell((origin, grammar.remark(settings)))
     try:
         tokenizer = Tokenizer(loaded.model)
         template = _template(source, settings.chat_template or info.path, tokenizer)

@@ -74,6 +74,34 @@ class Scripted:
         return loaded.plan
 
 
+@pytest.mark.parametrize(
+    ("kv", "remark"),
+    [
+        ("f16", None),
+        ("q8_0", None),
+        ("q8_0/q4_0", "a KV cache of q8_0/q4_0 is converted at every step on CUDA"),
+        ("iq4_nl", "llama.cpp has no CUDA code for a KV cache of iq4_nl: attention runs on the CPU"),
+    ],
+)
+def test_what_a_gpu_has_no_code_for_is_said_before_the_load(
+    info: GgufInfo, kv: str, remark: str | None
+) -> None:
+    script = Scripted(lambda _: True)
+    opened_then: list[int] = []
+    remarks: list[str] = []
+
+    def announce(plan: FitPlan) -> None:
+        opened_then.append(script.opened)
+        remarks.extend(plan.remarks)
+
+    fit = Fit(info, (GPU,), ROOMY, EngineSettings(kv_type=kv), counting)
+    load_planned(fit, script.model, script.context, script.told.append, announce)
+    assert opened_then == [0]
+    assert [text.startswith(remark or "") for text in remarks] == [True] * (remark is not None)
+    on_cpu = Fit(info, (), ROOMY, EngineSettings(kv_type=kv), counting).best()
+    assert on_cpu.remarks == ()
+
+
 @pytest.mark.parametrize("weights", [True, False])
 def test_layers_go_down_until_it_works(info: GgufInfo, weights: bool) -> None:
     script = Scripted(lambda shape: shape.n_gpu_layers <= 1, weights=weights)

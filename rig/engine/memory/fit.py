@@ -8,7 +8,7 @@ asked for never change.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
@@ -234,6 +234,10 @@ class Fit:
         )
 
 
+Announce: TypeAlias = Callable[[FitPlan], None]
+"""Is told each plan that is tried, before it is."""
+
+
 class LoadedModel(NamedTuple):
     """Weights and a context that are really there, the plan they were opened by, and what opens more."""
 
@@ -271,9 +275,13 @@ def fit_here(info: GgufInfo, settings: EngineSettings, count: Counting, *, loade
 
 
 def load_planned(
-    fit: Fit, open_model: Callable[[Shape], LlamaModel], open_context: OpenContext, notify: Notify
+    fit: Fit,
+    open_model: Callable[[Shape], LlamaModel],
+    open_context: OpenContext,
+    notify: Notify,
+    announce: Announce = lambda _plan: None,
 ) -> LoadedModel:
-    """The weights, a context for them, and the plan that worked for both.
+    """The weights, a context for them, and the plan that worked for both; it is announced before the load.
 
     If memory runs out, the plan asks for less, step by step, and `notify` gets a line. Raises RigError if
     nothing is left to try, and for anything else that stops llama.cpp.
@@ -288,6 +296,7 @@ def load_planned(
         )
     tried: list[str] = []
     while True:
+        announce(plan)
         try:
             model = open_model(plan.shape)
             try:
@@ -325,7 +334,12 @@ def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> Op
 
 
 def load_here(
-    info: GgufInfo, settings: EngineSettings, notify: Notify, *, n_outputs: int | None = None
+    info: GgufInfo,
+    settings: EngineSettings,
+    notify: Notify,
+    *,
+    n_outputs: int | None = None,
+    announce: Announce = lambda _plan: None,
 ) -> LoadedModel:
     """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
     placement, loaded = settings.placement, False
@@ -342,7 +356,7 @@ def load_here(
     with closing(LlamaCount(info.path, open_context, placement)) as count:
         fit = fit_here(info, settings, count, loaded=loaded)
         return load_planned(
-            fit, lambda shape: open_weights(info.path, shape.place(placement)), open_context, notify
+            fit, lambda shape: open_weights(info.path, shape.place(placement)), open_context, notify, announce
         )
 
 
