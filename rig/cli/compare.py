@@ -29,6 +29,7 @@ from rig.compare.leaderboard import (
     published,
     standings,
 )
+from rig.compare.leaks import leak_text
 from rig.compare.noise import Noise, noise_of
 from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.compare.verdict import Decision
@@ -331,6 +332,9 @@ def _print_ranking(ranking: Leaderboard) -> None:
         say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")
     for line in ranking.left_out:
         say(line)
+    for place in ranking.places:
+        if place.leaks:
+            say(leak_text(place.name, place.leaks, "that it is ranked by"))
     print_cautions({place.run.id: place.run for place in ranking.places}.values())
 
 
@@ -384,6 +388,9 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}")
     for line in lines:
         _print_scores(line)
+    leaks = {f"{past.run.id}/{past.arm}": past.leaks for line in lines for past in line if past.leaks}
+    for name, tasks in leaks.items():
+        say(leak_text(name, tasks, "that it played"))
     if len(lines) > 1:
         click.echo("\nNumbers of different tables are not comparable: the graders differ.")
 

@@ -31,7 +31,8 @@ WholeType: TypeAlias = Literal["f16", "bf16", "f32", "q8_0"]
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 
 
-def _types(text: str) -> tuple[str, ...]:
+def types(text: str) -> tuple[str, ...]:
+    """From `TYPE,TYPE`. Raises click.BadParameter for what is no type."""
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for kind in kinds:
         if kind not in (*TYPES, *CALIBRATED):
@@ -49,7 +50,7 @@ def quantize(
         f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
         "TYPE,...",
         multiple=False,
-        callback=lambda _context, _parameter, text: () if text is None else _types(text),
+        callback=lambda _context, _parameter, text: () if text is None else types(text),
     ),
     matrix: Path | None = option(
         "Weight columns by this importance matrix, of `rig models calibrate` or llama-imatrix. Most types"
@@ -84,7 +85,7 @@ def quantize(
     for kind in to or _asked(parent):
         with endings_as_exceptions():
             recipe = QuantizeRecipe(kind, matrix, tensors, embeddings.lower(), output.lower())
-            progress = _bar(f"{parent.name}-{recipe.name}", "quantizing")
+            progress = bar(f"{parent.name}-{recipe.name}", "quantizing")
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
     if as_json:
@@ -135,14 +136,14 @@ def _asked(parent: ResolvedModel) -> tuple[str, ...]:
     for kind in LADDER:
         say(f"  {kind:<7} {parent.name}-{kind}.gguf", err=True)
     say(f"They go to {models_directory()}. Other types: {', '.join(TYPES)}.", err=True)
-    return _types(click.prompt("Which types", default=ladder, err=True))
+    return types(click.prompt("Which types", default=ladder, err=True))
 
 
 def _is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _bar(name: str, doing: str) -> Callable[[int, int], None]:
+def bar(name: str, doing: str) -> Callable[[int, int], None]:
     """Shows on a terminal how far it is; elsewhere that a file is begun."""
     if not sys.stderr.isatty():
         say(f"{name}: {doing}", err=True)
@@ -171,7 +172,7 @@ def merge(
     parent = _with_adapter(resolve(model), lora, scale)
     assert parent.adapter is not None
     with endings_as_exceptions():
-        progress = _bar(f"{parent.name}-{to}", "merging")
+        progress = bar(f"{parent.name}-{to}", "merging")
         merged = merging.merge(parent, parent.adapter, to, target=output, progress=progress)
     _say_made(merged, output, as_json=as_json)
 
@@ -194,7 +195,7 @@ def widen(
     """
     parent = resolve(model)
     with endings_as_exceptions():
-        progress = _bar(f"{parent.name}-wide-{to}", "widening")
+        progress = bar(f"{parent.name}-wide-{to}", "widening")
         widened = widening.widen(parent, to, target=output, progress=progress)
     _say_made(widened, output, as_json=as_json)
 

@@ -35,6 +35,7 @@ _MAKING = {
     "merge": Verb("rig.cli.model_files:merge"),
     "widen": Verb("rig.cli.model_files:widen"),
     "calibrate": Verb("rig.cli.model_files:calibrate"),
+    "tune": Verb("rig.cli.tune"),
 }
 
 
@@ -68,7 +69,7 @@ class FitOptions:
 
 @verb(Verbs, later=_MAKING)
 def command() -> None:
-    """List, inspect, fetch, verify, quantize, merge and widen models."""
+    """List, inspect, fetch, verify, quantize, merge, widen and tune models."""
 
 
 @command.verb("list")

@@ -44,7 +44,7 @@ from rig.displays.summary import whereabouts
 from rig.displays.table import Row
 from rig.displays.texts import headline, printable
 from rig.errors import RigError
-from rig.events import Emit, Event
+from rig.events import Emit, Event, Notice, RunStarted
 from rig.files import json_text
 from rig.option import CONVERSATIONS, GRADING
 from rig.options import TABLE
@@ -263,11 +263,12 @@ def options_of(context: click.Context) -> dict[str, Any]:
 
 
 def carry_out(
-    todo: Plan, display: str, *, as_json: bool, notifier: Notifier | None = None
+    todo: Plan, display: str, *, as_json: bool, notifier: Notifier | None = None, notice: str = ""
 ) -> tuple[StoredRun, Control]:
     """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
 
     Where the display is for people, the terminal's title says how far it is, and `notifier` that it ended.
+    The display also shows the `notice`.
     """
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)
@@ -278,6 +279,8 @@ def carry_out(
         def both(event: Event) -> None:
             notifier.tell(event)
             emit(event)
+            if notice and isinstance(event, RunStarted):
+                emit(Notice(notice))
 
         return run_plan(todo, both, control)
 

@@ -108,7 +108,9 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
             "which models? Give the one to compare with first, then the others (`rig models list`)"
         )
     require_one_suite(options)
-    varied = {name: (value,) for name, value in options.items() if name in _VARIED}
+    varied = {
+        name: (value,) for name, value in options.items() if TABLE[name].several and not TABLE[name].listed
+    }
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
     return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rig.compare.leaks import leaked
+from rig.compare.leaks import leak_text, leaks_of
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
-from rig.errors import RigError, counted, did_you_mean
+from rig.errors import RigError, did_you_mean
 from rig.metrics import Counts, Declaration, Metric, Remark
 from rig.rates.rates import RESAMPLES, SEED
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
@@ -376,17 +376,11 @@ def prepare(
 def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
     """Raise RigError where a model's file was calibrated on conversations that it has finished."""
     for arm in scored:
-        made_from = (arm.chosen.arm.fingerprint or {}).get("model.made_from") or {}
-        traces = made_from.get("calibrated_on") or ()
-        if not traces:
-            continue
         finished = {key.name for key in arm.cells}
         tasks = (task for task in runs.conversations(arm.chosen.run) if task.name in finished)
-        if names := leaked(traces, {task.name: task.source for task in tasks}):
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        if names := leaks_of(arm.chosen.arm.fingerprint, {task.name: task.source for task in tasks}):
             raise RigError(
-                f"{arm.chosen.label} was calibrated on {counted(len(names), 'conversation')} that are"
-                f" compared, or on near copies ({', '.join(names[:3])}{more}); play others, such as"
+                f"{leak_text(arm.chosen.label, names, 'that are compared')}; play others, such as"
                 " `rig run --part comparison`"
             )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, choose
+from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
 from rig.methods import paper
@@ -44,6 +45,8 @@ class RankedArm(NamedTuple):
     differs: tuple[str, ...] = ()
     planned: int = 0
     """How many tasks of the suite its run has."""
+    leaks: Sequence[str] = ()
+    """Tasks that its model's file was calibrated on."""
 
     @property
     def name(self) -> str:
@@ -59,6 +62,7 @@ class RankedArm(NamedTuple):
             "planned": self.planned,
             "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
             "settings": list(self.differs),
+            "leaks": list(self.leaks),
             "grader": self.arm.grader.as_json() if self.arm.grader else None,
             "caution": self.run.declaration.caution,
         }
@@ -171,10 +175,12 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
         if cell.counts is not None and cell.conversation in keys:
             by_task = by_arm.setdefault(cell.arm, {})
             by_task.setdefault(keys[cell.conversation], []).append(cell.counts)
-    return [
-        RankedArm(run, run.arms[arm], frozenset(by_task), {}, {name: by_task}, planned=len(keys))
-        for arm, by_task in by_arm.items()
-    ]
+    places = []
+    for position, by_task in by_arm.items():
+        arm, sources = run.arms[position], {t.name: t.source for t in tasks if keys.get(t.name) in by_task}
+        place = RankedArm(run, arm, frozenset(by_task), {}, {name: by_task}, planned=len(keys))
+        places.append(place._replace(leaks=leaks_of(arm.fingerprint, sources)))
+    return places
 
 
 def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
@@ -185,7 +191,8 @@ def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
     }
     cells = [(key.name, cell) for by_task in suites.values() for key, cell in by_task.items()]
     rows = [(name, counts) for name, cell in cells for counts in cell]
-    return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
+    leaks = [name for name in place.leaks if any(key.name == name for key in common)]
+    return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites, leaks=leaks)
 
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
@@ -222,13 +229,16 @@ _HASH = re.compile(r"[0-9a-f]{8,64}")
 
 
 class PastScore(NamedTuple):
-    """A score of an arm with the file. `changed` is what differs from the score before, by name."""
+    """A score of an arm with the file. `changed` is what differs from the score before, by name, `leaks` are
+    the tasks that the file was calibrated on.
+    """
 
     run: StoredRun
     arm: str
     score: StoredScore
     suites: tuple[str, ...]
     changed: tuple[str, ...]
+    leaks: Sequence[str] = ()
 
     @property
     def tasks(self) -> int:
@@ -248,6 +258,7 @@ class PastScore(NamedTuple):
             "conversations": self.tasks,
             "metrics": self.run.declaration.as_json(self.score.counts),
             "changed": list(self.changed),
+            "leaks": list(self.leaks),
         }
 
 
@@ -281,7 +292,9 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
     lines: dict[tuple[str, GraderInfo], list[PastScore]] = {}
     before: dict[tuple[str, GraderInfo], JsonObject] = {}
     for run, arm in arms:
-        suites = tuple(dict.fromkeys(task.suite for task in runs.conversations(run)))
+        tasks = runs.conversations(run)
+        suites = tuple(dict.fromkeys(task.suite for task in tasks))
+        leaks = leaks_of(arm.fingerprint, {task.name: task.source for task in tasks})
         for score in runs.scores(run):
             if score.arm != arm.position or arm.not_evaluated:
                 continue
@@ -296,7 +309,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
             changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
             named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
             before[key] = settings
-            lines.setdefault(key, []).append(PastScore(run, arm.name, score, suites, named))
+            lines.setdefault(key, []).append(PastScore(run, arm.name, score, suites, named, leaks))
     return hashes, list(lines.values())
 
 

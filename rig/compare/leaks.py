@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from rig.calls import Json, JsonObject
+from rig.errors import counted
 
 SAMPLE = 16
 """Hashes of 5-grams that are kept of a conversation. With its own hash they fit into 127 bytes of text."""
@@ -44,6 +46,21 @@ def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> li
         if any(own == whole or _is_near(sample, grams) for own, sample in samples):
             names.append(name)
     return names
+
+
+def leaks_of(fingerprint: Mapping[str, Any] | None, conversations: Mapping[str, JsonObject]) -> list[str]:
+    """The same for what an arm's fingerprint says of the making of its model's file."""
+    made_from = (fingerprint or {}).get("model.made_from") or {}
+    return leaked(made_from.get("calibrated_on") or (), conversations)
+
+
+def leak_text(label: str, names: Sequence[str], what: str) -> str:
+    """That an arm was calibrated on these conversations, and `what` they are, such as `that are compared`."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"{label} was calibrated on {counted(len(names), 'conversation')} {what}, or on near copies"
+        f" ({', '.join(names[:3])}{more})"
+    )
 
 
 def _is_near(sample: Sequence[bytes], grams: frozenset[bytes]) -> bool:

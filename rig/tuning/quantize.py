@@ -40,6 +40,7 @@ TENSOR_TYPES = (
     *("tq2_0", "tq1_0"),
 )
 """What a single tensor can be stored as."""
+_CHILD = (sys.executable, "-P", "-m", "rig.tuning.quantize")
 _NEED_IMPORTANCE = ("iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s")
 _WHOLE = ("f32", "f16", "bf16")
 _UNWEIGHTED = ("token_embd.weight", "output.weight")
@@ -128,6 +129,10 @@ _PROGRESS = re.compile(r"\[ *(\d+)/ *(\d+)\]")
 _FALLBACK = re.compile(r"required for type +(\w+)\) -> falling back to +(\w+)")
 _FALLBACKS = re.compile(r"(\d+) of \d+ tensor\(s\) required fallback")
 _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
+_TENSOR = re.compile(r"\[ *\d+/ *\d+\] +(\S+) +- .*\btype = +(\w+), size = [^>]*(?:-> .*\((\w+)\))?$")
+_NEXT = "the next recipe"
+_ANY = imatrix.ImportanceMatrix({"": np.ones((1, 1), np.float32)}, {"": np.ones(1, np.float32)})
+"""Stands for any matrix where no weight is quantized."""
 
 
 def quantize(
@@ -168,13 +173,12 @@ def _write(
     origin: Origin,
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
-    told = {**asdict(recipe), "matrix": recipe.matrix and str(recipe.matrix)}
-    files = {"source": str(source), "target": str(target)}
-    task = {**files, "recipe": told, "threads": threads, "metadata": origin.metadata()}
+    task = {"source": source, "recipes": [asdict(recipe)], "target": target}
+    task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "rig.tuning.quantize"],
+        _CHILD,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -185,7 +189,7 @@ def _write(
         assert child.stdin is not None
         try:
             with suppress(BrokenPipeError), child.stdin as stdin:
-                stdin.write(json.dumps(task))
+                stdin.write(json.dumps(task, default=str))
             for line in child.stdout:
                 if match := _PROGRESS.search(line):
                     progress(int(match[1]), int(match[2]))
@@ -208,12 +212,33 @@ def _write(
     return fell_back
 
 
+def tensor_types(source: Path, recipes: Sequence[QuantizeRecipe]) -> list[dict[str, str]]:
+    """The types, by tensor, that each recipe would give a file, empty if it cannot be made of it.
+
+    llama.cpp decides, and writes nothing. Matrices need not be there. Raises RigError.
+    """
+    task = json.dumps({"source": source, "recipes": list(map(asdict, recipes))}, default=str)
+    done = subprocess.run(_CHILD, input=task, capture_output=True, text=True, errors="replace")
+    types: list[dict[str, str]] = []
+    for line in done.stdout.splitlines():
+        if line == _NEXT:
+            types.append({})
+        elif match := _TENSOR.search(line):
+            types[-1][match[1]] = match[3] or match[2]
+        elif _FAILURE.search(line):
+            types[-1].clear()
+    if done.returncode != 0 or len(types) != len(recipes):
+        raise RigError(f"{source}: llama.cpp cannot tell what could be made of it")
+    return types
+
+
 def run_quantizer(
     source: str, target: str, *, recipe: QuantizeRecipe, threads: int, metadata: Mapping[str, str | bool]
 ) -> int:
     """Write `target` from `source`, with these keys added to what it says of itself; llama.cpp's result.
 
-    In a process of its own: it can be stopped in the middle, and llama.cpp may end it over a damaged file.
+    Without a target it only tells what it would do. In a process of its own: it can be stopped in the
+    middle, and llama.cpp may end it over a damaged file.
     """
     import llama_cpp as C
 
@@ -221,6 +246,7 @@ def run_quantizer(
     parameters.ftype = int(file_type(recipe.kind))
     parameters.nthread = threads
     parameters.allow_requantize = True
+    parameters.dry_run = not target
     if recipe.embeddings:
         parameters.token_embedding_type = gguf.GGMLQuantizationType[recipe.embeddings.upper()]
     if recipe.output:
@@ -228,7 +254,7 @@ def run_quantizer(
     added: dict[str, str | bool | int] = dict(metadata)
     kept: list[Any] = []  # what llama.cpp is given pointers to
     if recipe.matrix:
-        matrix = imatrix.read(recipe.matrix)
+        matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
         added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
@@ -270,6 +296,9 @@ if __name__ == "__main__":
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
         task = json.load(sys.stdin)
-        task["recipe"]["matrix"] = task["recipe"]["matrix"] and Path(task["recipe"]["matrix"])
-        code = run_quantizer(**{**task, "recipe": QuantizeRecipe(**task["recipe"])})
-    sys.exit(code)
+        for told in task.pop("recipes"):
+            recipe = QuantizeRecipe(**{**told, "matrix": told["matrix"] and Path(told["matrix"])})
+            if "target" in task:
+                sys.exit(run_quantizer(recipe=recipe, **task))
+            print(_NEXT)
+            run_quantizer(task["source"], "", recipe=recipe, threads=1, metadata={})

@@ -216,6 +216,17 @@ def test_what_a_file_was_calibrated_on_is_not_compared(
         assert done.code == 2
         assert "tiny-q4_k_m-hidden was calibrated on 1 conversation" in done.err
         assert f"({tasks[0].name}); play others, such as `rig run --part comparison`" in done.err
+    for listing, what in (
+        (("leaderboard",), "it is ranked by"),
+        (("history", "tiny-q4_k_m-hidden"), "it played"),
+    ):
+        told = rig(*listing).out
+        assert f"tiny-q4_k_m-hidden was calibrated on 1 conversation that {what}, or on near copies" in told
+        assert rig("history", "tiny").out.count("calibrated") == 0
+    places = {place["arm"]: place["leaks"] for place in rig("leaderboard", "--json").json["arms"]}
+    assert places == {"tiny": [], "tiny-q4_k_m-hidden": [tasks[0].name]}
+    (score,) = rig("history", "tiny-q4_k_m-hidden", "--json").json["scores"]
+    assert score["leaks"] == [tasks[0].name]
     chosen = (*options, "--tools", "exact", "--limit", "1", "--threads", "1")
     screened = rig("screen", "tiny", "tiny-q4_k_m-hidden", *chosen).out
     assert "tiny-q4_k_m-hidden: its figures look better than they are, as it was calibrated on 1" in screened

@@ -73,12 +73,22 @@ def local_registry() -> dict[str, LocalEntry]:
 
 def record(entry: LocalEntry) -> None:
     """Add an entry, in the place of one for the same file. Raises RigError, OSError."""
+    _rewrite(lambda entries: {**entries, entry.file: entry})
+
+
+def remove(file: str) -> None:
+    """Remove a file that was made here, and its entry. Raises RigError, OSError."""
+    (models_directory() / file).unlink(missing_ok=True)
+    _rewrite(lambda entries: {name: entry for name, entry in entries.items() if name != file})
+
+
+def _rewrite(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -> None:
     directory = os.open(models_directory(), os.O_RDONLY)
     try:
-        # Only one process at a time adds entries, so that none is lost.
+        # Only one process at a time changes entries, so that none is lost.
         fcntl.flock(directory, fcntl.LOCK_EX)
         text = "# Model files that `rig models quantize` made here.\n"
-        for local in {**local_registry(), entry.file: entry}.values():
+        for local in change(local_registry()).values():
             text += "\n[[model]]\n"
             text += "".join(f"{key} = {_value(value)}\n" for key, value in local.model_dump().items())
         write(text, models_directory() / _REGISTRY, force=True)

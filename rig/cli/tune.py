@@ -1,0 +1,155 @@
+"""`rig models tune`: the best file of a model at a size."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rig.cli import INTERRUPTED
+from rig.cli.model_files import bar, types
+from rig.cli.options import AS_JSON, DISPLAY, MODEL, OUTPUT, WRITTEN_STORE, Grouped, table_options
+from rig.cli.output import print_json, say
+from rig.cli.run import carry_out, exit_code
+from rig.cli.screen import as_asked, progress, screening_of
+from rig.cli.verbs import option, verb
+from rig.compare.arms import ComparisonOptions
+from rig.compare.sequential import compare_sequentially
+from rig.displays.base import endings_as_exceptions
+from rig.displays.texts import file_size
+from rig.engine.files.info import inspect
+from rig.errors import RigError
+from rig.files import write
+from rig.options import TABLE
+from rig.report import model_card
+from rig.running.planning import Options, plan, plan_resume
+from rig.store import Runs
+from rig.tuning.candidates import KINDS, MIXTURES
+from rig.tuning.quantize import TensorType
+from rig.tuning.tune import Funnel, Tuning
+
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
+_LEFT_OUT = ("lora", "part", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
+"""What is chosen here, would need a file of its own, or makes several arms."""
+
+
+@verb(Grouped, options=table_options(single=True, without=_LEFT_OUT))
+def command(
+    *,
+    model: str = MODEL,
+    size: str = option("The largest that the file may be, such as 4GiB or 900MB.", "SIZE", required=True),
+    to: str | None = option(
+        "The types to try.  [default: all but f32, f16, bf16 and the ternary ones]", "TYPE,..."
+    ),
+    tensor: tuple[str, ...] = option(
+        "Also try each type with these tensors as another type. Repeatable.  [default: attn_=q6_k and"
+        " ffn_down=q5_k]",
+        "REGEX=TYPE",
+    ),
+    candidates: int = option(
+        "Screen the N largest files under the size.", "N", type=click.IntRange(1), start=12
+    ),
+    output: Path | None = option(
+        "Keep the state, the importance matrix and the card in this folder.  [default: MODEL-tuned]",
+        "DIR",
+        "-o --output",
+        group=OUTPUT,
+    ),
+    display: str = DISPLAY,
+    runs: Path = WRITTEN_STORE,
+    as_json: bool = AS_JSON,
+    **values: Any,
+) -> int | None:
+    """Find the best file of a model at a size: make candidates, screen them, play three, keep one.
+
+    Candidates are types, each with and without an importance matrix and with other types for some tensors;
+    llama.cpp says how large each would be. The largest that fit are made one by one and ordered by their
+    divergence from the model, on conversations set apart for calibration. The closest three play the others
+    against the model until it is clear whether they lose as much as --loss. One file stays in the models
+    folder, with its card.
+
+    A tuning that was stopped or killed goes on when you give the same command again.
+    """
+    amount = _SIZE.fullmatch(size.strip())
+    if amount is None:
+        raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
+    options = {name: value for name, value in values.items() if value not in (None, ())}
+    options = {name: value for name, value in options.items() if value is not False or TABLE[name].default}
+    chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
+    tuning = Tuning(
+        screening_of(chosen, method, tasks),
+        int(float(amount[1]) * _UNITS[amount[2].upper()]),
+        types(to) if to else KINDS,
+        ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES,
+        candidates,
+    )
+    folder = output or Path(f"{tuning.base.name}-tuned")
+    with endings_as_exceptions():
+        funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), _say)
+        _say(funnel.text)
+        funnel.calibrate(progress("read"))
+        for line in funnel.screen(lambda name: bar(name, "quantizing"), progress()):
+            _say(f"{line}; {funnel.text}")
+    models = (model, *(str(funnel.place(name)) for name in funnel.finalists))
+    if _is_stopped(funnel, chosen.replace(models=models, part="comparison", until="verdict"), runs, display):
+        return INTERRUPTED
+    with Runs.open(runs) as opened:
+        played = compare_sequentially(opened, [funnel["run"]], chosen.loss / 100).arms
+        best = funnel.choose(played)
+        card = model_card.card_of(opened, f"{funnel['run']}/{best.arm}", ComparisonOptions())
+    info = inspect(funnel.end(best.arm))
+    cards = [str(folder / f"{best.arm}.{ending}") for ending in ("md", "json")]
+    for place, form in zip(cards, (model_card.as_markdown, model_card.as_json), strict=True):
+        write(form(card), Path(place), force=True)
+    _say(funnel.text)
+    if as_json:
+        print_json(
+            {
+                "model": best.arm,
+                "path": str(info.path),
+                "size": info.size,
+                "cards": cards,
+                "origin": info.origin and info.origin.as_json(),
+                "verdict": {**best.as_json(), "text": best.judged.text},
+                "played": [arm.as_json() for arm in played],
+                "screened": funnel.screened,
+                "funnel": funnel.text,
+                "against": model,
+                "run": funnel["run"],
+                "store": str(runs),
+            }
+        )
+        return None
+    for arm in played:
+        row, mark = funnel.screened[arm.arm], "*" if arm is best else " "
+        text = f"{row['divergence']:.4f} nats from {model}, {arm.judged.text}; {arm.judged.bounds}"
+        say(f"{mark} {arm.arm}: {file_size(row['size'])}, {text}")
+    say(f"{info.path}: {info.origin.note if info.origin else ''}; card: {' and '.join(cards)}")
+    if best.judged.found == "shown":
+        say("even this one loses that much; allow a larger --size")
+    return None
+
+
+def _say(text: str) -> None:
+    say(text, err=True)
+
+
+def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> bool:
+    """Play the finalists against the model, as far as they are not; whether that was stopped."""
+    states = {}
+    if store.is_file():
+        with Runs.open(store) as opened:
+            states = {run.id: run.state for run in opened.all()}
+    state = states.get(funnel["run"])
+    if state == "finished":
+        return False
+    if state is None:
+        todo = plan(options, store)
+        funnel.keep(run=todo.run)
+    else:
+        todo = plan_resume(funnel["run"], {"models": options.models}, store)
+    if len(todo.arms) != len(options.models):
+        raise RigError("tuning plays every file in one way; give each option one value")
+    # stdout is for the result.
+    return exit_code(*carry_out(todo, display, as_json=True, notice=funnel.text)) == INTERRUPTED
