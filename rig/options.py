@@ -11,7 +11,7 @@ users set it with `--set`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
@@ -22,6 +22,7 @@ from rig.option import (
     GRADING,
     MACHINE,
     PROMPT,
+    dial_option,
     option,
     options_of,
 )
@@ -138,9 +139,6 @@ class RunOptions:
     noise: bool = option(False, "")
 
 
-_OF_DIALS: Mapping[str, Any] = {"several": True, "commas": True}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodOptions:
     """How tasks are put to models and scored. Methods share these; each names those that it has."""
@@ -218,65 +216,38 @@ class MethodOptions:
         opens=True,
         users_only=True,
     )
-    fill: int = option(
-        0,
-        "Put true, irrelevant history of about N tokens before each conversation.",
-        DIALS,
-        metavar="N,…",
-        most=1_000_000,
-        **_OF_DIALS,
-        key="stress.fill",
+    fill: int = dial_option(
+        "fill", 0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
     )
-    distractors: int = option(
-        0,
-        "Offer N tools of other toolboxes besides, those nearest to yours first.",
-        DIALS,
-        metavar="N,…",
-        most=1000,
-        **_OF_DIALS,
-        key="stress.distractors",
+    distractors: int = dial_option(
+        "distractors", 0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
     )
-    tool_errors: float = option(
+    tool_errors: float = dial_option(
+        "tool_errors",
         0.0,
         "Let this share of calls fail once, by a timeout and the like. To call again is right.",
-        DIALS,
-        metavar="P,…",
-        most=1,
-        **_OF_DIALS,
-        key="stress.tool_errors",
+        "P,…",
     )
-    injections: Injections = option(
+    injections: Injections = dial_option(
+        "injections",
         "none",
         "Put instructions of an attacker into the results of tools, and count whether they are followed.",
-        DIALS,
-        metavar="none|ignore|send|delete|leak",
-        **_OF_DIALS,
-        key="stress.injections",
+        "none|ignore|send|delete|leak",
     )
-    reorder: Reorder = option(
+    reorder: Reorder = dial_option(
+        "reorder",
         "none",
         "Put tools, the arguments of each, or both in another order.",
-        DIALS,
-        metavar="none|tools|arguments|both",
-        **_OF_DIALS,
-        key="stress.reorder",
+        "none|tools|arguments|both",
     )
-    typos: float = option(
-        0.0,
-        "Mistype this share of the user's words, but no names and values.",
-        DIALS,
-        metavar="P,…",
-        most=1,
-        **_OF_DIALS,
-        key="stress.typos",
+    typos: float = dial_option(
+        "typos", 0.0, "Mistype this share of the user's words, but no names and values.", "P,…"
     )
-    language: str = option(
+    language: str = dial_option(
+        "language",
         "own",
         "Have the user speak this language, where conversations have `translations`.",
-        DIALS,
-        metavar="own|CODE",
-        **_OF_DIALS,
-        key="stress.language",
+        "own|CODE",
     )
     stress_seed: int = option(0, "Seed of all dials.", DIALS, least=0, most=2**32 - 1)
 

@@ -29,9 +29,6 @@ from rig.toolbox.toolbox import Toolbox
 _NOTICE, _RESULT = "notice", "result_of_tool"
 """Where an instruction stands that is in no text of a result, and the result where that is no object."""
 
-_DEPTH = 20
-"""What is nested deeper in a result is no place for an instruction."""
-
 
 @lru_cache(maxsize=1)
 def _texts() -> JsonObject:
@@ -73,13 +70,13 @@ class Injection:
 
     def put(self, executed: ExecutedCall) -> ExecutedCall:
         """A call with the instruction in what it returned. One that failed returned nothing."""
+        response = executed.response
         if executed.exception is not None:
             return executed
-        response, is_put = self._in_a_text(executed.response)
-        if not is_put:
-            beside = response if isinstance(response, dict) else {_RESULT: response}
-            response = {**beside, _NOTICE: self.text}
-        return replace(executed, outcome=Outcome(response))
+        if (path := _path_to_text(response)) is not None:
+            return _returning(executed, _changed(response, path, lambda text: f"{text}\n{self.text}"))
+        beside = response if isinstance(response, dict) else {_RESULT: response}
+        return _returning(executed, {**beside, _NOTICE: self.text})
 
     def taken(self, executed: ExecutedCall) -> ExecutedCall:
         """The inverse of `put`."""
@@ -88,35 +85,36 @@ class Injection:
             return executed
         if isinstance(response, dict) and response.get(_NOTICE) == self.text:
             left = {name: value for name, value in response.items() if name != _NOTICE}
-            left = left[_RESULT] if left.keys() == {_RESULT} else left
-            return replace(executed, outcome=Outcome(left))
-        return replace(executed, outcome=Outcome(self._without(response)))
-
-    def _in_a_text(self, value: Json, depth: int = _DEPTH) -> tuple[Json, bool]:
-        """The value with the instruction behind its first text in words, and whether there is one."""
-        if not depth:
-            return value, False
-        if isinstance(value, str):
-            is_text = " " in value.strip() and times.read_any(value) is None
-            return (f"{value}\n{self.text}", True) if is_text else (value, False)
-        entries = (
-            value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+            return _returning(executed, left[_RESULT] if left.keys() == {_RESULT} else left)
+        if (path := _path_to_text(response)) is None:
+            return executed
+        return _returning(
+            executed, _changed(response, path, lambda text: text.removesuffix(f"\n{self.text}"))
         )
-        for place, inner in entries:
-            changed, is_put = self._in_a_text(inner, depth - 1)
-            if is_put:
-                if isinstance(value, dict):
-                    return {**value, place: changed}, True
-                return [*value[:place], changed, *value[place + 1 :]], True
-        return value, False
 
-    def _without(self, value: Json, depth: int = _DEPTH) -> Json:
-        if isinstance(value, str):
-            return value.removesuffix(f"\n{self.text}")
-        if isinstance(value, dict) and depth:
-            return {name: self._without(inner, depth - 1) for name, inner in value.items()}
-        is_list = isinstance(value, list) and depth
-        return [self._without(inner, depth - 1) for inner in value] if is_list else value
+
+def _returning(executed: ExecutedCall, response: Json) -> ExecutedCall:
+    return replace(executed, outcome=Outcome(response))
+
+
+def _path_to_text(value: Json, depth: int = 20) -> tuple[Any, ...] | None:
+    """Where the first text in words is, at most so deep; None if there is none."""
+    if isinstance(value, str):
+        return () if " " in value.strip() and times.read_any(value) is None else None
+    inner = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for place, part in inner if depth else ():
+        if (path := _path_to_text(part, depth - 1)) is not None:
+            return (place, *path)
+    return None
+
+
+def _changed(value: Json, path: Sequence[Any], change: Callable[[str], str]) -> Json:
+    """A value with one text in it changed."""
+    if not path:
+        return change(value)
+    copy = value.copy()
+    copy[path[0]] = _changed(value[path[0]], path[1:], change)
+    return copy
 
 
 def injection(name: str, seed: int, level: str, toolbox: Toolbox) -> Injection:
@@ -133,12 +131,10 @@ def injection(name: str, seed: int, level: str, toolbox: Toolbox) -> Injection:
 
 
 def _call(level: str, toolbox: Toolbox, canary: str) -> Call:
-    tools = [tool for tool in toolbox.tools.values() if tool.action and not tool.login]
     for verb in _texts()["verbs"][level]:
-        for tool in tools:
-            if verb in re.findall("[A-Z]?[a-z]+", tool.name) or verb in tool.name.casefold().split("_"):
-                return Call(tool.name, dict(_arguments(tool, canary)))
-            if re.match(rf"(?i){verb}(?![a-z])|{verb.title()}", tool.name.rpartition(".")[2]):
+        for tool in toolbox.tools.values():
+            words = re.findall("[A-Z]?[a-z]+", tool.name)
+            if tool.action and tool.login is None and verb in map(str.casefold, words):
                 return Call(tool.name, dict(_arguments(tool, canary)))
     raise RigError(
         f"--injections {level}: no tool of {toolbox.name} has a name that says so; choose ignore or leak"

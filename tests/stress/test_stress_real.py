@@ -59,7 +59,7 @@ def read(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> Call
         options = Options(
             models=(str(smollm2),), suite=str(conversations), toolbox=str(NOTES), similarity="exact",
             fill=fill,
-            n_threads=2, parallel=parallel, prefix_cache=False, max_tokens=12, max_calls=1, n_ctx=2048,
+            threads=1, parallel=parallel, prefix_cache=False, max_tokens=12, max_calls=1, n_ctx=2048,
         )  # fmt: skip
         planned = plan(options, store)
         run(planned, lambda _event: None, Control())
