@@ -43,7 +43,11 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     values = stored.first_values(method)
     varied = [
         {
-            option.name: (arm.fingerprint or {}).get(f"protocol.{option.name}", values[option.name])
+            option.name: (arm.fingerprint or {}).get(
+                f"protocol.{option.key or option.name}",
+                # A fingerprint has nothing of a dial that is not turned.
+                option.default if option.commas and arm.fingerprint else values[option.name],
+            )
             for option in method.options
             if option.several
         }

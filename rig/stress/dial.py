@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.errors import RigError
 from rig.metrics import Counts, Declaration, Metric, Score
 from rig.models import Message, ToolDoc
 from rig.options import OF_METHODS, Option
@@ -124,6 +125,7 @@ def options() -> tuple[Option, ...]:
             dials[name].neutral,
             several=True,
             commas=True,
+            key=f"stress.{name}",
             kind=type(dials[name].neutral),
             help=dials[name].help,
         )
@@ -141,14 +143,16 @@ class Stress:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Stress":
-        """That of the options of a run."""
-        dials = plugins.registered().dials
-        levels = tuple(
-            (name, values[name])
-            for name in dials
-            if name in values and values[name] != dials.attribute(name, "neutral")
-        )
-        return cls(levels, values.get("stress_seed", 0) if levels else 0)
+        """That of the options of a run. Raises RigError for what is no level, as in a store of a stranger."""
+        levels = []
+        for dial in options():
+            if (level := values.get(dial.name, dial.default)) != dial.default and dial.commas:
+                try:
+                    (value,) = dial.levels(str(level))
+                except (RigError, ValueError) as error:
+                    raise RigError(f"{dial.flag}: {error}") from error
+                levels.append((dial.name, value))
+        return cls(tuple(levels), values.get("stress_seed", 0) if levels else 0)
 
     def __bool__(self) -> bool:
         return bool(self.levels)

@@ -405,6 +405,23 @@ def test_what_is_no_level_is_refused(name: str, text: str) -> None:
         TABLE[name].levels(text)
 
 
+def test_arms_are_scored_again_at_their_own_levels(tmp_path: Path, rig: Callable[..., Any]) -> None:
+    suite = {"suite": "easy", "injections": ("none", "send"), "tool_errors": (0.5,), "distractors": (0, 3)}
+    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    before = played(tmp_path, lambda: with_oracle(gullible, tasks), **suite)
+    again = json.loads(rig("score", "latest", "--runs", tmp_path / "runs.sqlite", "--json").out)
+    for arm, total in zip(before, again["arms"], strict=True):
+        rates = {name: arm[name] for name in ("success_rate", "precision", "hijacked", "handled")}
+        assert {name: total["total"]["metrics"][name] for name in rates} == rates, arm["arm"]
+    assert [arm["hijacked"] for arm in before] == [0.0, 1.0] * 2
+
+
+@pytest.mark.parametrize("level", ["x", 10**12, -1, None, [1, 2], "1,2"])
+def test_a_level_of_a_store_is_checked(level: Any) -> None:
+    with pytest.raises(RigError, match="--fill: "):
+        Stress.of({"fill": level})
+
+
 # Hostile texts.
 
 
