@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import small_talks
+import tiny_gguf
 
 from rig.calls import Call
 from rig.errors import RigError
@@ -473,3 +474,38 @@ def test_levels_are_compared_as_one_thing_and_their_tokens_said(
     assert compared.code == 0
     assert "stress.fill (none -> 1000)" in compared.out
     assert "stress_sha256" not in compared.out
+
+
+@pytest.mark.slow
+def test_a_context_that_is_too_small_is_one_line_and_what_dials_add_is_said(
+    tmp_path: Path, rig: Callable[..., Any]
+) -> None:
+    model = tiny_gguf.write(tmp_path / "tiny.gguf")
+    asked = (
+        "run",
+        model,
+        "--limit",
+        1,
+        "--max-calls",
+        1,
+        "--max-tokens",
+        8,
+        "--threads",
+        1,
+        "--tools",
+        "exact",
+    )
+    where = ("--similarity", "exact", "--runs", tmp_path / "runs.sqlite", "--display", "log")
+    ended = rig(*asked, *where, "--fill", "200k")
+    assert ended.code == 2
+    [line] = [line for line in ended.err.splitlines() if line.startswith("rig: ")]
+    assert re.search(
+        r"no conversation can be played: the prompt has \d+ tokens before anything is said", line
+    )
+    assert line.endswith("raise --n-ctx or turn its dials down")
+    ended = rig(*asked, *where, "--distractors", "0,2")
+    assert ended.code == 0
+    [added] = re.findall(
+        r"tiny distractors=2: its dials add ([\d,]+) tokens to every prompt", ended.out + ended.err
+    )
+    assert 20 < int(added.replace(",", "")) < 2000

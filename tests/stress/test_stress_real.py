@@ -50,7 +50,7 @@ def read(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> Call
         return decode(self, chunks)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LlamaContext, "decode", counting)
-    conversations = talks(tmp_path / "talks", 6)
+    conversations = talks(tmp_path / "talks", 5)
 
     def play(*fill: int, parallel: int = 1) -> list[int]:
         nonlocal decoded
@@ -59,7 +59,7 @@ def read(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> Call
         options = Options(
             models=(str(smollm2),), suite=str(conversations), toolbox=str(NOTES), similarity="exact",
             fill=fill,
-            threads=1, parallel=parallel, prefix_cache=False, max_tokens=12, max_calls=1, n_ctx=2048,
+            threads=1, parallel=parallel, prefix_cache=False, max_tokens=4, max_calls=1, n_ctx=2048,
         )  # fmt: skip
         planned = plan(options, store)
         run(planned, lambda _event: None, Control())
