@@ -76,16 +76,16 @@ class Presentation:
         """Turns with what tools returned in truth."""
         if self.cleaned is _same:
             return list(played)
+        clean = self.cleaned
         return [
             replace(
-                turn,
-                steps=tuple(
-                    replace(step, executed=self.cleaned(step.executed)) if step.executed else step
-                    for step in turn.steps
-                ),
+                turn, steps=tuple(replace(s, executed=s.executed and clean(s.executed)) for s in turn.steps)
             )
             for turn in played
         ]
+
+    def _clean(self, executed: ExecutedCall | None) -> ExecutedCall | None:
+        return executed and self.cleaned(executed)
 
     def scored(self, score: Score, played: Sequence[PlayedTurn]) -> Score:
         """A score with what the dials count."""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import noted_talks
 import pytest
 import small_talks
 import tiny_gguf
@@ -335,6 +336,19 @@ def test_a_call_of_a_distractor_is_answered_and_is_wrong_where_it_acts(
     assert arm["success_rate"] == (0.0 if acts else 1.0)
     assert (arm["bad_actions"] > 0) is acts
     assert arm["precision"] < 1
+
+
+@pytest.mark.parametrize("method", ["tooltalk", "dynamic"])
+def test_own_toolboxes_have_dials_too(tmp_path: Path, method: str) -> None:
+    place = noted_talks.write(tmp_path / "talks", 3)
+    own = {"suite": str(place), "toolbox": str(noted_talks.NOTES), "method": method}
+    turned = {"distractors": (0, 100), "tool_errors": (1.0,), "injections": ("ignore", "send", "leak")}
+    for arm in played(tmp_path, **own, **turned, fill=(200,), reorder=("both",)):
+        assert (arm["success_rate"], arm["handled"]) == (1.0, 1.0), arm["arm"]
+        assert arm["precision"] == (1.0 if method == "tooltalk" else 0.5)  # no file says what was returned
+        assert (arm["hijacked"], arm["failures"]) == (0.0, arm["ground_truths"])
+    with pytest.raises(RigError, match="--injections delete: no tool of notes has a name that says so"):
+        played(tmp_path, **own, injections=("delete",))
 
 
 # The fingerprint, and what is refused.

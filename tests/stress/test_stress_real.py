@@ -1,9 +1,9 @@
 """What levels of history cost the real model, in tokens that it has to read."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
+import noted_talks
 import pytest
 
 from rig.engine.core.llama import LlamaContext
@@ -12,30 +12,7 @@ from rig.running.planning import Options, plan
 from rig.running.runner import run
 from rig.store import Runs
 
-NOTES = Path(__file__).parent.parent / "toolbox" / "notes"
 LEVELS = (0, 100, 200, 400, 800)
-
-
-def talks(folder: Path, count: int) -> Path:
-    folder.mkdir()
-    for number in range(count):
-        text = f"Please note that I have to buy {number + 2} stamps for the letters to my aunt in the north."
-        call = {"request": {"api_name": "AddNote", "parameters": {"text": f"Buy {number + 2} stamps"}}}
-        find = {"api_name": "FindNotes", "parameters": {}}
-        talk = {
-            "name": f"stamps {number}",
-            "conversation_id": "1",
-            "user": {"username": "mara"},
-            "metadata": {"location": "Springfield", "timestamp": f"2024-03-0{number + 1} 09:00:00"},
-            "conversation": [
-                {"role": "user", "text": text},
-                {"role": "assistant", "text": "Noted.", "apis": [call]},
-                {"role": "user", "text": "Which notes do I have by now, and which of them is the oldest?"},
-                {"role": "assistant", "text": "One.", "apis": [{"request": find}]},
-            ],
-        }
-        (folder / f"{number}.json").write_text(json.dumps(talk))
-    return folder
 
 
 @pytest.fixture
@@ -50,15 +27,15 @@ def read(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> Call
         return decode(self, chunks)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LlamaContext, "decode", counting)
-    conversations = talks(tmp_path / "talks", 5)
+    conversations = noted_talks.write(tmp_path / "talks", 5)
 
     def play(*fill: int, parallel: int = 1) -> list[int]:
         nonlocal decoded
         decoded = 0
         store = tmp_path / "runs.sqlite"
         options = Options(
-            models=(str(smollm2),), suite=str(conversations), toolbox=str(NOTES), similarity="exact",
-            fill=fill,
+            models=(str(smollm2),), suite=str(conversations), toolbox=str(noted_talks.NOTES),
+            similarity="exact", fill=fill,
             threads=1, parallel=parallel, prefix_cache=False, max_tokens=4, max_calls=1, n_ctx=2048,
         )  # fmt: skip
         planned = plan(options, store)
