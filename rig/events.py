@@ -310,6 +310,7 @@ class ConversationSkipped(Event):
 class EvidenceMoved(Event):
     """With `--until verdict`: one more conversation tells more about an arm's loss against the first arm.
 
+    Beside a file, a served arm tells at its end why it differs; `evidence` is its attribution then.
     `text` says it in one line, `evidence` in numbers. Once something is `found`, the arm stops, and this many
     turns and conversations are left out.
     """

@@ -1,24 +1,13 @@
 """Servers whose answers are hostile: every case is a run against one, over real HTTP on the loopback."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 
 from benchmarks.attack.campaign import Broken, ended, folder, main, rig
 from benchmarks.attack.hostile import text
+from tests.support.fake_servers import PROPS, Body, FakeServer, Reply, whole
 
-_PROPS = {
-    "default_generation_settings": {"n_ctx": 4096, "params": {}},
-    "total_slots": 1,
-    "model_path": "m.gguf",
-    "chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}",
-    "chat_template_caps": {"supports_tools": True},
-    "build_info": "b1",
-}
 _KINDS = ("application/json", "text/event-stream", "text/html", "text/event-stream; charset=utf-16", "")
 
 
@@ -56,7 +45,7 @@ def _event(random: Random) -> Any:
     return {"choices": [{"delta": delta, "finish_reason": finish}], "usage": _value(random)}
 
 
-def _body(random: Random) -> bytes:
+def _content(random: Random) -> bytes:
     """A stream of events, damaged in some place or other."""
     lines = [json.dumps(_event(random)) for _ in range(random.randrange(6))]
     data = "".join(
@@ -69,55 +58,27 @@ def _body(random: Random) -> bytes:
     return data
 
 
-@contextmanager
-def _server(random: Random) -> Iterator[str]:
+def _server(random: Random) -> FakeServer:
     """A server that says well who it is, mostly, and never answers well."""
-    props = json.dumps(_PROPS if random.random() < 0.8 else _value(random)).encode()
     status = random.choice((200, 200, 200, 200, 201, 302, 400, 404, 500, 599))
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
+    def answer(_body: Body) -> Reply:
+        content = _content(random)
+        headers = {"Content-Type": random.choice(_KINDS), "Location": "http://192.0.2.1/"}
+        if random.random() < 0.2:
+            headers["Content-Length"] = str(random.choice((0, 7, len(content) + 9)))
+        return Reply([content], status, headers)
 
-        def do_GET(self) -> None:
-            self.answer(
-                200, "application/json", b'{"data": [{"id": "m"}]}' if "models" in self.path else props
-            )
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.answer(status, random.choice(_KINDS), _body(random))
-
-        def answer(self, code: int, kind: str, content: bytes) -> None:
-            self.send_response(code)
-            self.send_header("Content-Type", kind)
-            self.send_header("Location", "http://192.0.2.1/")
-            if random.random() < 0.2:
-                self.send_header("Content-Length", str(random.choice((0, 7, len(content) + 9))))
-            self.end_headers()
-            with suppress(OSError):
-                self.wfile.write(content)
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            pass
-
-    with Quiet(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
+    props = PROPS if random.random() < 0.8 else _value(random)
+    return FakeServer(answer, {"/props": whole(props)}, answers_probes=False)
 
 
 def case(random: Random) -> str:
     """One conversation against one server; what is stored of it can be shown."""
-    with folder() as place, _server(random) as url:
+    with folder() as place, _server(random).serving() as server:
         store = place / "runs.sqlite"
         short = ("--only", "AddAlarm-easy", "--tools", "exact", "--similarity", "exact", "--display", "none")
-        finished = rig("run", url, *short, "--max-calls", "2", "--timeout", "5", "--runs", store)
+        finished = rig("run", server.url, *short, "--max-calls", "2", "--timeout", "5", "--runs", store)
         if store.exists():
             shown = rig("show", "latest", "--runs", store)
             if shown.code == 2 or "\x1b" in shown.out:

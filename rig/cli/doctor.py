@@ -85,7 +85,7 @@ def command(
 def _server(url: str, *, as_json: bool) -> int:
     """Probe a server with small requests: one line on each thing that it does wrong."""
     # Kept from the other checks: HTTP takes a moment to load.
-    from rig.serving.model import load
+    from rig.serving.loading import load
     from rig.serving.probes import probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 

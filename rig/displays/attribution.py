@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from rig import serving
 from rig.calls import JsonObject
-from rig.displays.texts import percent
+from rig.displays.texts import UNKNOWN, clip, percent
 
-_LONGEST = 160
-"""Characters of the first turn's reason that are shown."""
+_LONGEST = 200
+"""Characters that are shown of the first turn and its reason."""
+_MOST = 8
+"""Turns that have a column of their own."""
 
 
 def attribution_lines(arms: Iterable[tuple[str, JsonObject | None]]) -> Iterator[str]:
@@ -20,12 +22,15 @@ def attribution_lines(arms: Iterable[tuple[str, JsonObject | None]]) -> Iterator
         if told is None:
             continue
         yield f"{name} is {serving.in_short(told)}"
-        kinds = Counter(cause["cause"] for cause in told["causes"])
-        for kind, count in kinds.most_common():
-            first = next(cause for cause in told["causes"] if cause["cause"] == kind)
-            detail = first["detail"]
-            detail = detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]}..."
-            yield f"  {kind:<13}{count:>4}  {first['conversation']}, turn {first['turn']}: {detail}"
+        turns = sorted({cause["turn"] for cause in told["causes"]})[:_MOST]
+        if turns:
+            yield f"  {'differing':<13}{'all':>4}" + "".join(f"{f'turn {turn}':>9}" for turn in turns)
+        for kind, count in Counter(cause["cause"] for cause in told["causes"]).most_common():
+            causes = [cause for cause in told["causes"] if cause["cause"] == kind]
+            by_turn = Counter(cause["turn"] for cause in causes)
+            cells = "".join(f"{by_turn[turn] or UNKNOWN:>9}" for turn in turns)
+            first = f"{causes[0]['conversation']}, turn {causes[0]['turn']}: {causes[0]['detail']}"
+            yield f"  {kind:<13}{count:>4}{cells}  {clip(first, _LONGEST)}"
         yield f"  {_deployment(told)}"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from rig import serving
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -142,7 +143,8 @@ class StoredEvents:
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
-        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, arm.decided
+        told = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
+        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, told
         return Moment(0, ArmFinished(arm.position, *ended))
 
 

@@ -336,5 +336,5 @@ def _served_variant(url: str, engines: Mapping[str, EngineSettings]) -> _Variant
         kind = own, label.endswith(AGAIN)
         if kind not in distinct:
             distinct.add(kind)
-            loaders[label] = partial(serving.load, url, own)
+            loaders[label] = partial(serving.load, url, own, probing=True)
     return _Variant(name, loaders if len(loaders) > 1 else {"": next(iter(loaders.values()))})

@@ -5,10 +5,20 @@ from contextlib import closing
 from dataclasses import fields
 from time import perf_counter
 
-from rig import cluster, engine
+from rig import cluster, engine, serving
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.events import ArmFinished, ArmInfo, ArmReady, ArmStarted, Emit, Notice, RunFinished, Where
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    Emit,
+    EvidenceMoved,
+    Notice,
+    RunFinished,
+    Where,
+)
 from rig.meters import Costs
 from rig.metrics import NO_REMARK
 from rig.models import Model, OneByOne
@@ -257,10 +267,11 @@ class _Loop:
             return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
 
         try:
-            told = TwinComparison(self.state, position, reference).attributed(served, load, self._notify)
+            told = TwinComparison(self.state, position, reference).attributed(served, load)
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
         writer.arm_attributed(position, told)
+        self.clock.emit(EvidenceMoved(position, serving.in_short(told), told))
 
     def _coming_again(self) -> list[Arm]:
         """The arms that may be played again in this run."""

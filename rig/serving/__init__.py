@@ -61,8 +61,11 @@ def in_short(attribution: JsonObject) -> str:
     )
 
 
-def load(url: str, settings: EngineSettings, notify: Notify) -> Model:
-    """A served model. Raises RigError if nobody answers there, or not as any dialect has it."""
-    from rig.serving.model import load as load_over_http
+def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:
+    """A served model. Raises RigError if nobody answers there, or not as any dialect has it.
 
-    return load_over_http(url, settings, notify)
+    With `probing`, a few small requests show what is wrong there, and `notify` is told.
+    """
+    from rig.serving.loading import load as load_over_http
+
+    return load_over_http(url, settings, notify, probing=probing)

@@ -6,9 +6,11 @@ an answer comes about: prompt, sampler, context, calls, reasoning, weights. What
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from itertools import takewhile
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ from rig.engine.core.template import TemplateError
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
 from rig.models import Prediction, Request
+from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
 from rig.serving.reference import ReferenceModel
 from rig.serving.wire.client import ServerFault
@@ -33,9 +36,12 @@ On SmolLM2-135M, flash attention alone makes 0.004, a KV cache of q4_0 0.058.
 """
 PLACES = 4
 """How many places of an answer are scored."""
-GAP = 1.0
+GAP = 0.5
 """By how many nats less likely a token has to be for something else than a tie to have chosen it."""
 _THINKING = ("<think>", "</think>", "<|channel|>", "[THINK]", "<|START_THINKING|>")
+_ESCAPES = ("\\u00", "&lt;", "&gt;", "&amp;", "&#", "&quot;", "&apos;", "\\n", "\\'")
+_NEUTRAL = {"mirostat": 0, "dynatemp_range": 0, "ignore_eos": False}
+"""Settings that rig never sends, where they change nothing."""
 _CALL_MARKS = (
     "<tool_call",
     "[TOOL_CALLS]",
@@ -63,13 +69,13 @@ class _Message:
     content: str
 
     @classmethod
-    def of(cls, prediction: Prediction) -> "_Message":
-        """What a server's answer was before rig read it."""
-        if prediction.raw.startswith('{"content": '):
-            value: Any = json.loads(prediction.raw)
+    def of(cls, raw: str) -> "_Message":
+        """What a server's answer was before rig read it (`StreamedAnswer.raw`)."""
+        if raw.startswith('{"content": '):
+            value: Any = json.loads(raw)
             calls = tuple((call["name"], call["arguments"]) for call in value.get("tool_calls", ()))
             return cls(calls, value["content"])
-        return cls((), prediction.raw)
+        return cls((), raw)
 
 
 def attribute(
@@ -102,7 +108,7 @@ class _Evidence:
         self.ids = reference.prompt(request)
         self.body = served.body(request)
         self.whole, self.inside = served.whole(self.body)
-        self.message = _Message.of(theirs)
+        self.message = _Message.of(theirs.raw)
 
     def causes(self) -> Iterator[Cause | None]:
         """Each possible cause in its order, None where it is not one. The last always is."""
@@ -116,7 +122,7 @@ class _Evidence:
         if mark or (self.mine.reasoning and self.mine.reasoning[:40] in self.message.content):
             yield Cause("reasoning", f"{mark or 'what was thought'} is in the answer")
         yield self.weights()
-        yield Cause("chance", "the same prompt, settings and weights: a tie, or the numbers of another build")
+        yield self.choice()
 
     def prompt(self) -> Cause | None:
         """Another prompt, or one that was cut, with what is other about it."""
@@ -160,41 +166,101 @@ class _Evidence:
 
     def _difference(self, mine: str, theirs: str) -> tuple[CauseKind, str]:
         """What is other about a prompt, in words."""
-        names = [tool.name for tool in self.request.tools if tool.name in mine]
-        if names and not any(name in theirs for name in names):
-            return "prompt", "the tools are missing"
-        texts = [str(message.get("content") or "") for message in self.body["messages"]]
-        lost = [text for text in texts if text and text in mine and text not in theirs]
-        if lost and any(theirs.count(sign) > mine.count(sign) for sign in ("\\u00", "&lt;", "&amp;", "&#")):
+        tools = [tool for tool in self.request.tools if tool.name in mine]
+        missing = [tool.name for tool in tools if tool.name not in theirs]
+        if missing:
+            if all(_plain(name) in _plain(theirs) for name in missing):
+                return "prompt", f"tools are renamed: {', '.join(missing[:3])}"
+            which = "the tools are missing" if len(missing) == len(tools) else "tools are missing"
+            return "prompt", f"{which}: {', '.join(missing[:3])}"
+        messages = [(message["role"], str(message.get("content") or "")) for message in self.body["messages"]]
+        lost = [
+            (number, role, text)
+            for number, (role, text) in enumerate(messages)
+            if text and text in mine and text not in theirs
+        ]
+        if lost and any(theirs.count(sign) > mine.count(sign) for sign in _ESCAPES):
             return "prompt", "text is escaped"
         if theirs.count('\\"') > mine.count('\\"'):
             return "prompt", "arguments of earlier calls are encoded twice"
-        if lost and texts[0] in lost:
+        if mine.casefold() == theirs.casefold():
+            return "prompt", "upper and lower case are other"
+        if "".join(mine.split()) == "".join(theirs.split()):
+            return "prompt", "white space is other"
+        words, other = Counter(mine.split()), Counter(theirs.split())
+        removed, added = list(words - other), list(other - words)
+        if not removed and not added:
+            return "prompt", "the same words are in another order"
+        if any(tool.description in mine and tool.description not in theirs for tool in tools):
+            return "prompt", "descriptions of tools are missing or others"
+        return self._lost(lost, messages, theirs, removed) or (
+            "prompt",
+            f"something is added: {_begin(added)}"
+            if not removed
+            else f"something is missing: {_begin(removed)}"
+            if not added
+            else f"another template, or other roles: {_begin(removed)} became {_begin(added)}",
+        )
+
+    def _lost(
+        self,
+        lost: Sequence[tuple[int, str, str]],
+        messages: Sequence[tuple[str, str]],
+        theirs: str,
+        removed: Sequence[str],
+    ) -> tuple[CauseKind, str] | None:
+        """Which messages of a request are not in the server's prompt, None if all are."""
+        if not lost:
+            return None
+        number, role, text = lost[0]
+        if role == "system":
             return "prompt", "the system prompt is missing, or another"
-        if lost and len(texts) > 2 and lost[0] == texts[1] and texts[-1] not in lost:
-            return "context", "the oldest messages are cut"
-        if lost:
-            return "prompt", f"an earlier message is missing or another: {lost[0][:40]!r}"
-        return "prompt", "something is added" if len(theirs) > len(mine) else "another template"
+        if not removed:
+            return "prompt", f"something is added to a message: {text[:40]!r}"
+        if (begin := text[: len(text) // 4]) and begin in theirs and len(text) > 80:
+            return "context", f"a message is cut: {text[:40]!r}"
+        is_whole = any(lost_role == "user" and text[:20] not in theirs for _, lost_role, text in lost)
+        if is_whole and lost[-1][0] < len(messages) - 1:
+            place = "the oldest messages are" if number == 1 else "messages in the middle are"
+            return "context", f"{place} cut"
+        name = {"tool": "a result of a tool", "assistant": "an earlier message"}.get(role, "a message")
+        return "prompt", f"{name} is missing or another: {text[:40]!r}"
 
     def sampler(self) -> Cause | None:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
-            seed = {"seed": self.body["seed"]} if "seed" in self.body else {}
-            asked: Mapping[str, Any] = {**self.served.fields, **seed}
+            further = {name: self.body[name] for name in ("seed", "max_tokens") if name in self.body}
+            asked: Mapping[str, Any] = {**_NEUTRAL, **self.served.fields, **further}
             for name, value in asked.items():
                 actual: Any = settings.get(name, value)
                 if isinstance(value, int | float) and abs(actual - value) > 1e-3:
                     return Cause("sampler", f"{name} is {actual:g}, not {value:g} as asked for")
+            if settings.get("logit_bias") and "logit_bias" not in self.body:
+                return Cause("sampler", "tokens have a bias that nobody asked for")
         elif self.served.is_greedy and self.served.whole(self.body)[0].raw != self.whole.raw:
             return Cause("sampler", "two answers to one request differ, though temperature 0 was asked for")
         return None
 
     def mangled(self) -> str | None:
-        """What happened to calls and words between the model's text and the answer; None if nothing did."""
-        text: str = self.inside.get("content", self.mine.raw)
-        reading, message = self.reference.read(self.request, text), self.message
+        """What happened to calls and words between the model's text and the answer; None if nothing did.
+
+        Where the server tells the text of an answer, both come from one generation.
+        """
+        text, whole = self.inside.get("content"), _Message.of(self.whole.raw)
+        if text is None:
+            return self._mangling(self.mine.raw, self.message, is_same=False)
+        if (what := self._mangling(text, whole, is_same=True)) or whole == self.message:
+            return what
+        streamed = _Message.of(self.served.streamed({**self.body, **self.served.dialect.insight}).raw)
+        if streamed == whole or self.served.whole(self.body)[0].raw != self.whole.raw:
+            return None
+        what = self._mangling(text, streamed, is_same=True)
+        return f"{what or 'the answer is another'}, but only where it is streamed"
+
+    def _mangling(self, text: str, message: _Message, *, is_same: bool) -> str | None:
+        """What of a text is not in the message that was made of it, or (`is_same`) of one that may differ."""
+        reading = self.reference.read(self.request, text)
         expected = reading.calls if reading else ()
         leak = next(
             (mark for mark in self.reference.specials() if mark in message.content and mark not in text), None
@@ -207,42 +273,56 @@ class _Evidence:
                 return "a call is left in the text"
             if any("}{" in str(arguments).replace(" ", "") for _, arguments in message.calls):
                 return "several calls are merged into one"
-            if (message.calls or not message.content.strip()) and {
-                name for name, _ in message.calls
-            } <= names:
+            is_bare = bool(message.calls) or not message.content.strip()
+            if is_same or (is_bare and {name for name, _ in message.calls} <= names):
                 return f"{len(expected) - len(message.calls)} of {len(expected)} calls are lost"
             return None
         for call, (name, arguments) in zip(expected, message.calls, strict=False):
-            if what := _changed(call.name, call.arguments, name, arguments):
+            if what := _changed(call.name, call.arguments, name, arguments, is_same=is_same):
                 return what
-        if expected and reading and reading.content and not message.content.strip():
+        if reading and expected and reading.content and not message.content.strip():
             return "words beside calls are lost"
+        is_clean = reading and not reading.salvage and not any(mark in message.content for mark in _THINKING)
+        if reading and is_same and is_clean and reading.content.strip() != message.content.strip():
+            return f"the words are changed: {reading.content[:30]!r} became {message.content[:30]!r}"
         return None
 
     def weights(self) -> Cause | None:
-        """Other likely tokens after the same prompt, or a choice that only the server's grammar explains."""
+        """Other likely tokens after the same prompt."""
         served = self.served
         scored = served.dialect.scored(served.client, self.body, self.ids, PLACES)
-        tokens: list[int] = []
-        for place in scored:
-            if (token := self._id(place.token)) is None:
-                break
-            tokens.append(token)
-        if tokens:
-            rows = self.reference.logprobs(self.ids, tokens)
-            likeliest = (
-                {self._id(token): value for token, value in place.likeliest.items()} for place in scored
-            )
-            mean = float(np.mean([_divergence(*pair) for pair in zip(likeliest, rows, strict=False)]))
-            if mean > NOISE:
-                return Cause("weights", f"log-probabilities after the same prompt diverge by {mean:.3f} nats")
+        mean = self._divergence(self.ids, scored)
+        if mean > NOISE:
+            return Cause("weights", f"log-probabilities after the same prompt diverge by {mean:.3f} nats")
+        return None
+
+    def _divergence(self, prompt: Sequence[int], scored: Sequence[ScoredToken]) -> float:
+        """How far the server's distributions after a prompt are from the file's, on average, in nats."""
+        tokens = list(takewhile(lambda token: token is not None, (self._id(place.token) for place in scored)))
+        if not tokens:
+            return 0.0
+        rows = self.reference.logprobs(prompt, cast(list[int], tokens))
+        likeliest = ({self._id(token): value for token, value in place.likeliest.items()} for place in scored)
+        return float(np.mean([_divergence(*pair) for pair in zip(likeliest, rows, strict=False)]))
+
+    def choice(self) -> Cause:
+        """What made answers part after the same prompt, with the same weights: a tie, or something else."""
         answer, mine = self.inside.get("tokens") or [], self.mine.token_ids
         parting = next((n for n, (a, b) in enumerate(zip(answer, mine, strict=False)) if a != b), None)
-        if parting is not None and self.inside["settings"].get("grammar"):
-            [row] = self.reference.logprobs([*self.ids, *answer[:parting]], answer[parting : parting + 1])
-            if row.max() - row[answer[parting]] > GAP:
-                return Cause("grammar", "the server's grammar held a call to the tools")
-        return None
+        if parting is None or not self.served.is_greedy:
+            return Cause("chance", "the same prompt, settings and weights: a tie, or the numbers of a build")
+        prefix = [*self.ids, *answer[:parting]]
+        [row] = self.reference.logprobs(prefix, answer[parting : parting + 1])
+        gap = row.max() - row[answer[parting]]
+        scored = self.served.dialect.scored(self.served.client, self.body, prefix, 1)
+        if (apart := self._divergence(prefix, scored)) > 5 * NOISE:
+            return Cause("weights", f"log-probabilities where the answers part diverge by {apart:.3f} nats")
+        free = self._id(scored[0].token) if scored else None
+        if free is not None and free != answer[parting] and self.inside["settings"].get("grammar"):
+            return Cause("grammar", "the server's grammar held a call to the tools; it answers alike without")
+        if gap <= GAP:
+            return Cause("chance", f"a tie: what the answers part in is {gap:.2f} nats less likely")
+        return Cause("sampler", f"a token was chosen that is {gap:.1f} nats less likely than the likeliest")
 
     def _id(self, token: int | bytes) -> int | None:
         if isinstance(token, int):
@@ -251,32 +331,43 @@ class _Evidence:
         return ids[0] if len(ids) == 1 else None
 
 
-def _changed(name: str, arguments: Json, their_name: str, theirs: Json) -> str | None:
-    """How a call was changed on its way, None if it was not, or is another call altogether."""
+def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_same: bool) -> str | None:
+    """How a call was changed on its way, None if it was not, or (unless `is_same`) is another altogether."""
     if their_name != name:
-        is_same = re.sub(r"[\W_]", "", their_name).lower() == re.sub(r"[\W_]", "", name).lower()
-        return f"the tool {name} is called {their_name}" if is_same else None
-    if not isinstance(theirs, str):
+        if _plain(their_name) == _plain(name) or is_same:
+            return f"the tool {name} is called {their_name}"
         return None
+    if not isinstance(theirs, str):
+        return "arguments are an object, not text"
     try:
         value = read_answer(theirs) if theirs.strip() else {}
     except AnswerError:
-        begin = theirs.strip()[:20]
-        is_begun = (
-            json.dumps(arguments, ensure_ascii=False).replace(" ", "").startswith(begin.replace(" ", "")[:8])
-        )
-        return "arguments are cut or changed on the way" if is_begun else None
+        begin = theirs.strip()[:20].replace(" ", "")[:8]
+        is_begun = json.dumps(arguments, ensure_ascii=False).replace(" ", "").startswith(begin)
+        return "arguments are cut or changed on the way" if is_begun or is_same else None
     if isinstance(value, str):
         return "arguments are encoded twice"
-    if not isinstance(value, dict) or not isinstance(arguments, dict) or value == arguments:
+    if not isinstance(value, dict) or not isinstance(arguments, dict):
         return None
-    if sorted(map(str, value.values())) == sorted(map(str, arguments.values())):
-        return "arguments are renamed"
+    if value == arguments:
+        return None if list(value) == list(arguments) else "arguments are in another order"
+    texts, other = ([str(item) for item in of.values()] for of in (arguments, value))
+    if sorted(texts) == sorted(other):
+        return "arguments are renamed" if value.keys() != arguments.keys() else "values have other types"
     if "\ufffd" in theirs or theirs.encode("ascii", "ignore") == json.dumps(
         arguments, ensure_ascii=False
     ).encode("ascii", "ignore"):
         return "characters are changed"
-    return None
+    return "arguments are changed on the way" if is_same else None
+
+
+def _plain(name: str) -> str:
+    """A name, or a text of names, whatever the style of its words."""
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _begin(words: Sequence[str]) -> str:
+    return repr(" ".join(words[:6])[:60])
 
 
 def _divergence(likeliest: dict[int | None, float], row: npt.NDArray[np.float64]) -> float:

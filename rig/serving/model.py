@@ -3,7 +3,7 @@
 import hashlib
 import json
 import queue
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from threading import Thread
 from time import monotonic, perf_counter, sleep
@@ -21,7 +21,6 @@ from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
 from rig.plugins import registered
 from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
-from rig.serving.wire.address import Address
 from rig.serving.wire.client import PAUSES_S, HttpClient, ServerFault, Unreachable
 
 CHAT = "/v1/chat/completions"
@@ -38,38 +37,6 @@ _PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}
 """Stands for a template that the server does not show: results of tools are the user's words."""
 
 Happening: TypeAlias = Piece | Prediction | str | BaseException
-
-
-def load(url: str, settings: EngineSettings, notify: Notify) -> "ServedModel":
-    """Find out who serves there, and what. Raises RigError."""
-    address = Address.parse(url)
-    client = HttpClient(address, settings.timeout)
-    try:
-        client.find()
-        if not address.is_here:
-            notify(f"{address}: prompts leave this machine, for {address.host}")
-        dialect = _dialect(client, settings.dialect)
-        identity = identify(client, dialect)
-        model = ServedModel(client, dialect, identity, settings, notify)
-        notify(f"{address}: {model.line}")
-        return model
-    except BaseException:
-        client.close()
-        raise
-
-
-def _dialect(client: HttpClient, name: str | None) -> Dialect:
-    dialects = registered().dialects
-    if name is not None:
-        forced: Dialect = dialects[name]()
-        return forced
-    for candidate in dialects:
-        dialect: Dialect = dialects[candidate]()
-        if dialect.recognises(client):
-            return dialect
-    raise RigError(
-        f"{client.address.origin}: none of {', '.join(dialects)}; if it answers like one, --dialect NAME"
-    )
 
 
 def identify(client: HttpClient, dialect: Dialect) -> Identity:
@@ -126,11 +93,7 @@ class ServedModel(Model):
         """What it is, in a line."""
         identity = self.identity
         size = f"{identity.n_ctx} tokens of context" if identity.n_ctx else "a context that it does not tell"
-        tools = (
-            "tools in the request"
-            if self._format is ServedFormat
-            else f"tools in words ({self._format.name})"
-        )
+        tools = "tools in the request" if self.takes_tools else f"tools in words ({self._format.name})"
         build = " ".join(filter(None, (self.dialect.name, identity.build)))
         return f"{identity.model} by {build}, {size}, {tools}"
 
@@ -160,7 +123,7 @@ class ServedModel(Model):
             "max_tokens": settings.max_tokens,
             "thinking": settings.thinking,
             **({"thinking_tokens": settings.thinking_tokens} if self._thinks else {}),
-            **(native if self._format is ServedFormat else {}),
+            **(native if self.takes_tools else {}),
             **sampled,
             "n_seq": self.slots,
         }
@@ -175,7 +138,7 @@ class ServedModel(Model):
         key = tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.tools != request.tools:
-            own = ServedFormat(request.tools) if self._format is ServedFormat else None
+            own = ServedFormat(request.tools) if self.takes_tools else None
             form = self._forms[key] = own or self._format(request.tools, "none", self._template)
         return form
 
@@ -185,9 +148,9 @@ class ServedModel(Model):
         offer = form.offer()
         words = "\n\n".join(filter(None, (request.instructions, offer.rules, offer.tools)))
         chat = (
-            self._template.adapt(conversation(request, form, offer, words))
-            if self._is_words
-            else conversation(request, form, offer, words)
+            conversation(request, form, offer, words)
+            if self.takes_tools
+            else self._template.adapt(conversation(request, form, offer, words))
         )
         body: JsonObject = {
             "model": self.identity.model,
@@ -209,6 +172,11 @@ class ServedModel(Model):
         return body
 
     @property
+    def takes_tools(self) -> bool:
+        """Whether requests have tools in OpenAI's form, and answers calls."""
+        return self._format is ServedFormat
+
+    @property
     def is_greedy(self) -> bool:
         """Whether requests ask for the likeliest tokens."""
         return self._sampling is not None and not self._sampling.draws
@@ -217,11 +185,20 @@ class ServedModel(Model):
         """The answer to a request in one piece, and what the server tells of it. Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
         answer, inside = StreamedAnswer(), {}
-        most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
-        for event in self.client.stream(CHAT, {**asked, "stream": False, **self.dialect.insight}, most):
+        for event in self._events({**asked, "stream": False, **self.dialect.insight}):
             answer.take(event)
             inside = self.dialect.inside(event)
         return answer, inside
+
+    def streamed(self, body: JsonObject) -> StreamedAnswer:
+        """The answer to a request as it comes in a run. Raises ServerFault."""
+        answer = StreamedAnswer()
+        for event in self._events(body):
+            answer.take(event)
+        return answer
+
+    def _events(self, body: JsonObject) -> Iterator[JsonObject]:
+        return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"])
 
     def count(self, body: JsonObject) -> int:
         """How many tokens the prompt of a request has, as the server counts; 0 if it does not."""
@@ -292,9 +269,7 @@ class ServedModel(Model):
             first: float | None = None
             fault: ServerFault | None = None
             try:
-                body = self.body(request)
-                most = _BODY + _BODY_PER_TOKEN * body["max_tokens"]
-                for event in self.client.stream(CHAT, body, most):
+                for event in self._events(self.body(request)):
                     text, is_thought = answer.take(event)
                     if text:
                         first = first or perf_counter()
@@ -392,15 +367,9 @@ class ServedModel(Model):
     def _several(self, request: Request) -> bool:
         return request.several_calls and self.settings.several_calls
 
-    @property
-    def _is_words(self) -> bool:
-        return self._format is not ServedFormat
-
     def _switches(self) -> JsonObject:
         """What requests say of thinking. Raises RigError where the dialect has no word for it."""
-        if self.settings.tool_choice != "auto" and not (
-            self.dialect.takes_tool_choice and self._format is ServedFormat
-        ):
+        if self.settings.tool_choice != "auto" and not (self.dialect.takes_tool_choice and self.takes_tools):
             raise RigError(
                 f"--tool-choice {self.settings.tool_choice}: {self.dialect.name} ignores it; leave it out"
             )

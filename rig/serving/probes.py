@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -10,11 +10,13 @@ from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.models import Request, StepKey, ToolDoc, UserMessage
 from rig.serving.answers import StreamedAnswer
-from rig.serving.model import CHAT, ServedModel
+from rig.serving.model import ServedModel
 from rig.serving.wire.client import ServerFault
 
 ECHO = 'é "quoted" {"list": [1, [2]]} 東京'
 """What a model is asked to hand to a tool: letters beyond ASCII, quotes and brackets."""
+_TEXTS = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who are you?"
+INSTRUCTIONS = "You are a helpful assistant; this is a probe."
 MOST_CONTEXT = 40_000
 """Tokens up to which a context is filled over its end."""
 _THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
@@ -37,21 +39,29 @@ class ProbeFinding:
     remedy: str
 
 
-def probe(served: ServedModel) -> Iterator[ProbeFinding]:
-    """Everything that small requests show, one finding after another. Raises ServerFault."""
-    probes: list[Callable[[ServedModel], Iterator[ProbeFinding]]] = [_tools, _context, _sampling, _answers]
-    for one in probes:
-        yield from one(served)
+def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
+    """Everything that small requests show, one finding after another. Raises ServerFault.
+
+    `quickly` leaves out what takes more than seconds: filling the context, and a second answer.
+    """
+    if served.takes_tools:
+        yield from _tools(served)
+    if not quickly:
+        yield from _context(served)
+    yield from _sampling(served)
+    if served.takes_tools:
+        yield from _answers(served, _TEXTS[:1] if quickly else _TEXTS)
 
 
 def settings_for_probes(settings: EngineSettings) -> EngineSettings:
     """Greedy and short, with tools in the request whatever the server says of itself."""
-    return replace(settings, temperature=0.0, sampling=None, max_tokens=64, format="native", thinking="auto")
+    plain = replace(settings, format="native", thinking="auto", tool_choice="auto")
+    return replace(plain, temperature=0.0, sampling=None, max_tokens=64)
 
 
 def _request(text: str, *, tools: bool = True) -> Request:
     docs = (_TOOL,) if tools else ()
-    return Request(StepKey("probe"), "You are helpful.", docs, "", (UserMessage(text),), several_calls=True)
+    return Request(StepKey("probe"), INSTRUCTIONS, docs, "", (UserMessage(text),), several_calls=True)
 
 
 def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
@@ -86,7 +96,10 @@ def _context(served: ServedModel) -> Iterator[ProbeFinding]:
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether temperature 0 is greedy, and a seed repeats an answer."""
-    body = served.body(_request("Tell me a short story about a lighthouse.", tools=False))
+    body = {
+        **served.body(_request("Tell me a story about a lighthouse.", tools=False)),
+        "max_tokens": 16,
+    }
     told = served.whole(body)[1].get("settings")
     if (
         isinstance(told, dict)
@@ -115,15 +128,12 @@ def _sampler(fault: str) -> ProbeFinding:
     )
 
 
-def _answers(served: ServedModel) -> Iterator[ProbeFinding]:
+def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding]:
     """What answers hold that they should not, and whether a stream holds what the whole answer does."""
-    texts = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who are you?"
     for text in texts:
         body = served.body(_request(text))
         whole, inside = served.whole(body)
-        streamed = StreamedAnswer()
-        for event in served.client.stream(CHAT, body, 2**22):
-            streamed.take(event)
+        streamed = served.streamed(body)
         yield from _faults_of(whole, inside)
         if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
             yield ProbeFinding(
@@ -145,7 +155,7 @@ def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFind
         )
     if answer.calls and isinstance(raw, str) and raw.count('"name"') > len(answer.calls):
         yield ProbeFinding("calls", "of several calls some are lost", "recall falls", "update the server")
-    for call in answer.calls:
+    for call in answer.calls if answer.finish != "length" else ():
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
             value = json.loads(call.arguments)

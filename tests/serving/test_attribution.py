@@ -12,7 +12,9 @@ from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
 from rig.engine.loading import load
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+from rig.running.attributing import _differ, _is_odd
 from rig.serving.attribution import Cause, attribute
+from rig.serving.model import ServedModel
 from rig.serving.reference import ReferenceModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -66,7 +68,25 @@ FAULTS = {
     "tools_dropped": ("prompt", "the tools are missing"),
     "system_added": ("prompt", "something is added"),
     "other_template": ("prompt", "the file reads"),
-    "role_mangled": ("prompt", "another template"),
+    "role_mangled": ("prompt", "other roles: '<|im_start|>tool' became '<|im_start|>user'"),
+    "system_replaced": ("prompt", "the system prompt is missing, or another"),
+    "tools_sorted": ("prompt", "in another order"),
+    "tools_renamed": ("prompt", "tools are renamed"),
+    "first_tool_only": ("prompt", "tools are missing: DeleteAlarm"),
+    "descriptions_dropped": ("prompt", "descriptions of tools"),
+    "lowercased": ("prompt", "upper and lower case"),
+    "white_space_squeezed": ("prompt", "white space"),
+    "middle_cut": ("context", "messages in the middle are cut"),
+    "results_dropped": ("prompt", "a result of a tool is missing"),
+    "users_merged": ("prompt", ""),
+    "repeat_penalty": ("sampler", "repeat_penalty is 1.3, not 1"),
+    "min_p": ("sampler", "min_p is 0.3"),
+    "max_tokens": ("sampler", "max_tokens is 12, not 64"),
+    "biased": ("sampler", "a bias that nobody asked for"),
+    "numbers_as_text": ("calls", "values have other types"),
+    "object_arguments": ("calls", "an object, not text"),
+    "answers_lowercased": ("calls", "changed"),
+    "values_trimmed": ("calls", "changed on the way"),
     "history_twice": ("prompt", "encoded twice"),
     "words_dropped": ("prompt", "an earlier message is missing or another: 'ZEBRA"),
     "oldest_cut": ("context", "the oldest messages are cut"),
@@ -109,14 +129,17 @@ def reference(taught_tools: Path) -> Iterator[ReferenceModel]:
 
 
 def causes(url: str, answers: list[Prediction], reference: ReferenceModel) -> list[Cause]:
-    """The cause of each answer that differs."""
+    """The cause of each answer that differs, or is odd, as a run has it."""
     served = serving.load(url, SETTINGS, lambda _text: None)
+    assert isinstance(served, ServedModel)
     theirs = [served.predict(request, lambda _piece: None) for request in REQUESTS]
     try:
         return [
-            attribute(request, mine, other, reference, served)  # type: ignore[arg-type]
+            cause
             for request, mine, other in zip(REQUESTS, answers, theirs, strict=True)
-            if (mine.calls, mine.reply, mine.error) != (other.calls, other.reply, other.error)
+            if _differ(mine, other) or _is_odd(mine, other)
+            if (cause := attribute(request, mine, other, reference, served)).kind in ("calls", "reasoning")
+            or _differ(mine, other)
         ]
     finally:
         served.close()

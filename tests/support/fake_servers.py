@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from rig.serving.probes import INSTRUCTIONS
+
 Body = Mapping[str, Any]
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}{{ tools }}"
 
@@ -42,10 +44,16 @@ def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
     }
 
 
-def spoken(text: str) -> Reply:
+def spoken(text: str, prompt_tokens: int = 7) -> Reply:
     """An answer in words, in two pieces."""
-    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+    counts = {"prompt_tokens": prompt_tokens, "completion_tokens": 3, "total_tokens": prompt_tokens + 3}
+    usage = {"choices": [], "usage": counts}
     return events(chunk(content=text[:2]), chunk(content=text[2:]), chunk("stop"), usage)
+
+
+def is_probe(body: Body) -> bool:
+    """Whether a request is one of those that rig makes before a run."""
+    return body["messages"][0]["content"].startswith(INSTRUCTIONS)
 
 
 PROPS: dict[str, Any] = {
@@ -59,10 +67,19 @@ PROPS: dict[str, Any] = {
 
 
 class FakeServer:
-    """Looks like llama-server; `chat` answers requests for completions, `others` replaces other answers."""
+    """Looks like llama-server; `chat` answers requests for completions, `others` replaces other answers.
 
-    def __init__(self, chat: Callable[[Body], Reply], others: Mapping[str, Reply] | None = None) -> None:
-        self.chat = chat
+    What rig probes a server with before a run is answered well, unless `answers_probes` is off.
+    """
+
+    def __init__(
+        self,
+        chat: Callable[[Body], Reply],
+        others: Mapping[str, Reply] | None = None,
+        *,
+        answers_probes: bool = True,
+    ) -> None:
+        self.chat, self.answers_probes = chat, answers_probes
         self.others = {"/props": whole(PROPS), "/v1/models": whole({"data": [{"id": "m"}]}), **(others or {})}
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
@@ -83,8 +100,11 @@ class FakeServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                owner.bodies.append(body)
                 is_chat = self.path == "/v1/chat/completions"
+                if is_chat and owner.answers_probes and is_probe(body):
+                    self.answer(spoken("hm", 7 + 40 * ("tools" in body)))
+                    return
+                owner.bodies.append(body)
                 self.answer(owner.chat(body) if is_chat else owner.others.get(self.path) or whole({}, 404))
 
             def answer(self, reply: Reply) -> None:

@@ -6,6 +6,7 @@ whole, and sent as a stream where one was asked for.
 
 import json
 import sys
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.error import HTTPError
@@ -66,6 +67,84 @@ def temperature_dropped(body: Body) -> None:
         body.pop(name, None)
 
 
+def system_replaced(body: Body) -> None:
+    body["messages"][0]["content"] = "You are a pirate."
+
+
+def tools_sorted(body: Body) -> None:
+    body.get("tools", []).sort(key=lambda tool: tool["function"]["name"], reverse=True)
+
+
+def tools_renamed(body: Body) -> None:
+    for tool in body.get("tools", ()):
+        tool["function"]["name"] = snake(tool["function"]["name"])
+
+
+def first_tool_only(body: Body) -> None:
+    body["tools"] = body.get("tools", [])[:1]
+
+
+def descriptions_dropped(body: Body) -> None:
+    for tool in body.get("tools", ()):
+        tool["function"]["description"] = ""
+
+
+def lowercased(body: Body) -> None:
+    change_words(body, str.lower)
+
+
+def white_space_squeezed(body: Body) -> None:
+    change_words(body, lambda text: " ".join(text.split()))
+
+
+def change_words(body: Body, change: Callable[[str], str]) -> None:
+    for message in body["messages"]:
+        if isinstance(message.get("content"), str):
+            message["content"] = change(message["content"])
+
+
+def middle_cut(body: Body) -> None:
+    messages = body["messages"]
+    body["messages"] = [*messages[:2], *messages[-2:]] if len(messages) > 4 else messages
+
+
+def texts_cut(body: Body) -> None:
+    change_words(body, lambda text: text if len(text) < 100 else text[: len(text) // 2])
+
+
+def results_dropped(body: Body) -> None:
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            message["content"] = ""
+
+
+def users_merged(body: Body) -> None:
+    merged: list[Body] = []
+    for message in body["messages"]:
+        role = "user" if message["role"] == "tool" else message["role"]
+        if merged and role == "user" == merged[-1]["role"]:
+            merged[-1]["content"] += "\n" + message["content"]
+        else:
+            merged.append({**message, "role": role})
+    body["messages"] = merged
+
+
+def repeat_penalty(body: Body) -> None:
+    body["repeat_penalty"] = 1.3
+
+
+def min_p(body: Body) -> None:
+    body["min_p"] = 0.3
+
+
+def max_tokens(body: Body) -> None:
+    body["max_tokens"] = 12
+
+
+def biased(body: Body) -> None:
+    body["logit_bias"] = [[token, -5.0] for token in range(100, 3000)]
+
+
 def first_call_only(message: Body) -> None:
     message["tool_calls"] = message.get("tool_calls", [])[:1] or None
 
@@ -88,9 +167,42 @@ def keys_renamed(message: Body) -> None:
 
 def tool_renamed(message: Body) -> None:
     for call in message.get("tool_calls") or ():
-        call["function"]["name"] = "".join(
-            f"_{c.lower()}" if c.isupper() else c for c in call["function"]["name"]
+        call["function"]["name"] = snake(call["function"]["name"])
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+
+
+def change_arguments(message: Body, change: Callable[[Any], Any]) -> None:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = change(json.loads(call["function"]["arguments"]))
+
+
+def numbers_as_text(message: Body) -> None:
+    def text(value: Any) -> str:
+        return json.dumps(
+            {name: [item] if isinstance(item, str) else str(item) for name, item in value.items()}
         )
+
+    change_arguments(message, text)
+
+
+def object_arguments(message: Body) -> None:
+    change_arguments(message, lambda value: value)
+
+
+def keys_sorted(message: Body) -> None:
+    change_arguments(message, lambda value: json.dumps(dict(sorted(value.items(), reverse=True))))
+
+
+def answers_lowercased(message: Body) -> None:
+    message["content"] = (message.get("content") or "").lower()
+    change_arguments(message, lambda value: json.dumps(value).lower())
+
+
+def values_trimmed(message: Body) -> None:
+    change_arguments(message, lambda value: json.dumps({name: str(item)[:3] for name, item in value.items()}))
 
 
 def calls_dropped(message: Body) -> None:
@@ -111,30 +223,28 @@ def last_brace_lost(message: Body) -> None:
 
 
 IN = {
-    f.__name__: f
-    for f in (
-        tools_dropped,
-        system_added,
-        other_template,
-        role_mangled,
-        history_twice,
-        words_dropped,
-        oldest_cut,
-        escaped,
-        temperature_dropped,
+    change.__name__: change
+    for change in (
+        *(
+            tools_dropped,
+            system_added,
+            other_template,
+            role_mangled,
+            history_twice,
+            words_dropped,
+            oldest_cut,
+        ),
+        *(escaped, temperature_dropped, system_replaced, tools_sorted, tools_renamed, first_tool_only),
+        *(descriptions_dropped, lowercased, white_space_squeezed, middle_cut, texts_cut, results_dropped),
+        *(users_merged, repeat_penalty, min_p, max_tokens, biased),
     )
 }
 OUT = {
-    f.__name__: f
-    for f in (
-        first_call_only,
-        left_in_text,
-        encoded_twice,
-        keys_renamed,
-        tool_renamed,
-        calls_dropped,
-        thoughts_leaked,
-        stop_leaked,
+    change.__name__: change
+    for change in (
+        *(first_call_only, left_in_text, encoded_twice, keys_renamed, tool_renamed, calls_dropped),
+        *(thoughts_leaked, stop_leaked, numbers_as_text, object_arguments, keys_sorted, answers_lowercased),
+        values_trimmed,
     )
 }
 STREAMED = {"last_brace_lost": last_brace_lost}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 
-from rig import events
+from rig import events, serving
 from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.progress import Answered
@@ -268,7 +268,7 @@ class RunState:
                 state = self.arm(arm.position)
                 state.counts, state.speed = arm.counts, arm.speed
                 state.evaluated = not arm.not_evaluated
-                state.evidence = arm.decided or ""
+                state.evidence = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else "")
                 state.answers = max((limit.answers for limit in arm.limits), default=0)
                 state.cuts = Counter({limit.option: limit.cut for limit in arm.limits if limit.cut})
         for cell in event.cells:
