@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from rig.calls import Json
+from rig.calls import Json, JsonObject
 from rig.engine.core.llama import DecodeError
 from rig.engine.core.template import TemplateError
 from rig.engine.formats.salvage import AnswerError, read_answer
@@ -185,12 +185,13 @@ class _Evidence:
             return "prompt", "arguments of earlier calls are encoded twice"
         if mine.casefold() == theirs.casefold():
             return "prompt", "upper and lower case are other"
-        if "".join(mine.split()) == "".join(theirs.split()):
+        letters, others = "".join(mine.split()), "".join(theirs.split())
+        if letters == others:
             return "prompt", "white space is other"
+        if sorted(letters) == sorted(others):
+            return "prompt", "parts of it are in another order"
         words, other = Counter(mine.split()), Counter(theirs.split())
         removed, added = list(words - other), list(other - words)
-        if not removed and not added:
-            return "prompt", "the same words are in another order"
         if any(tool.description in mine and tool.description not in theirs for tool in tools):
             return "prompt", "descriptions of tools are missing or others"
         return self._lost(lost, messages, theirs, removed) or (
@@ -219,8 +220,8 @@ class _Evidence:
             return "prompt", f"something is added to a message: {text[:40]!r}"
         if (begin := text[: len(text) // 4]) and begin in theirs and len(text) > 80:
             return "context", f"a message is cut: {text[:40]!r}"
-        is_whole = any(lost_role == "user" and text[:20] not in theirs for _, lost_role, text in lost)
-        if is_whole and lost[-1][0] < len(messages) - 1:
+        roles = {role for _, role, _ in lost}
+        if ("user" in roles or len(roles) > 1) and lost[-1][0] < len(messages) - 1:
             place = "the oldest messages are" if number == 1 else "messages in the middle are"
             return "context", f"{place} cut"
         name = {"tool": "a result of a tool", "assistant": "an earlier message"}.get(role, "a message")
@@ -230,7 +231,9 @@ class _Evidence:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
-            further = {name: self.body[name] for name in ("seed", "max_tokens") if name in self.body}
+            further: JsonObject = {
+                name: self.body[name] for name in ("seed", "max_tokens") if name in self.body
+            }
             asked: Mapping[str, Any] = {**_NEUTRAL, **self.served.fields, **further}
             for name, value in asked.items():
                 actual: Any = settings.get(name, value)

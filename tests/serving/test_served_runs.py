@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, spoken, whole
+from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, is_probe, spoken, whole
 
 Serve = Callable[..., FakeServer]
 SHORT = ("--only", "AddAlarm-easy", "--tools", "exact", "--similarity", "exact", "--display", "none")
@@ -259,3 +259,25 @@ def test_a_dialect_of_ones_own_is_found_by_asking(
     run = rig("run", server.url, *SHORT, "--runs", store)
     assert run.code == 0, run.err
     assert fingerprint_of(store)["model.dialect"] == "mine"
+
+
+def test_a_run_begins_with_probes_and_says_what_they_show(serve: Serve, rig: Any, tmp_path: Path) -> None:
+    blind = serve(lambda _body: spoken("hm"), answers_probes=False)
+    run = rig("run", blind.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
+    assert run.code == 0, run.err
+    assert "tools: a prompt has 7 tokens with a tool, and 7 without: the model never sees it" in run.out
+    assert "give the server a chat template that has tools (llama-server: --jinja" in run.out
+    healthy = serve(lambda _body: spoken("hm"))
+    run = rig("run", healthy.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
+    assert run.code == 0
+    assert "never sees" not in run.out
+
+
+def test_probes_that_fail_stop_no_run(serve: Serve, rig: Any, tmp_path: Path) -> None:
+    def chat(body: Body) -> Reply:
+        return whole({"error": {"message": "boom"}}, 501) if is_probe(body) else spoken("hm")
+
+    server = serve(chat, answers_probes=False)
+    run = rig("run", server.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
+    assert run.code == 0, run.err
+    assert "probing it failed: status 501: boom" in run.out

@@ -53,7 +53,8 @@ def spoken(text: str, prompt_tokens: int = 7) -> Reply:
 
 def is_probe(body: Body) -> bool:
     """Whether a request is one of those that rig makes before a run."""
-    return body["messages"][0]["content"].startswith(INSTRUCTIONS)
+    first, *_ = body.get("messages") or [{}]
+    return str(first.get("content")).startswith(INSTRUCTIONS)
 
 
 PROPS: dict[str, Any] = {
