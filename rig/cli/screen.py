@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,16 @@ from rig.engine.files.caches import sha256_of
 from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Method
-from rig.options import TABLE
+from rig.options import MACHINE, TABLE
 from rig.running.planning import Options, require_opened
-from rig.screening.results import KINDS, ArmScreen, Screen
+from rig.screening.results import DECIDED, KINDS, ArmScreen, KindDivergence, Screen
 from rig.screening.validity import OUTCOMES, SIGNAL, Validity
 from rig.store import Runs
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
+    from rig.screening.corpus import CorpusScreen
+    from rig.screening.divergence import DivergenceFigures
     from rig.screening.screening import Screening
 
 _VARIED = {
@@ -58,6 +61,20 @@ def command(
         shell_complete=complete_runs,
     ),
     runs: Path = STORE,
+    kld: bool = option(
+        "Also compare all tokens of the answers over the whole vocabulary: D(BASE‖ARM), as llama-perplexity"
+        " defines it, by what the token decides.",
+    ),
+    text: Path | None = option(
+        "With --kld: read this text file instead of conversations, as llama-perplexity does, in chunks of"
+        " --n-ctx tokens (512); --limit is then of chunks.",
+    ),
+    save_all_logits: Path | None = option(
+        "With --text: write BASE's log-probabilities to this new file, in llama-perplexity's format.",
+    ),
+    kl_divergence_base: Path | None = option(
+        "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE.",
+    ),
     output: Path | None = option("Write every step and every choice to this JSON file."),
     as_json: bool = AS_JSON,
     **values: Any,
@@ -73,12 +90,20 @@ def command(
         options["models"] = models
     if output is not None and not output.absolute().parent.is_dir():
         raise RigError(f"--output {output}: no such folder")
+    if (text or save_all_logits or kl_divergence_base) and not kld:
+        raise RigError("--text, --save-all-logits and --kl-divergence-base are for --kld; add it")
+    if text or kl_divergence_base:
+        if against:
+            raise RigError("--against is for conversations, not for a text; leave it out")
+        return _text(options, text, kl_divergence_base, save_all_logits, output, as_json)
+    if save_all_logits:
+        raise RigError("--save-all-logits needs the --text whose log-probabilities are written")
     asked = _as_stored(runs, against, options) if against else as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
     from rig.screening.screening import screen
     from rig.screening.validity import check_stored, validity_of
 
-    screening = screening_of(*asked)
+    screening = replace(screening_of(*asked), full=kld)
     if against:
         with Runs.open(runs) as stored:
             check_stored(list(map(_weights, screening.models)), stored, against)
@@ -95,10 +120,52 @@ def command(
         print_json({**screened.as_json(), **told})
     else:
         say(screen_text(screened, validity, terminal_width()))
-    failures = [f"{arm.name}: {arm.failure}" for arm in screened.arms if arm.failure]
-    for failure in failures:
-        say(f"rig: {failure}", err=True)
-    return INTERRUPTED if screened.is_interrupted else bool(failures)
+    return _code([(arm.name, arm.failure) for arm in screened.arms], screened.is_interrupted)
+
+
+def _code(failures: Sequence[tuple[str, str | None]], is_interrupted: bool) -> int:
+    """Tell what failed, by name; the code to exit with."""
+    lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
+    for line in lines:
+        say(line, err=True)
+    return INTERRUPTED if is_interrupted else bool(lines)
+
+
+def _text(
+    options: JsonObject,
+    text: Path | None,
+    base_file: Path | None,
+    save: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Screen models on a plain text, or on the tokens of a file of log-probabilities."""
+    from rig.engine.files.registry import resolve
+    from rig.screening.corpus import Corpus, screen_corpus
+
+    if text and base_file:
+        raise RigError("--kl-divergence-base has its own tokens; leave --text out")
+    if base_file and (save or "n_ctx" in options):
+        raise RigError("the file of --kl-divergence-base decides; leave --save-all-logits and --n-ctx out")
+    for name in options:
+        if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
+            raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
+    models = options.get("models") or ()
+    if len(models) < (1 if base_file or save else 2):
+        raise RigError("which models? Give the base first, then those to compare with it")
+    chosen = Options(**{**options, **{name: (value,) for name, value in options.items() if name in _VARIED}})
+    resolved = [arm for name in models for arm in resolve(name).with_adapters(chosen.adapters())]
+    engine = next(iter(chosen.engines().values()))
+    engine = replace(engine, n_ctx=options.get("n_ctx"))
+    request = Corpus(tuple(resolved), engine, text, base_file, save, options.get("limit"))
+    screened = screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
+    if output is not None:
+        write(json_text(screened.as_json(), indent=1) + "\n", output, force=True)
+    if as_json:
+        print_json(screened.as_json())
+    elif screened.arms:
+        say(corpus_text(screened, terminal_width()))
+    return _code([(arm.arm, arm.failure) for arm in screened.arms], screened.is_interrupted)
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
@@ -185,20 +252,27 @@ def _weights(model: Any) -> tuple[object, object, object]:
     return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
 
 
-def progress(doing: str = "screened") -> Callable[[str, int, int], None]:
+def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
     """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
     lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
         if sys.stderr.isatty():
-            lines.setdefault(name, ProgressLine(name, "conversation")).show(done, of)
+            lines.setdefault(name, ProgressLine(name, what)).show(done, of)
         elif done == of:
-            say(f"{name}: {counted(of, 'conversation')} {doing}", err=True)
+            say(f"{name}: {counted(of, what)} {doing}", err=True)
 
     return show
 
 
-_KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
+_KINDS = {
+    "answer": "call or reply",
+    "tool": "tool",
+    "parameter": "parameters",
+    "value": "values",
+    "prose": "prose of replies",
+    None: "all tokens",
+}
 
 
 def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
@@ -242,16 +316,85 @@ def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
         ("true token is the likeliest", lambda arm: percent(arm.top1)),
         ("mean reciprocal rank", lambda arm: _number(arm.mrr, 3)),
         ("log-probability of a token", lambda arm: _number(arm.logprob, 3)),
-        ("KL divergence from the base", lambda arm: _number(arm.kl, 4)),
-        ("same likeliest token as the base", lambda arm: percent(arm.same_top)),
+        ("constrained KL from the base", lambda arm: _number(arm.constrained_kl, 4)),
+        ("same likeliest allowed token as the base", lambda arm: percent(arm.same_top)),
     ):
         rows.append((title, lambda _arm: ""))
         rows += [
             (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
             for kind in KINDS
         ]
+    if any(step.tokens for arm in screen.arms for step in arm.steps):
+        for title, cell in _DIVERGENCE.items():
+            rows.append((title, lambda _arm: ""))
+            rows += [
+                (
+                    f"  {_KINDS[decides]}",
+                    lambda arm, decides=decides, cell=cell: _of(cell, arm.divergence(decides)),
+                )
+                for decides in (*DECIDED, None)
+            ]
     rows.append(("time", lambda arm: clock_time(arm.seconds)))
     return rows
+
+
+_DIVERGENCE: dict[str, Callable[[KindDivergence], str]] = {
+    "KLD, D(base‖file) (95%)": lambda kind: with_interval(lambda nats: f"{nats:.4f}", kind.kld),
+    "KLD, 99%": lambda kind: f"{kind.figures.kld_percentiles['99']:.4f}",
+    "RMS Δp": lambda kind: percent(kind.figures.rms_dp.value),
+    "same top p": lambda kind: percent(kind.figures.same_top.value),
+}
+"""Over the whole vocabulary."""
+
+
+def _of(cell: Callable[[KindDivergence], str], kind: KindDivergence | None) -> str:
+    return UNKNOWN if kind is None else cell(kind)
+
+
+def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:
+    """The lines of `llama-perplexity --kl-divergence`, a column for each model."""
+    arms = [(arm.arm, arm.figures) for arm in screen.arms if arm.figures is not None]
+    rows = [Row("", [name for name, _ in arms])]
+
+    def add(label: str, cell: Callable[["DivergenceFigures"], str]) -> None:
+        rows.append(Row(label, [cell(figures) for _, figures in arms]))
+
+    def measured(name: str, *, digits: int = 6, share: bool = False) -> Callable[["DivergenceFigures"], str]:
+        factor, unit = (100, "%") if share else (1, "")
+
+        def cell(figures: "DivergenceFigures") -> str:
+            value, error = getattr(figures, name)
+            return f"{factor * value:.{digits}f} ± {factor * (error or 0):.{digits}f}{unit}"
+
+        return cell
+
+    add("Mean PPL(Q)", measured("ppl"))
+    add("Mean PPL(base)", measured("ppl_base"))
+    add("Cor(ln(PPL(Q)), ln(PPL(base)))", lambda figures: percent(figures.ln_ppl_correlation))
+    add("Mean ln(PPL(Q)/PPL(base))", measured("ln_ppl_ratio"))
+    add("Mean PPL(Q)/PPL(base)", measured("ppl_ratio"))
+    add("Mean PPL(Q)-PPL(base)", measured("ppl_difference"))
+    add("Mean KLD", measured("kld"))
+    for name in ("kld", "dp"):
+        if name == "dp":
+            add("Mean Δp", measured("dp", digits=3, share=True))
+        percentiles = next((getattr(figures, f"{name}_percentiles") for _, figures in arms), {})
+        for percentile in percentiles:
+            title = {"100": "Maximum", "50": "Median", "0": "Minimum"}.get(percentile, f"{percentile}%")
+            add(
+                f"  {title} {'KLD' if name == 'kld' else 'Δp'}",
+                lambda figures, name=name, at=percentile: (  # type: ignore[misc]
+                    f"{figures.kld_percentiles[at]:.6f}"
+                    if name == "kld"
+                    else f"{100 * figures.dp_percentiles[at]:.3f}%"
+                ),
+            )
+    add("RMS Δp", measured("rms_dp", digits=3, share=True))
+    add("Same top p", measured("same_top", digits=3, share=True))
+    tokens = arms[0][1].tokens if arms else 0
+    lines = [line.rstrip() for line in columns(rows, width)] if arms else []
+    about = f"{counted(screen.chunks, 'chunk')} of {screen.n_ctx} tokens, {tokens:,} of them compared"
+    return "\n".join([*lines, f"\n{about}; D({screen.base}‖file) in nats; ± takes tokens as independent"])
 
 
 def _validity(validity: Sequence[Validity]) -> list[str]:

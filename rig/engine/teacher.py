@@ -144,18 +144,16 @@ def length_of(spans: Sequence[Span]) -> int:
     return sum(len(span.text.encode()) for span in spans[: last + 1])
 
 
-def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind]:
-    """What a token decides that begins at a byte of the answer that these spans are."""
+def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind | None]:
+    """What a token decides that begins at a byte of the answer of these spans; None for a reply's words."""
     text = "".join(span.text for span in spans).encode()
     kinds = [span.kind for span in spans for _ in span.text.encode()]
 
-    def kind(start: int) -> Kind:
+    def kind(start: int) -> Kind | None:
         # A token's leading space is a separator's; what it decides comes after.
         while start < len(text) - 1 and text[start : start + 1] == b" " and kinds[start] != "value":
             start += 1
-        span_kind = kinds[start]
-        assert span_kind is not None
-        return span_kind
+        return kinds[start]
 
     return kind
 
@@ -166,6 +164,8 @@ PIECE = 128
 Values: TypeAlias = npt.NDArray[np.float32]
 Listen: TypeAlias = Callable[[int, Values], None]
 """Told, for each choice by its number, the logits of the tokens that were allowed, by token id."""
+Watch: TypeAlias = Callable[[int, Kind | None, Values], None]
+"""Told, for each token of an answer, its id, what it decides (None: words), and the logits of all tokens."""
 
 
 class Teacher:
@@ -190,13 +190,8 @@ class Teacher:
 
     @property
     def vocabulary(self) -> str:
-        """A SHA-256 over all tokens: distributions over different ones cannot be compared."""
-        tokenizer = self._loaded.tokenizer
-        digest = hashlib.sha256()
-        for token in range(tokenizer.n_vocab):
-            piece = tokenizer.piece(token)
-            digest.update(len(piece).to_bytes(4, "little") + piece)
-        return digest.hexdigest()
+        """Names the model's vocabulary."""
+        return self._loaded.tokenizer.vocabulary
 
     def close(self) -> None:
         self._loaded.close()
@@ -226,15 +221,21 @@ class Teacher:
         """The model itself, for a context of one's own."""
         return self._loaded.weights
 
-    def assess(self, request: Request, answer: Call | str, listen: Listen) -> Assessment:
-        """Put one answer to the model: a call, or the words of a reply."""
+    def assess(
+        self, request: Request, answer: Call | str, listen: Listen, watch: Watch | None = None
+    ) -> Assessment:
+        """Put one answer to the model: a call, or the words of a reply.
+
+        With `watch`, it is read to its end, where otherwise only what decides something is.
+        """
         is_reply = not isinstance(answer, Call)
         try:
             form = self._loaded.form(request)
             segments = self._loaded.prompts.build(request, form.format)
             prompt = [token for segment in segments for token in segment]
             spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
-            tokens = self._answer_tokens(form.language, spans, length_of(spans))
+            length = sum(len(span.text.encode()) for span in spans) if watch else length_of(spans)
+            tokens = self._answer_tokens(form.language, spans, length)
             n_ctx = self._loaded.context.n_ctx
             if n_ctx - len(prompt) < len(tokens):
                 return Assessment(
@@ -243,8 +244,8 @@ class Teacher:
                     fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
                 )
             calling = self._calling(form.language) if is_reply else None
-            choices, computed = self._assess(prompt, tokens, spans, calling, listen)
-            forced = len(tokens) - len(choices)
+            choices, computed = self._assess(prompt, tokens, spans, calling, listen, watch)
+            forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
             return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
@@ -279,6 +280,7 @@ class Teacher:
         spans: Sequence[Span],
         calling: npt.NDArray[np.bool_] | None,
         listen: Listen,
+        watch: Watch | None,
     ) -> tuple[list[Choice], int]:
         """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
         context = self._loaded.context
@@ -288,9 +290,12 @@ class Teacher:
         choices: list[Choice] = []
 
         def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
-            if token.allowed is not None:
+            kind = kind_at(token.start)
+            if watch is not None:
+                watch(token.token, kind, logits)
+            if token.allowed is not None and kind is not None:
                 values = logits[token.allowed]
-                choice = self._choice(token, text, kind_at(token.start), values)
+                choice = self._choice(token, text, kind, values)
                 if calling is not None and choice.kind == "answer":
                     choice = _not_calling(choice, values, calling[token.allowed])
                 choices.append(choice)

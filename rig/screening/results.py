@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -11,10 +11,21 @@ from rig.calls import JsonObject
 from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.models import StepKey
 from rig.rates import Estimate, mean_interval
+from rig.screening.divergence import DivergenceFigures, TokenDivergence, figures
 from rig.store.records import made_from
 
 ALPHA = 0.05
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Decided = Literal["answer", "tool", "parameter", "value", "prose"]
+"""What any token of an answer decides: a kind of choice, or the words of a reply."""
+DECIDED: tuple[Decided, ...] = get_args(Decided)
+
+
+class AnswerToken(NamedTuple):
+    """One token of an answer over the whole vocabulary, forced or not, held against the base."""
+
+    decides: Decided
+    divergence: TokenDivergence
 
 
 class TurnKey(NamedTuple):
@@ -28,8 +39,9 @@ class TurnKey(NamedTuple):
 class ScreenedStep:
     """One true answer as one model sees it.
 
-    `divergences` (nats) and `same_top` compare each choice with the base model's; they are empty for the base
-    itself, for models with another vocabulary, and where either could not be assessed.
+    `divergences` (nats, over the allowed tokens) and `same_top` compare each choice with the base model's;
+    they are empty for the base itself, for models with another vocabulary, and where either could not be
+    assessed. So are `tokens`, which are there only with `--kld`.
     """
 
     key: StepKey
@@ -39,6 +51,7 @@ class ScreenedStep:
     assessment: Assessment
     divergences: tuple[float, ...] = ()
     same_top: tuple[bool, ...] = ()
+    tokens: tuple[AnswerToken, ...] = ()
 
     def as_json(self) -> JsonObject:
         """Everything by name, choice by choice."""
@@ -57,28 +70,48 @@ class ScreenedStep:
             "computed_tokens": assessment.computed_tokens,
             "fault": assessment.fault,
             "choices": [self._choice(number, choice) for number, choice in enumerate(assessment.choices)],
+            **({"tokens": [self._token(token) for token in self.tokens]} if self.tokens else {}),
         }
+
+    @staticmethod
+    def _token(token: AnswerToken) -> JsonObject:
+        return {"decides": token.decides, **token.divergence._asdict()}
 
     def _choice(self, number: int, choice: Choice) -> JsonObject:
         is_compared = number < len(self.divergences)
         kl, same_top = (self.divergences[number], self.same_top[number]) if is_compared else (None, None)
-        return {**choice._asdict(), "kl": kl, "same_top": same_top}
+        return {**choice._asdict(), "constrained_kl": kl, "same_top": same_top}
 
 
 @dataclass(frozen=True, slots=True)
 class KindFigures:
     """Of all choices of one kind: how many there are, and means over them.
 
-    `top1` is the share in which the true token is the likeliest, `mrr` the mean reciprocal rank. `kl` (nats)
-    and `same_top` are against the base, None if there is nothing to compare.
+    `top1` is the share in which the true token is the likeliest, `mrr` the mean reciprocal rank.
+    `constrained_kl` (nats, over the tokens that the grammar allows) and `same_top` are against the base, None
+    if there is nothing to compare.
     """
 
     choices: int
     logprob: float | None
     top1: float | None
     mrr: float | None
-    kl: float | None
+    constrained_kl: float | None
     same_top: float | None
+
+
+class KindDivergence(NamedTuple):
+    """The figures of all tokens that decide one thing, and the 95% interval of their mean divergence.
+
+    The interval takes conversations as clusters, as `ArmScreen.less_than` does.
+    """
+
+    figures: DivergenceFigures
+    kld: Estimate
+
+    def as_json(self) -> JsonObject:
+        """All by name."""
+        return {**self.figures.as_json(), "kld_interval": self.kld.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +182,7 @@ class ArmScreen:
             logprob=_mean(choice.logprob for *_, choice in chosen),
             top1=_mean(choice.rank == 0 for *_, choice in chosen),
             mrr=_mean(1 / (choice.rank + 1) for *_, choice in chosen),
-            kl=_mean(step.divergences[number] for step, number in compared),
+            constrained_kl=_mean(step.divergences[number] for step, number in compared),
             same_top=_mean(step.same_top[number] for step, number in compared),
         )
 
@@ -161,19 +194,33 @@ class ArmScreen:
         than conversations; None if there are fewer than 2.
         """
         before = {step.key: step.assessment.logprob for step in base.calls()}
-        clusters: dict[str, list[float]] = {}
-        for step in self.calls():
-            if step.key in before:
-                gain = step.assessment.logprob - before[step.key]
-                clusters.setdefault(step.key.conversation, []).append(gain)
-        if not clusters:
-            return None
-        sums, sizes = (np.array([of(gains) for gains in clusters.values()], float) for of in (sum, len))
-        return mean_interval(sums, sizes, ALPHA, freedom=0)
+        return _clustered(
+            (step.key.conversation, step.assessment.logprob - before[step.key])
+            for step in self.calls()
+            if step.key in before
+        )
+
+    def divergence(self, decides: Decided | None = None) -> KindDivergence | None:
+        """Over all tokens that decide this, or over all; None if none were held against the base."""
+        tokens = [
+            (step.key.conversation, token.divergence)
+            for step in self.assessed
+            for token in step.tokens
+            if decides in (None, token.decides)
+        ]
+        of_all = figures([divergence for _, divergence in tokens])
+        interval = _clustered((conversation, divergence.kld) for conversation, divergence in tokens)
+        return None if of_all is None or interval is None else KindDivergence(of_all, interval)
 
     def as_json(self, base: "ArmScreen") -> JsonObject:
         """The figures by name."""
         less = self.less_than(base) if self is not base else None
+        names: dict[str, Decided | None] = {"all": None, **{decides: decides for decides in DECIDED}}
+        divergences = {
+            name: divergence.as_json()
+            for name, decides in names.items()
+            if (divergence := self.divergence(decides)) is not None
+        }
         return {
             "arm": self.name,
             "fingerprint": self.fingerprint,
@@ -187,6 +234,7 @@ class ArmScreen:
             "decides_to_call": self.decides_to_call,
             "decides_to_reply": self.decides_to_reply,
             "kinds": {kind: asdict(self.kind(kind)) for kind in KINDS},
+            **({"kld": divergences} if divergences else {}),
             "prompt_tokens": sum(step.assessment.prompt_tokens for step in self.steps),
             "computed_tokens": sum(step.assessment.computed_tokens for step in self.steps),
             "seconds": self.seconds,
@@ -225,6 +273,17 @@ class Screen:
 def _mean(values: Iterable[float | bool]) -> float | None:
     array = np.fromiter(values, dtype=np.float64)
     return float(array.mean()) if array.size else None
+
+
+def _clustered(values: Iterable[tuple[str, float]]) -> Estimate | None:
+    """The mean with its interval, each value with the conversation that it is of; None without values."""
+    clusters: dict[str, list[float]] = {}
+    for conversation, value in values:
+        clusters.setdefault(conversation, []).append(value)
+    if not clusters:
+        return None
+    sums, sizes = (np.array([of(cluster) for cluster in clusters.values()], float) for of in (sum, len))
+    return mean_interval(sums, sizes, ALPHA, freedom=0)
 
 
 def by_turn(arm: ArmScreen) -> Iterator[tuple[TurnKey, list[ScreenedStep]]]:

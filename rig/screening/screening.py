@@ -9,18 +9,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from rig.calls import Call
 from rig.compare.leaks import leaked
-from rig.engine.core.assessment import Assessment
+from rig.engine.core.assessment import Assessment, Kind
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError, counted
 from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
 from rig.models import Model, Notify, Request, StepKey
-from rig.screening.results import ArmScreen, Screen, ScreenedStep
+from rig.screening.divergence import log_softmax, token_divergence
+from rig.screening.results import AnswerToken, ArmScreen, Screen, ScreenedStep
 from rig.tasks import Task, turn_number
 
 
@@ -67,8 +67,8 @@ def true_steps(
 Values: TypeAlias = npt.NDArray[np.float32]
 
 
-Place: TypeAlias = tuple[StepKey, int]
-"""A choice: its conversation, turn and step, and its number in the step."""
+Place: TypeAlias = tuple[StepKey, int, int]
+"""A choice or a token: its conversation, turn and step, its number in the step, and for a token its id."""
 
 
 class LogitRows:
@@ -116,18 +116,17 @@ def divergence(base: Values, other: Values) -> float:
 
     Over the same tokens. Kullback and Leibler 1951; scipy's `rel_entr` summed gives the same number.
     """
-    p = scipy.special.log_softmax(base.astype(np.float64))
-    q = scipy.special.log_softmax(other.astype(np.float64))
     # What rounding takes below zero is zero.
-    return max(float(np.exp(p) @ (p - q)), 0.0)
+    return max(token_divergence(log_softmax(base), log_softmax(other), 0).kld, 0.0)
 
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""
 _Base: TypeAlias = tuple[str, dict[StepKey, Assessment]]
 """What the others need from the first model, besides its rows: its vocabulary's name, and assessments."""
+CHOICE = -1
 _CALIBRATED_ON = "its figures look better than they are, as it was calibrated on"
-_OTHER_VOCABULARY = "its vocabulary differs from the base's, so their distributions cannot be compared"
+OTHER_VOCABULARY = "its vocabulary differs from the base's, so their distributions cannot be compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,8 @@ class Screening:
     setup: Setup
     settings: Settings
     engine: EngineSettings
+    full: bool = False
+    """Whether to compare all tokens of answers with the base's, over the whole vocabulary."""
 
 
 def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
@@ -156,7 +157,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     except KeyboardInterrupt:
         if not arms:
             raise
-        name = _name(request.models[len(arms)], [arm.name for arm in arms])
+        name = name_of(request.models[len(arms)], [arm.name for arm in arms])
         notify(f"{name}: interrupted; what follows is of {len(arms)} of {len(request.models)} models")
         is_interrupted = True
     conversations = tuple(task.name for task in request.tasks)
@@ -176,7 +177,7 @@ def one_by_one(
     base: _Base | None = None
     with LogitRows() as rows:
         for model in models:
-            names.append(name := _name(model, names))
+            names.append(name := name_of(model, names))
             try:
                 vocabulary, arm = _arm(model, name, request, steps, base, rows, notify, progress)
             except (RigError, MemoryError) as error:
@@ -190,7 +191,7 @@ def one_by_one(
             yield arm
 
 
-def _name(model: ResolvedModel, names: Container[str]) -> str:
+def name_of(model: ResolvedModel, names: Container[str]) -> str:
     """What a model is called beside those of these names, as runs name their arms."""
     name = stem = model.name.encode("utf-8", "backslashreplace").decode()
     number = 2
@@ -224,13 +225,17 @@ def _arm(
                 key = StepKey(conversation, truth.request.key.turn, truth.request.key.step)
                 before = base[1].get(key) if base and is_comparable else None
                 against = _Against(key, rows, before)
-                listen = against.keep if base is None else against.take
-                assessed = teacher.assess(truth.request, truth.answer, listen)
+                listen, watch = (
+                    (against.keep, against.keep_token) if base is None else (against.take, against.take_token)
+                )
+                assessed = teacher.assess(
+                    truth.request, truth.answer, listen, watch if request.full else None
+                )
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
         fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
-        remarks: tuple[str, ...] = () if base is None or is_comparable else (_OTHER_VOCABULARY,)
+        remarks: tuple[str, ...] = () if base is None or is_comparable else (OTHER_VOCABULARY,)
         made_from: Any = fingerprint.get("made_from") or {}
         sources = {task.name: task.source for task in request.tasks}
         if names := leaked(made_from.get("calibrated_on") or (), sources):
@@ -250,26 +255,46 @@ class _Against:
         self._before = before if before is not None and before.fault is None else None
         self._divergences: list[float] = []
         self._tops: list[bool] = []
+        self._tokens: list[AnswerToken] = []
+        self._count = 0
 
     def keep(self, number: int, values: Values) -> None:
         """Keep what the base model itself makes of a choice."""
-        self._rows.keep((self._key, number), values)
+        self._rows.keep((self._key, number, CHOICE), values)
 
     def take(self, number: int, values: Values) -> None:
         """Compare what another model makes of a choice."""
         if self._before is None:
             return
-        kept = self._rows.get((self._key, number))
+        kept = self._rows.get((self._key, number, CHOICE))
         if kept is None or len(kept) != len(values):
             self._before = None  # another path through the grammar
             return
         self._divergences.append(divergence(kept, values))
         self._tops.append(int(np.argmax(kept)) == int(np.argmax(values)))
 
-    def result(self, assessed: Assessment) -> tuple[tuple[float, ...], tuple[bool, ...]]:
+    def keep_token(self, token: int, _kind: Kind | None, logits: Values) -> None:
+        """Keep what the base model itself makes of a token."""
+        self._rows.keep((self._key, self._count, token), logits)
+        self._count += 1
+
+    def take_token(self, token: int, kind: Kind | None, logits: Values) -> None:
+        """Compare what another model makes of a token."""
+        if self._before is not None:
+            kept = self._rows.get((self._key, self._count, token))
+            if kept is None:
+                self._before = None
+            else:
+                divergence = token_divergence(log_softmax(kept), log_softmax(logits), token)
+                self._tokens.append(AnswerToken(kind or "prose", divergence))
+        self._count += 1
+
+    def result(
+        self, assessed: Assessment
+    ) -> tuple[tuple[float, ...], tuple[bool, ...], tuple[AnswerToken, ...]]:
         before = self._before
         if before is None or assessed.fault is not None:
-            return (), ()
+            return (), (), ()
         if [choice.token for choice in before.choices] != [choice.token for choice in assessed.choices]:
-            return (), ()
-        return tuple(self._divergences), tuple(self._tops)
+            return (), (), ()
+        return tuple(self._divergences), tuple(self._tops), tuple(self._tokens)

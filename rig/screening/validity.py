@@ -18,7 +18,7 @@ from rig.store import Runs
 
 Outcome = Literal["changed", "flipped", "lost"]
 
-SIGNAL = "KL divergence from the base where the turn's first step calls or replies"
+SIGNAL = "constrained KL from the base where the turn's first step calls or replies"
 """The one choice in a turn that a run meets too, for any model."""
 OUTCOMES: dict[Outcome, str] = {
     "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",

@@ -1,6 +1,7 @@
 """Text to token ids and back, by the GGUF file's own vocabulary."""
 
 import ctypes
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -45,6 +46,11 @@ class Tokenizer:
         """Token ids of text from outside; nothing in it is taken for a special token."""
         return self._following(text, special=False)
 
+    def document(self, text: str) -> list[int]:
+        """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
+        beginning = [self.bos] if self.adds_bos else []
+        return beginning + self._tokenize(text, special=False)
+
     def generated(self, text: str) -> list[int]:
         """Token ids of text that goes on an answer; special tokens are recognised."""
         return self._following(text, special=True)
@@ -54,6 +60,14 @@ class Tokenizer:
         lead = len(self._lead_tokens)
         # A merge across the seam would change the newline's own tokens; then the text stands alone.
         return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=special)
+
+    @cached_property
+    def vocabulary(self) -> str:
+        """A SHA-256 over all tokens: distributions over different ones cannot be compared."""
+        digest = hashlib.sha256()
+        for piece in map(self.piece, range(self.n_vocab)):
+            digest.update(len(piece).to_bytes(4, "little") + piece)
+        return digest.hexdigest()
 
     def piece(self, token: int) -> bytes:
         """The bytes of one token, empty for control tokens. May be a part of a UTF-8 character."""

@@ -1,0 +1,202 @@
+"""Models on a plain text, as `llama-perplexity --kl-divergence` reads it, in chunks with half as context."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rig.calls import ByName
+from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
+from rig.engine.core.settings import EngineSettings
+from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.files.caches import sha256_of
+from rig.engine.files.info import inspect
+from rig.engine.files.registry import ResolvedModel
+from rig.engine.memory.fit import LoadedModel, load_here
+from rig.errors import RigError
+from rig.files import read_text
+from rig.models import Notify
+from rig.screening import logits_file
+from rig.screening.divergence import (
+    DivergenceFigures,
+    TokenDivergence,
+    figures,
+    log_softmax,
+    token_divergence,
+)
+from rig.screening.logits_file import LogitsFile
+from rig.screening.screening import OTHER_VOCABULARY, Progress, name_of
+
+N_CTX = 512
+"""Tokens of a chunk where nobody says how many, as in llama-perplexity."""
+PIECE = 128
+"""Tokens whose logits are read from one batch."""
+LARGEST = 1 << 28
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "'": "'", '"': '"', "\\": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What models are to be held against: the first of them on a text, or a file of log-probabilities.
+
+    `save` is where to write the first model's log-probabilities.
+    """
+
+    models: tuple[ResolvedModel, ...]
+    engine: EngineSettings
+    text: Path | None = None
+    base_file: Path | None = None
+    save: Path | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusArm(ByName):
+    """One model's figures, and the SHA-256 of its file; both are None after a failure."""
+
+    arm: str
+    figures: DivergenceFigures | None = None
+    file_sha256: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScreen(ByName):
+    """All models on one text. `base` is a model's name, or that of a file."""
+
+    base: str
+    chunks: int
+    n_ctx: int
+    arms: tuple[CorpusArm, ...]
+    is_interrupted: bool = False
+
+
+def as_llama_perplexity_reads(text: str) -> str:
+    """A text file's content without the newline at its end, and with what its escapes stand for."""
+
+    def unescaped(match: re.Match[str]) -> str:
+        code, letter = match.groups()
+        return chr(int(code, 16)) if code else _ESCAPES.get(letter, match[0])
+
+    return _ESCAPE.sub(unescaped, text.removesuffix("\n"))
+
+
+def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> CorpusScreen:
+    """Hold the models against the base on every chunk.
+
+    A model that fails does not stop the others. Raises RigError when the base fails. Interrupted after the
+    base, it returns the models that are through.
+    """
+    models: dict[str, ResolvedModel] = {}
+    for model in request.models:
+        models[name_of(model, models)] = model
+    with tempfile.TemporaryDirectory(prefix="rig-logits-") as folder:
+        base, path, vocabulary = str(request.base_file), request.base_file, None
+        if path is None:
+            path = request.save or Path(folder) / "base"
+            base = next(iter(models))
+            vocabulary = _write_base(base, models.pop(base), request, path, notify, progress)
+        arms: list[CorpusArm] = []
+        is_interrupted = False
+        with logits_file.reading(path) as file:
+            for name, model in models.items():
+                try:
+                    divergences = list(_diverge(name, model, request, file, vocabulary, notify, progress))
+                    arms.append(CorpusArm(name, figures(divergences), sha256_of(model.path)))
+                except (RigError, MemoryError) as error:
+                    failure = str(error) or "out of memory"
+                    notify(f"{name}: {failure}")
+                    arms.append(CorpusArm(name, failure=failure))
+                except KeyboardInterrupt:
+                    notify(f"{name}: interrupted; what follows is of {len(arms)} of {len(models)} models")
+                    is_interrupted = True
+                    break
+            chunks, n_ctx = file.tokens.shape
+    return CorpusScreen(base, chunks, n_ctx, tuple(arms), is_interrupted)
+
+
+def _write_base(
+    name: str, model: ResolvedModel, request: Corpus, path: Path, notify: Notify, progress: Progress
+) -> str:
+    """Write the base's log-probabilities; returns the name of its vocabulary."""
+    assert request.text is not None
+    text = as_llama_perplexity_reads(read_text(request.text, LARGEST))
+    n_ctx = request.engine.n_ctx or N_CTX
+    with closing(_open(name, model, request, n_ctx, notify)) as loaded:
+        tokenizer = Tokenizer(loaded.model)
+        chunks = logits_file.chunks_of(tokenizer.document(text), n_ctx, request.limit)
+        with logits_file.writing(path, chunks, tokenizer.n_vocab) as file:
+            for number in range(len(chunks)):
+                progress(name, number, len(chunks))
+                for logits in _rows(loaded.context, file, number, tokenizer):
+                    file.append(logits)
+            progress(name, len(chunks), len(chunks))
+        return tokenizer.vocabulary
+
+
+def _diverge(
+    name: str,
+    model: ResolvedModel,
+    request: Corpus,
+    file: LogitsFile,
+    vocabulary: str | None,
+    notify: Notify,
+    progress: Progress,
+) -> Iterator[TokenDivergence]:
+    """A model on the tokens of the file. A file says of its vocabulary only how large it is."""
+    chunks, n_ctx = file.tokens.shape
+    with closing(_open(name, model, request, n_ctx, notify)) as loaded:
+        tokenizer = Tokenizer(loaded.model)
+        file.check_vocabulary(tokenizer.n_vocab, name)
+        if vocabulary not in (None, tokenizer.vocabulary):
+            raise RigError(OTHER_VOCABULARY)
+        for number in range(chunks):
+            progress(name, number, chunks)
+            following = file.tokens[number, file.first + 1 :]
+            rows = _rows(loaded.context, file, number, tokenizer)
+            for token, base, logits in zip(following, file.chunk(number), rows, strict=True):
+                yield token_divergence(base, log_softmax(logits), int(token), logits_file.FLOOR)
+        progress(name, chunks, chunks)
+
+
+def _open(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: Notify) -> LoadedModel:
+    engine = replace(request.engine, parallel=1, n_ctx=n_ctx)
+    loaded = load_here(inspect(model.path), engine, notify, n_outputs=PIECE)
+    notify(f"{name}: {loaded.plan.line}, threads {engine.n_threads}")
+    if model.adapter is not None:
+        try:
+            adapter = loaded.model.adapter(model.adapter.path)
+            loaded.context.apply_adapter(adapter, model.adapter.scale)
+        except BaseException:
+            loaded.close()
+            raise
+    return loaded
+
+
+def _rows(
+    context: LlamaContext, file: LogitsFile, number: int, tokenizer: Tokenizer
+) -> Iterator[npt.NDArray[np.float32]]:
+    """The logits where a chunk has rows. Its first token becomes BOS if the vocabulary adds one."""
+    tokens = file.tokens[number, :-1].tolist()
+    if tokenizer.adds_bos:
+        tokens[0] = tokenizer.bos
+    context.drop_tail(0, 0)
+    size = min(PIECE, context.n_batch)
+    for start in range(0, len(tokens), size):
+        piece = tokens[start : start + size]
+        without = max(0, min(file.first - start, len(piece)))
+        try:
+            context.decode([Chunk(0, piece, len(piece) - without)])
+        except DecodeError as error:
+            raise RigError(str(error)) from error
+        for index in range(without, len(piece)):
+            logits = context.logits(index)
+            if np.isnan(logits).any():
+                raise RigError("the model's logits are not numbers")
+            yield logits

@@ -1,0 +1,148 @@
+"""Log-probabilities of a text in llama-perplexity's file format (`--kl-divergence-base`).
+
+The text's tokens are in chunks. Of each chunk, the second half has a row for every token that follows: all
+log-probabilities in 16 bits, between the largest and 16 below the largest logit. What is less likely is lost,
+and the rest is rounded by up to 1.2e-4 nats, which is why a model differs from its own file.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from rig.errors import RigError
+from rig.files import put_in_place, temporary_folder
+from rig.screening.divergence import LogProbs
+
+MAGIC = b"_logits_"
+FLOOR = -16.0
+"""The base's log-probability from which on llama-perplexity counts a token."""
+STEPS = 65535
+_HEADER = struct.Struct("<8siii")
+
+
+def encode(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+    """A row of logits as the file has it: two float32 (scale, least log-probability), and 16 bits a token."""
+    top = logits.max()
+    least = max(logits.min(), top + np.float32(FLOOR))
+    total = np.float32(np.log(np.exp(logits - top).sum(dtype=np.float64)))
+    scale = np.float32((top - least) / np.float32(STEPS))
+    row = np.zeros(_width(len(logits)), dtype="<u2")
+    row[:4] = np.array([scale, least - top - total], dtype="<f4").view("<u2")
+    if scale > 0:
+        row[4 : 4 + len(logits)] = np.rint(np.maximum(logits - least, 0) / scale)
+    return row
+
+
+def decode(row: npt.NDArray[np.uint16], n_vocab: int) -> LogProbs:
+    """The log-probabilities that a row stands for. Raises ValueError if they are not numbers."""
+    scale, least = row[:4].view("<f4")
+    if not (np.isfinite(scale) and np.isfinite(least) and scale >= 0):
+        raise ValueError("a row is no log-probabilities")
+    # llama.cpp multiplies and adds in single precision.
+    return (scale * row[4 : 4 + n_vocab].astype(np.float32) + least).astype(np.float64)
+
+
+def _width(n_vocab: int) -> int:
+    return 2 * ((n_vocab + 1) // 2) + 4
+
+
+class LogitsFile:
+    """A file of log-probabilities that is open: its chunks of tokens, and the rows of each.
+
+    `tokens` are chunks × tokens, as the text has them. The row at place `first` + r of a chunk, r from 0, is
+    about the token that follows there.
+    """
+
+    def __init__(self, file: BinaryIO, tokens: npt.NDArray[np.int32], n_vocab: int) -> None:
+        self._file = file
+        self.tokens = tokens
+        self.n_vocab = n_vocab
+        self.first = tokens.shape[1] // 2
+        self.rows = tokens.shape[1] - 1 - self.first
+        self._start = _HEADER.size + 4 * tokens.size
+        self._bytes = 2 * _width(n_vocab) * self.rows
+
+    def write_header(self) -> None:
+        """Write what comes before the rows."""
+        chunks, n_ctx = self.tokens.shape
+        self._file.write(_HEADER.pack(MAGIC, n_ctx, self.n_vocab, chunks))
+        self._file.write(self.tokens.astype("<i4").tobytes())
+
+    def append(self, logits: npt.NDArray[np.float32]) -> None:
+        """Write the next row."""
+        self._file.write(encode(logits).tobytes())
+
+    def chunk(self, number: int) -> Iterator[LogProbs]:
+        """The log-probabilities of a chunk, row by row. Raises RigError for a damaged file."""
+        self._file.seek(self._start + number * self._bytes)
+        data = np.frombuffer(self._file.read(self._bytes), dtype="<u2")
+        try:
+            for row in data.reshape(self.rows, -1):
+                yield decode(row, self.n_vocab)
+        except ValueError as error:
+            raise RigError(f"{self._file.name}: damaged: {error} (chunk {number + 1})") from error
+
+    def check_vocabulary(self, n_vocab: int, name: str) -> None:
+        """Raise RigError for a model that cannot have the file's tokens."""
+        if n_vocab != self.n_vocab:
+            raise RigError(
+                f"{name}: has {n_vocab:,} tokens, and the base {self.n_vocab:,}; they cannot be compared"
+            )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[LogitsFile]:
+    """Open a file that llama-perplexity or rig wrote. Raises RigError for any other, or part of one."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            head = file.read(_HEADER.size)
+            if len(head) < _HEADER.size or not head.startswith(MAGIC):
+                raise RigError(f"{path}: not a file of llama-perplexity --kl-divergence-base")
+            _, n_ctx, n_vocab, chunks = _HEADER.unpack(head)
+            rows = n_ctx - 1 - n_ctx // 2
+            whole = _HEADER.size + chunks * (4 * n_ctx + 2 * rows * _width(n_vocab))
+            if min(rows, n_vocab, chunks) < 1 or size != whole:
+                raise RigError(f"{path}: damaged: {size:,} bytes, where its header says {whole:,}")
+            tokens = np.frombuffer(file.read(4 * chunks * n_ctx), dtype="<i4").reshape(chunks, n_ctx)
+            if tokens.min() < 0 or tokens.max() >= n_vocab:
+                raise RigError(f"{path}: damaged: it has tokens that its vocabulary has not")
+            yield LogitsFile(file, tokens, n_vocab)
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def writing(path: Path, tokens: npt.NDArray[np.int32], n_vocab: int) -> Iterator[LogitsFile]:
+    """A new file for all rows of these chunks, which is there once it is complete. Raises RigError."""
+    if path.exists():
+        raise RigError(f"{path}: already exists; choose a new file, or read it with --kl-divergence-base")
+    try:
+        with temporary_folder(path.absolute().parent, "logits") as folder:
+            part = folder / "part"
+            with part.open("wb") as file:
+                made = LogitsFile(file, tokens, n_vocab)
+                made.write_header()
+                yield made
+            put_in_place(part, path)
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def chunks_of(tokens: Sequence[int], n_ctx: int, limit: int | None) -> npt.NDArray[Any]:
+    """The first `limit` chunks of a text; what is left over at its end is dropped.
+
+    Raises RigError for a text that llama-perplexity finds too short.
+    """
+    if len(tokens) < 2 * n_ctx:
+        raise RigError(
+            f"the text has {len(tokens):,} tokens, and has to have {2 * n_ctx:,}, two chunks;"
+            " give a longer one, or a smaller --n-ctx"
+        )
+    chunks = min(len(tokens) // n_ctx, limit or len(tokens))
+    return np.array(tokens[: chunks * n_ctx], dtype=np.int32).reshape(chunks, n_ctx)
