@@ -1,6 +1,5 @@
 """Models on a plain text, as `llama-perplexity --kl-divergence` reads it, in chunks with half as context."""
 
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -37,8 +36,6 @@ N_CTX = 512
 PIECE = 128
 """Tokens whose logits are read from one batch."""
 LARGEST = 1 << 28
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "'": "'", '"': '"', "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +72,6 @@ class CorpusScreen(ByName):
     n_ctx: int
     arms: tuple[CorpusArm, ...]
     is_interrupted: bool = False
-
-
-def as_llama_perplexity_reads(text: str) -> str:
-    """A text file's content without the newline at its end, and with what its escapes stand for."""
-
-    def unescaped(match: re.Match[str]) -> str:
-        code, letter = match.groups()
-        return chr(int(code, 16)) if code else _ESCAPES.get(letter, match[0])
-
-    return _ESCAPE.sub(unescaped, text.removesuffix("\n"))
 
 
 def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> CorpusScreen:
@@ -126,7 +113,7 @@ def _write_base(
 ) -> str:
     """Write the base's log-probabilities; returns the name of its vocabulary."""
     assert request.text is not None
-    text = as_llama_perplexity_reads(read_text(request.text, LARGEST))
+    text = read_text(request.text, LARGEST).removesuffix("\n")  # as llama-perplexity reads a file
     n_ctx = request.engine.n_ctx or N_CTX
     with closing(_open(name, model, request, n_ctx, notify)) as loaded:
         tokenizer = Tokenizer(loaded.model)

@@ -84,7 +84,7 @@ class Activations:
         self.sums: dict[str, Sums] = {}
         self.counts: dict[str, NDArray[np.int64]] = {}
         self._library = _library()
-        self._fault: Exception | None = None
+        self._fault: BaseException | None = None
         self._squares: tuple[int, NDArray[np.float32]] | None = None
         # Logits of all tokens are asked for, as those without are left out of the last layer.
         self._context = LlamaContext(
@@ -142,7 +142,7 @@ class Activations:
                 return not ask
             if not ask:
                 self._take(name, node, routed=operation == b"MUL_MAT_ID")
-        except Exception as error:
+        except BaseException as error:  # a signal's, too
             self._fault = error
         return True
 

@@ -43,7 +43,7 @@ def test_a_column_for_each_model_and_a_file_with_every_choice(rig: Rig, place: P
     assert data["arms"][1]["call_logprob"] == pytest.approx(sum(c["logprob"] for c in calls) / len(calls))
     for step in steps:
         assert sum(choice["logprob"] for choice in step["choices"]) == pytest.approx(step["logprob"])
-        assert all(choice["kl"] >= 0 for choice in step["choices"])
+        assert all(choice["constrained_kl"] >= 0 for choice in step["choices"])
 
 
 def test_json_has_the_figures(rig: Rig, place: Path) -> None:
@@ -51,8 +51,8 @@ def test_json_has_the_figures(rig: Rig, place: Path) -> None:
     base, same = data["arms"]
     assert data["conversations"] == ["alarms"]
     assert same["difference"] == {"value": 0, "low": None, "high": None}
-    assert same["kinds"]["value"]["kl"] == 0
-    assert base["kinds"]["value"]["kl"] is None
+    assert same["kinds"]["value"]["constrained_kl"] == 0
+    assert base["kinds"]["value"]["constrained_kl"] is None
     assert "steps" not in base
 
 

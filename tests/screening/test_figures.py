@@ -40,7 +40,7 @@ def test_figures_of_a_kind_are_means_over_its_choices(values: list[tuple[float, 
     assert found.mrr is not None
     assert found.top1 is not None
     assert found.top1 <= found.mrr <= 1
-    assert (found.kl, found.same_top) == (None, None)
+    assert (found.constrained_kl, found.same_top) == (None, None)
 
 
 @given(RANKS, st.floats(-3, 3))
@@ -85,7 +85,7 @@ def test_a_screen_says_everything_by_name_and_steps_if_asked() -> None:
     assert set(told["arms"][0]["kinds"]) == set(KINDS)
     [written] = screen.as_json(steps=True)["arms"][1]["steps"]
     assert (written["answer"], written["tool"], written["logprob"]) == ("call", "T", -3)
-    assert [(each["kl"], each["same_top"]) for each in written["choices"]] == [(0.5, True)]
+    assert [(each["constrained_kl"], each["same_top"]) for each in written["choices"]] == [(0.5, True)]
 
 
 def test_a_method_that_knows_nothing_cannot_be_screened() -> None:

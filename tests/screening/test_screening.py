@@ -131,7 +131,7 @@ def test_another_vocabulary_leaves_only_what_can_be_compared(models: dict[str, R
     arm = found.arms[1]
     assert "its vocabulary differs" in arm.remarks[0]
     assert not any(step.divergences for step in arm.steps)
-    assert arm.kind("value").kl is None
+    assert arm.kind("value").constrained_kl is None
     assert arm.less_than(found.base) is not None
     assert arm.call_logprob is not None
 
@@ -201,12 +201,12 @@ def test_a_divergence_is_that_of_scipy(p: Any, q: Any) -> None:
 def test_rows_come_back_bit_by_bit(values: list[Any]) -> None:
     with LogitRows() as rows:
         for number, row in enumerate(values):
-            rows.keep((StepKey("c", 1, 0), number), row)
+            rows.keep((StepKey("c", 1, 0), number, -1), row)
         for number, row in reversed(list(enumerate(values))):
-            kept = rows.get((StepKey("c", 1, 0), number))
+            kept = rows.get((StepKey("c", 1, 0), number, -1))
             assert kept is not None
             assert kept.tobytes() == row.tobytes()
-        assert rows.get((StepKey("c", 2, 0), 0)) is None
+        assert rows.get((StepKey("c", 2, 0), 0, -1)) is None
         assert rows.bytes == sum(row.nbytes for row in values)
 
 
@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(screening_module.tempfile, "TemporaryFile", lambda **_: Full())
     with LogitRows() as rows, pytest.raises(RigError, match="TMPDIR"):
-        rows.keep((StepKey("c", 1, 0), 0), np.zeros(3, dtype=np.float32))
+        rows.keep((StepKey("c", 1, 0), 0, -1), np.zeros(3, dtype=np.float32))
 
 
 def _arm(values: dict[tuple[str, int], float]) -> ArmScreen:
@@ -279,7 +279,7 @@ def test_figures_of_a_hand_made_step() -> None:
     reply = ScreenedStep(StepKey("c", 1, 1), 1, None, Assessment(True, (replace_rank(first),), 2))
     arm = ArmScreen("x", {}, (call, reply), 1.0)
     assert (arm.call_logprob, arm.greedy_calls, arm.decides_to_call, arm.decides_to_reply) == (-2, 0, 1, 1)
-    assert (arm.kind("value").top1, arm.kind("value").mrr, arm.kind("value").kl) == (0, 0.25, 0.4)
+    assert (arm.kind("value").top1, arm.kind("value").mrr, arm.kind("value").constrained_kl) == (0, 0.25, 0.4)
     assert (arm.kind("answer").choices, arm.kind("answer").top1, arm.kind("answer").same_top) == (2, 0.5, 1)
     assert arm.kind("tool").logprob is None
     assert replace(arm, steps=()).greedy_calls is None
