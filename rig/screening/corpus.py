@@ -170,7 +170,8 @@ def _rows(
     context: LlamaContext, file: LogitsFile, number: int, tokenizer: Tokenizer
 ) -> Iterator[npt.NDArray[np.float32]]:
     """The logits where a chunk has rows. Its first token becomes BOS if the vocabulary adds one."""
-    tokens = file.tokens[number, :-1].tolist()
+    # The last token has no row, but other batch sizes have slightly other logits in llama.cpp.
+    tokens = file.tokens[number].tolist()
     if tokenizer.adds_bos:
         tokens[0] = tokenizer.bos
     context.drop_tail(0, 0)
@@ -182,7 +183,7 @@ def _rows(
             context.decode([Chunk(0, piece, len(piece) - without)])
         except DecodeError as error:
             raise RigError(str(error)) from error
-        for index in range(without, len(piece)):
+        for index in range(without, min(len(piece), len(tokens) - 1 - start)):
             logits = context.logits(index)
             if np.isnan(logits).any():
                 raise RigError("the model's logits are not numbers")
