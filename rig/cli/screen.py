@@ -28,16 +28,17 @@ from rig.engine.files.caches import sha256_of
 from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Method
-from rig.options import MACHINE, TABLE
+from rig.option import MACHINE
+from rig.options import TABLE
 from rig.running.planning import Options, require_opened
-from rig.screening.results import DECIDED, KINDS, ArmScreen, KindDivergence, Screen
+from rig.screening.divergence import DivergenceFigures, Measure
+from rig.screening.results import DECIDED, KINDS, ArmScreen, Decided, Screen
 from rig.screening.validity import OUTCOMES, SIGNAL, Validity
 from rig.store import Runs
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
     from rig.screening.corpus import CorpusScreen
-    from rig.screening.divergence import DivergenceFigures
     from rig.screening.screening import Screening
 
 _VARIED = {
@@ -90,14 +91,19 @@ def command(
         options["models"] = models
     if output is not None and not output.absolute().parent.is_dir():
         raise RigError(f"--output {output}: no such folder")
-    if (text or save_all_logits or kl_divergence_base) and not kld:
-        raise RigError("--text, --save-all-logits and --kl-divergence-base are for --kld; add it")
-    if text or kl_divergence_base:
-        if against:
-            raise RigError("--against is for conversations, not for a text; leave it out")
-        return _text(options, text, kl_divergence_base, save_all_logits, output, as_json)
-    if save_all_logits:
-        raise RigError("--save-all-logits needs the --text whose log-probabilities are written")
+    if text or save_all_logits or kl_divergence_base:
+        if against or not kld:
+            raise RigError(
+                "--text, --save-all-logits and --kl-divergence-base are for --kld without --against"
+            )
+        screened_text = _text(options, text, kl_divergence_base, save_all_logits)
+        if output is not None:
+            write(json_text(screened_text.as_json(), indent=1) + "\n", output, force=True)
+        if as_json:
+            print_json(screened_text.as_json())
+        elif screened_text.arms:
+            say(corpus_text(screened_text, terminal_width()))
+        return _code([(arm.arm, arm.failure) for arm in screened_text.arms], screened_text.is_interrupted)
     asked = _as_stored(runs, against, options) if against else as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
     from rig.screening.screening import screen
@@ -132,40 +138,25 @@ def _code(failures: Sequence[tuple[str, str | None]], is_interrupted: bool) -> i
 
 
 def _text(
-    options: JsonObject,
-    text: Path | None,
-    base_file: Path | None,
-    save: Path | None,
-    output: Path | None,
-    as_json: bool,
-) -> int:
+    options: JsonObject, text: Path | None, base_file: Path | None, save: Path | None
+) -> "CorpusScreen":
     """Screen models on a plain text, or on the tokens of a file of log-probabilities."""
     from rig.engine.files.registry import resolve
     from rig.screening.corpus import Corpus, screen_corpus
 
-    if text and base_file:
-        raise RigError("--kl-divergence-base has its own tokens; leave --text out")
-    if base_file and (save or "n_ctx" in options):
-        raise RigError("the file of --kl-divergence-base decides; leave --save-all-logits and --n-ctx out")
+    if bool(text) == bool(base_file) or (base_file and (save or "n_ctx" in options)):
+        raise RigError("give either --text (and --save-all-logits, --n-ctx), or --kl-divergence-base alone")
     for name in options:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
             raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
-    models = options.get("models") or ()
+    models = options.get("models", ())
     if len(models) < (1 if base_file or save else 2):
         raise RigError("which models? Give the base first, then those to compare with it")
-    chosen = Options(**{**options, **{name: (value,) for name, value in options.items() if name in _VARIED}})
+    chosen = Options(**{**options, **{name: (options[name],) for name in options if name in _VARIED}})
     resolved = [arm for name in models for arm in resolve(name).with_adapters(chosen.adapters())]
-    engine = next(iter(chosen.engines().values()))
-    engine = replace(engine, n_ctx=options.get("n_ctx"))
+    engine = replace(next(iter(chosen.engines().values())), n_ctx=options.get("n_ctx"))
     request = Corpus(tuple(resolved), engine, text, base_file, save, options.get("limit"))
-    screened = screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
-    if output is not None:
-        write(json_text(screened.as_json(), indent=1) + "\n", output, force=True)
-    if as_json:
-        print_json(screened.as_json())
-    elif screened.arms:
-        say(corpus_text(screened, terminal_width()))
-    return _code([(arm.arm, arm.failure) for arm in screened.arms], screened.is_interrupted)
+    return screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
@@ -324,77 +315,66 @@ def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
             (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
             for kind in KINDS
         ]
-    if any(step.tokens for arm in screen.arms for step in arm.steps):
-        for title, cell in _DIVERGENCE.items():
-            rows.append((title, lambda _arm: ""))
-            rows += [
-                (
-                    f"  {_KINDS[decides]}",
-                    lambda arm, decides=decides, cell=cell: _of(cell, arm.divergence(decides)),
-                )
-                for decides in (*DECIDED, None)
-            ]
+    divergences = {
+        arm.name: {decides: arm.divergence(decides) for decides in (*DECIDED, None)} for arm in screen.arms
+    }
+    for title, figure in (
+        _DIVERGENCE.items() if any(divergences[arm.name][None] for arm in screen.arms) else ()
+    ):
+        rows.append((title, lambda _arm: ""))
+        for decides in (*DECIDED, None):
+
+            def of_arm(arm: ArmScreen, decides: Decided | None = decides, figure: Any = figure) -> str:
+                divergence = divergences[arm.name][decides]
+                return UNKNOWN if divergence is None else figure(divergence)
+
+            rows.append((f"  {_KINDS[decides]}", of_arm))
     rows.append(("time", lambda arm: clock_time(arm.seconds)))
     return rows
 
 
-_DIVERGENCE: dict[str, Callable[[KindDivergence], str]] = {
-    "KLD, D(base‖file) (95%)": lambda kind: with_interval(lambda nats: f"{nats:.4f}", kind.kld),
-    "KLD, 99%": lambda kind: f"{kind.figures.kld_percentiles['99']:.4f}",
-    "RMS Δp": lambda kind: percent(kind.figures.rms_dp.value),
-    "same top p": lambda kind: percent(kind.figures.same_top.value),
+_DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
+    "KLD, D(base‖file) (95%)": lambda of: (
+        with_interval(lambda nats: f"{nats:.4f}", of.kld_interval) if of.kld_interval else UNKNOWN
+    ),
+    "KLD, 99%": lambda of: f"{of.kld_percentiles['99']:.4f}",
+    "RMS Δp": lambda of: percent(of.rms_dp.value),
+    "same top p": lambda of: percent(of.same_top.value),
 }
 """Over the whole vocabulary."""
 
 
-def _of(cell: Callable[[KindDivergence], str], kind: KindDivergence | None) -> str:
-    return UNKNOWN if kind is None else cell(kind)
-
-
 def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:
     """The lines of `llama-perplexity --kl-divergence`, a column for each model."""
-    arms = [(arm.arm, arm.figures) for arm in screen.arms if arm.figures is not None]
-    rows = [Row("", [name for name, _ in arms])]
+    cells = {arm.arm: _lines(arm.figures) for arm in screen.arms if arm.figures is not None}
+    labels = next(iter(cells.values()), {})
+    rows = [Row(label, [lines[label] for lines in cells.values()]) for label in labels]
+    table = [line.rstrip() for line in columns([Row("", list(cells)), *rows], width)] if cells else []
+    about = f"{counted(screen.chunks, 'chunk')} of {screen.n_ctx} tokens, {screen.tokens:,} of them compared"
+    return "\n".join([*table, f"\n{about}; D({screen.base}‖file) in nats; ± takes tokens as independent"])
 
-    def add(label: str, cell: Callable[["DivergenceFigures"], str]) -> None:
-        rows.append(Row(label, [cell(figures) for _, figures in arms]))
 
-    def measured(name: str, *, digits: int = 6, share: bool = False) -> Callable[["DivergenceFigures"], str]:
-        factor, unit = (100, "%") if share else (1, "")
+def _lines(of: DivergenceFigures) -> dict[str, str]:
+    def number(measure: Measure, factor: int = 1, digits: int = 6) -> str:
+        return f"{factor * measure.value:.{digits}f} ± {factor * (measure.error or 0):.{digits}f}"
 
-        def cell(figures: "DivergenceFigures") -> str:
-            value, error = getattr(figures, name)
-            return f"{factor * value:.{digits}f} ± {factor * (error or 0):.{digits}f}{unit}"
-
-        return cell
-
-    add("Mean PPL(Q)", measured("ppl"))
-    add("Mean PPL(base)", measured("ppl_base"))
-    add("Cor(ln(PPL(Q)), ln(PPL(base)))", lambda figures: percent(figures.ln_ppl_correlation))
-    add("Mean ln(PPL(Q)/PPL(base))", measured("ln_ppl_ratio"))
-    add("Mean PPL(Q)/PPL(base)", measured("ppl_ratio"))
-    add("Mean PPL(Q)-PPL(base)", measured("ppl_difference"))
-    add("Mean KLD", measured("kld"))
-    for name in ("kld", "dp"):
-        if name == "dp":
-            add("Mean Δp", measured("dp", digits=3, share=True))
-        percentiles = next((getattr(figures, f"{name}_percentiles") for _, figures in arms), {})
-        for percentile in percentiles:
-            title = {"100": "Maximum", "50": "Median", "0": "Minimum"}.get(percentile, f"{percentile}%")
-            add(
-                f"  {title} {'KLD' if name == 'kld' else 'Δp'}",
-                lambda figures, name=name, at=percentile: (  # type: ignore[misc]
-                    f"{figures.kld_percentiles[at]:.6f}"
-                    if name == "kld"
-                    else f"{100 * figures.dp_percentiles[at]:.3f}%"
-                ),
-            )
-    add("RMS Δp", measured("rms_dp", digits=3, share=True))
-    add("Same top p", measured("same_top", digits=3, share=True))
-    tokens = arms[0][1].tokens if arms else 0
-    lines = [line.rstrip() for line in columns(rows, width)] if arms else []
-    about = f"{counted(screen.chunks, 'chunk')} of {screen.n_ctx} tokens, {tokens:,} of them compared"
-    return "\n".join([*lines, f"\n{about}; D({screen.base}‖file) in nats; ± takes tokens as independent"])
+    names = {"100": "Maximum", "50": "Median", "0": "Minimum"}
+    return {
+        "Mean PPL(Q)": number(of.ppl),
+        "Mean PPL(base)": number(of.ppl_base),
+        "Cor(ln(PPL(Q)), ln(PPL(base)))": percent(of.ln_ppl_correlation),
+        "Mean ln(PPL(Q)/PPL(base))": number(of.ln_ppl_ratio),
+        "Mean PPL(Q)/PPL(base)": number(of.ppl_ratio),
+        "Mean PPL(Q)-PPL(base)": number(of.ppl_difference),
+        "Mean KLD": number(of.kld),
+        **{f"  {names.get(at, f'{at}%')} KLD": f"{value:.6f}" for at, value in of.kld_percentiles.items()},
+        "Mean Δp, %": number(of.dp, 100, 3),
+        **{
+            f"  {names.get(at, f'{at}%')} Δp": f"{100 * value:.3f}" for at, value in of.dp_percentiles.items()
+        },
+        "RMS Δp, %": number(of.rms_dp, 100, 3),
+        "Same top p, %": number(of.same_top, 100, 3),
+    }
 
 
 def _validity(validity: Sequence[Validity]) -> list[str]:

@@ -71,6 +71,7 @@ class CorpusScreen(ByName):
     chunks: int
     n_ctx: int
     arms: tuple[CorpusArm, ...]
+    tokens: int
     is_interrupted: bool = False
 
 
@@ -105,7 +106,7 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
                     is_interrupted = True
                     break
             chunks, n_ctx = file.tokens.shape
-    return CorpusScreen(base, chunks, n_ctx, tuple(arms), is_interrupted)
+            return CorpusScreen(base, chunks, n_ctx, tuple(arms), chunks * file.rows, is_interrupted)
 
 
 def _write_base(
@@ -140,8 +141,7 @@ def _diverge(
     chunks, n_ctx = file.tokens.shape
     with closing(_open(name, model, request, n_ctx, notify)) as loaded:
         tokenizer = Tokenizer(loaded.model)
-        file.check_vocabulary(tokenizer.n_vocab, name)
-        if vocabulary not in (None, tokenizer.vocabulary):
+        if tokenizer.n_vocab != file.n_vocab or vocabulary not in (None, tokenizer.vocabulary):
             raise RigError(OTHER_VOCABULARY)
         for number in range(chunks):
             progress(name, number, chunks)

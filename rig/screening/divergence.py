@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from rig.calls import ByName
+from rig.rates import Estimate
 
 LogProbs: TypeAlias = npt.NDArray[np.float64]
 FEWEST = 10
@@ -72,7 +73,8 @@ class Measure(NamedTuple):
 class DivergenceFigures(ByName):
     """The lines of `llama-perplexity --kl-divergence`; shares are of 1, percentiles by their number.
 
-    Errors take tokens as independent. Those of one text are not, so the errors are too small.
+    Errors take tokens as independent. Those of one text are not, so the errors are too small. `kld_interval`
+    is the 95% interval with conversations as clusters, where there are any.
     """
 
     tokens: int
@@ -88,9 +90,10 @@ class DivergenceFigures(ByName):
     rms_dp: Measure
     dp_percentiles: dict[str, float]
     same_top: Measure
+    kld_interval: Estimate | None = None
 
 
-def figures(tokens: Sequence[TokenDivergence]) -> DivergenceFigures | None:
+def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None) -> DivergenceFigures | None:
     """The figures over all these tokens; None if there are none."""
     if not tokens:
         return None
@@ -125,6 +128,7 @@ def figures(tokens: Sequence[TokenDivergence]) -> DivergenceFigures | None:
         rms_dp=Measure(rms, (squares.error or 0) / (2 * rms) if rms else 0.0),
         dp_percentiles=_percentiles(dp, _DP_PERCENTILES),
         same_top=Measure(share, math.sqrt(share * (1 - share) / (n - 1)) if n > 1 else None),
+        kld_interval=interval,
     )
 
 

@@ -87,13 +87,6 @@ class LogitsFile:
         except ValueError as error:
             raise RigError(f"{self._file.name}: damaged: {error} (chunk {number + 1})") from error
 
-    def check_vocabulary(self, n_vocab: int, name: str) -> None:
-        """Raise RigError for a model that cannot have the file's tokens."""
-        if n_vocab != self.n_vocab:
-            raise RigError(
-                f"{name}: has {n_vocab:,} tokens, and the base {self.n_vocab:,}; they cannot be compared"
-            )
-
 
 @contextmanager
 def reading(path: Path) -> Iterator[LogitsFile]:

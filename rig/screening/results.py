@@ -100,20 +100,6 @@ class KindFigures:
     same_top: float | None
 
 
-class KindDivergence(NamedTuple):
-    """The figures of all tokens that decide one thing, and the 95% interval of their mean divergence.
-
-    The interval takes conversations as clusters, as `ArmScreen.less_than` does.
-    """
-
-    figures: DivergenceFigures
-    kld: Estimate
-
-    def as_json(self) -> JsonObject:
-        """All by name."""
-        return {**self.figures.as_json(), "kld_interval": self.kld.as_json()}
-
-
 @dataclass(frozen=True, slots=True)
 class ArmScreen:
     """What one model makes of all true answers. `failure` says why it could not go through with it."""
@@ -200,7 +186,7 @@ class ArmScreen:
             if step.key in before
         )
 
-    def divergence(self, decides: Decided | None = None) -> KindDivergence | None:
+    def divergence(self, decides: Decided | None = None) -> DivergenceFigures | None:
         """Over all tokens that decide this, or over all; None if none were held against the base."""
         tokens = [
             (step.key.conversation, token.divergence)
@@ -208,9 +194,8 @@ class ArmScreen:
             for token in step.tokens
             if decides in (None, token.decides)
         ]
-        of_all = figures([divergence for _, divergence in tokens])
         interval = _clustered((conversation, divergence.kld) for conversation, divergence in tokens)
-        return None if of_all is None or interval is None else KindDivergence(of_all, interval)
+        return figures([divergence for _, divergence in tokens], interval)
 
     def as_json(self, base: "ArmScreen") -> JsonObject:
         """The figures by name."""
