@@ -120,8 +120,8 @@ def command(
             validity = validity_of(screened, stored, against)
     told: JsonObject = {"foretold": [arm.as_json() for arm in validity]} if against else {}
     if output is not None:
-        text = json_text({**screened.as_json(steps=True), **told}, indent=1)
-        write(text + "\n", output, force=True)
+        written = json_text({**screened.as_json(steps=True), **told}, indent=1)
+        write(written + "\n", output, force=True)
     if as_json:
         print_json({**screened.as_json(), **told})
     else:

@@ -44,7 +44,8 @@ def decode(row: npt.NDArray[np.uint16], n_vocab: int) -> LogProbs:
     if not (np.isfinite(scale) and np.isfinite(least) and scale >= 0):
         raise ValueError("a row is no log-probabilities")
     # llama.cpp multiplies and adds in single precision.
-    return (scale * row[4 : 4 + n_vocab].astype(np.float32) + least).astype(np.float64)
+    values: LogProbs = (scale * row[4 : 4 + n_vocab].astype(np.float32) + least).astype(np.float64)
+    return values
 
 
 def _width(n_vocab: int) -> int:
