@@ -20,6 +20,7 @@ from rig.screening.screening import Screening, knowing, true_steps
 from rig.tasks import part_of
 from rig.tuning.activations import Activations
 from rig.tuning.imatrix import CHUNK, ImportanceMatrix
+from rig.tuning.quantize import require_merged
 
 BATCH = 256
 """Tokens in a batch. The logits of all of them are computed, and take memory."""
@@ -43,10 +44,7 @@ def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, 
     from rig.engine.teacher import Teacher
 
     model = request.models[0]
-    if model.adapter is not None:
-        raise RigError(
-            f"{model.name} is a model with an adapter; merge both first: `rig models merge {model.name}`"
-        )
+    require_merged(model)
     if others := [task.name for task in request.tasks if part_of(task.name) != "calibration"]:
         raise RigError(
             f"{others[0]} is for comparing files, not for calibrating them; the others of its suite are"

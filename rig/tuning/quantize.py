@@ -135,19 +135,23 @@ _ANY = imatrix.ImportanceMatrix({"": np.ones((1, 1), np.float32)}, {"": np.ones(
 """Stands for any matrix where no weight is quantized."""
 
 
+def require_merged(model: ResolvedModel) -> None:
+    """Raise RigError for a model with an adapter: llama.cpp reads nothing but the file."""
+    if model.adapter is not None:
+        raise RigError(
+            f"{model.name} is a model with an adapter; merge both into one file first: `rig models merge"
+            f" {model.name}`"
+        )
+
+
 def quantize(
     parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: Callable[[int, int], None]
 ) -> DerivedModel:
     """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
 
-    llama.cpp reads nothing but the file, so an adapter is merged before. Raises RigError (see `derive`), also
-    for an importance matrix of another model.
+    Raises RigError (see `derive`), also for an importance matrix of another model.
     """
-    if parent.adapter is not None:
-        raise RigError(
-            f"{parent.name} is a model with an adapter; merge both into one file first: "
-            f"`rig models merge {parent.name}`"
-        )
+    require_merged(parent)
     matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
     recipe.check(parent.path, read_header(parent.path).tensors, matrix)
     more: dict[str, Any] = {"recipe": recipe.text} if recipe.text else {}

@@ -27,7 +27,7 @@ from rig.screening.screening import Progress, Screening, one_by_one
 from rig.tuning import imatrix
 from rig.tuning.calibrate import calibrate
 from rig.tuning.candidates import Candidate, Mixture, candidates
-from rig.tuning.quantize import QuantizeRecipe, quantize
+from rig.tuning.quantize import QuantizeRecipe, quantize, require_merged
 
 PLAYED = 3
 """Candidates that are played, the closest to the original."""
@@ -73,10 +73,7 @@ class Funnel:
     def __init__(self, tuning: Tuning, folder: Path, options: JsonObject, notify: Notify) -> None:
         self._tuning, self._folder, self._notify = tuning, folder, notify
         base, tasks = tuning.base, tuning.screening.tasks
-        if base.adapter is not None:
-            raise RigError(
-                f"{base.name} is a model with an adapter; merge both first: `rig models merge {base.name}`"
-            )
+        require_merged(base)
         if len(tasks) < 2:
             raise RigError("tuning needs two conversations for calibration at least; choose a larger suite")
         self.possible = candidates(base.path, tuning.kinds, tuning.mixtures, len(tasks))

@@ -29,7 +29,10 @@ from rig.tuning.tune import Funnel
 Rig = Callable[..., Any]
 
 TUNE = ("models", "tune", "tiny", "--tools", "exact", "--limit", "2", "--threads", "1", "--parallel", "1")
-QUIET = ("--max-tokens", "8", "--max-calls", "1", "--similarity", "exact", "--display", "plain")
+QUIET = (
+    *("--no-prefix-cache", "--max-tokens", "8", "--max-calls", "1"),
+    *("--similarity", "exact", "--display", "plain"),
+)
 
 _KILLED = """
 import os, signal, sys
