@@ -88,7 +88,11 @@ class Funnel:
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
             state = read_json(self._file)
-            if not isinstance(state, dict) or state.get("asked") != asked:
+            if (
+                not isinstance(state, dict)
+                or state.get("asked") != asked
+                or self._state.keys() - state.keys()
+            ):
                 raise RigError(f"{folder}: holds another tuning; name another folder with --output")
             self._state = state
         self._require_room()
@@ -232,7 +236,8 @@ class Funnel:
     def _keep_only(self, names: Sequence[str]) -> None:
         """Remove the files of candidates that are through, but for these. Raises RigError, OSError."""
         entries = local_registry()
-        for name in (self.screened.keys() & self["created"]) - set(names):
+        # Of candidates alone, whatever the state says that was made here.
+        for name in self._recipes().keys() & self.screened.keys() & set(self["created"]) - set(names):
             if f"{name}.gguf" in entries or self.place(name).exists():
                 remove(f"{name}.gguf")
 

@@ -199,7 +199,13 @@ def test_it_ends_with_one_file_its_verdict_and_its_card(rig: Rig, models: Path) 
     assert "quantizing" not in again.err
     other = rig(*arguments, "--candidates", "4")
     assert (other.code, "tiny-tuned: holds another tuning" in other.err) == (2, True)
+    # A state that somebody changed removes nothing but candidates.
+    state = json.loads(Path("tiny-tuned/tune.json").read_text())
+    state["created"].append("../models/tiny")
+    state["screened"]["../models/tiny"] = {"divergence": 9.0, "failure": None, "size": 1}
+    Path("tiny-tuned/tune.json").write_text(json.dumps(state))
     named = rig(*arguments, "--candidates", "5")
+    assert (models / "tiny.gguf").exists()
     assert f"* {told['model']}: " in named.out
     assert "loss of 5 points excluded" in named.out
 
