@@ -10,6 +10,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.displays import signs
+from rig.displays.attribution import attribution_lines
 from rig.displays.signs import DOT, RULE
 from rig.displays.summary import (
     limit_notes,
@@ -19,7 +20,7 @@ from rig.displays.summary import (
     summary,
     whereabouts,
 )
-from rig.displays.texts import clock_time, measured, out_of
+from rig.displays.texts import clip, clock_time, measured, out_of, printable
 from rig.displays.verdicts import (
     SENTENCES,
     ArmEntry,
@@ -77,7 +78,11 @@ class Card:
         rule: Line = ((str(RULE) * width, "rule"),)
         decision = headline(self.comparison, width) if self.comparison else []
         table = arms_table(self._entries(), told_metrics(self.run.declaration), width)
-        lines = [*decision, self._title(), rule, *table, rule]
+        arms = ((arm.name, arm.attribution) for arm in self.run.arms)
+        causes: list[Line] = [
+            ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
+        ]
+        lines = [*decision, self._title(), rule, *table, *causes, rule]
         caution = self.run.declaration.caution
         for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
             lines += beside(label, note, width)

@@ -6,6 +6,7 @@ The requests are made again from what is stored: an episode is resumed up to a t
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from rig.tasks import PlayedTurn, Task
 MOST = 200
 """Differing turns of an arm that are looked into."""
 LEVEL = 0.05
+_Place: TypeAlias = tuple[Task, int, int]
+"""A task, the repeat and the turn."""
 
 
 def reference_of(plan: Plan, position: int) -> int | None:
@@ -59,7 +62,7 @@ class TwinComparison:
 
         assert isinstance(served, ServedModel)
         reference: ReferenceModel | None = None
-        for place, mine, theirs in self._differing():
+        for place, mine, theirs, is_alike in self._differing():
             if len(self._causes) >= MOST:
                 self._others += 1
                 continue
@@ -67,7 +70,9 @@ class TwinComparison:
             request, answer = mine
             cause = attribute(request, answer, theirs, reference, served)
             if not _differ(answer, theirs) and cause.kind not in ("calls", "reasoning"):
-                self._alike += 1
+                # Nothing was wrong with what is only odd; a later step of the turn may differ.
+                self._alike += is_alike
+                self._following += not is_alike
                 continue
             where = {"conversation": place[0].name, "repeat": place[1], "turn": place[2]}
             self._causes.append({"cause": cause.kind, "detail": cause.detail, **where})
@@ -84,21 +89,18 @@ class TwinComparison:
             **self._deployment(),
         }
 
-    def _differing(self) -> Iterator[tuple[tuple[Task, int, int], tuple[Request, Prediction], Prediction]]:
-        """Each turn whose answers differ: the request, and both answers at the first step that does."""
+    def _differing(self) -> Iterator[tuple[_Place, tuple[Request, Prediction], Prediction, bool]]:
+        """Each turn whose answers differ or are odd: the request, and both answers at the first step that is.
+
+        The last says whether the turn counts as the same all the same.
+        """
         for repeat, name in self._episodes:
             played = [self._state.played(Where(arm, name, repeat)) for arm in self._arms]
             for number, (mine, theirs) in enumerate(zip(*played, strict=False)):
                 ours, other = _messages(mine), _messages(theirs)
                 self._count(name, ours, other)
-                step = next(
-                    (
-                        n
-                        for n, pair in enumerate(zip(ours, other, strict=False))
-                        if _differ(*pair) or _is_odd(*pair)
-                    ),
-                    None,
-                )
+                pairs = list(zip(ours, other, strict=False))
+                step = next((n for n, pair in enumerate(pairs) if _differ(*pair) or _is_odd(*pair)), None)
                 if step is None:
                     self._alike += 1
                     continue
@@ -106,11 +108,13 @@ class TwinComparison:
                     self._request(arm, self._tasks[name], repeat, turns[: number + 1], step)
                     for arm, turns in zip(self._arms, played, strict=True)
                 ]
+                is_alike = not any(_differ(*pair) for pair in pairs)
                 if requests[0] is None or requests[0] != requests[1]:
-                    self._following += 1
+                    self._alike += is_alike
+                    self._following += not is_alike
                 else:
                     place = self._tasks[name], repeat, mine.turn
-                    yield place, (requests[0], ours[step]), other[step]
+                    yield place, (requests[0], ours[step]), other[step], is_alike
 
     def _request(
         self, position: int, task: Task, repeat: int, turns: Sequence[PlayedTurn], step: int

@@ -23,6 +23,7 @@ from rig.errors import SERVER, ErrorKind
 from rig.models import Prediction, Request
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
+from rig.serving.probes import CALL, THINKING
 from rig.serving.reference import ReferenceModel
 from rig.serving.wire.client import ServerFault
 
@@ -38,19 +39,9 @@ PLACES = 4
 """How many places of an answer are scored."""
 GAP = 0.5
 """By how many nats less likely a token has to be for something else than a tie to have chosen it."""
-_THINKING = ("<think>", "</think>", "<|channel|>", "[THINK]", "<|START_THINKING|>")
 _ESCAPES = ("\\u00", "&lt;", "&gt;", "&amp;", "&#", "&quot;", "&apos;", "\\n", "\\'")
 _NEUTRAL = {"mirostat": 0, "dynatemp_range": 0, "ignore_eos": False}
 """Settings that rig never sends, where they change nothing."""
-_CALL_MARKS = (
-    "<tool_call",
-    "[TOOL_CALLS]",
-    "<|tool_call",
-    "<function=",
-    "<|python_tag|>",
-    '{"name":',
-    '"arguments":',
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +109,9 @@ class _Evidence:
             yield Cause("context", self.theirs.error_detail or "the server ended the answer before its end")
         if what := self.mangled():
             yield Cause("calls", what)
-        mark = next((mark for mark in _THINKING if mark in self.message.content), None)
+        mark = THINKING.search(self.message.content)
         if mark or (self.mine.reasoning and self.mine.reasoning[:40] in self.message.content):
-            yield Cause("reasoning", f"{mark or 'what was thought'} is in the answer")
+            yield Cause("reasoning", f"{mark[0] if mark else 'what was thought'} is in the answer")
         yield self.weights()
         yield self.choice()
 
@@ -194,38 +185,14 @@ class _Evidence:
         removed, added = list(words - other), list(other - words)
         if any(tool.description in mine and tool.description not in theirs for tool in tools):
             return "prompt", "descriptions of tools are missing or others"
-        return self._lost(lost, messages, theirs, removed) or (
-            "prompt",
-            f"something is added: {_begin(added)}"
-            if not removed
-            else f"something is missing: {_begin(removed)}"
-            if not added
-            else f"another template, or other roles: {_begin(removed)} became {_begin(added)}",
-        )
-
-    def _lost(
-        self,
-        lost: Sequence[tuple[int, str, str]],
-        messages: Sequence[tuple[str, str]],
-        theirs: str,
-        removed: Sequence[str],
-    ) -> tuple[CauseKind, str] | None:
-        """Which messages of a request are not in the server's prompt, None if all are."""
-        if not lost:
-            return None
-        number, role, text = lost[0]
-        if role == "system":
-            return "prompt", "the system prompt is missing, or another"
         if not removed:
-            return "prompt", f"something is added to a message: {text[:40]!r}"
-        if (begin := text[: len(text) // 4]) and begin in theirs and len(text) > 80:
-            return "context", f"a message is cut: {text[:40]!r}"
-        roles = {role for _, role, _ in lost}
-        if ("user" in roles or len(roles) > 1) and lost[-1][0] < len(messages) - 1:
-            place = "the oldest messages are" if number == 1 else "messages in the middle are"
-            return "context", f"{place} cut"
-        name = {"tool": "a result of a tool", "assistant": "an earlier message"}.get(role, "a message")
-        return "prompt", f"{name} is missing or another: {text[:40]!r}"
+            return "prompt", f"something is added: {_begin(added)}"
+        if lost:
+            return _lost(lost, len(messages), theirs)
+        what = f"something is missing: {_begin(removed)}"
+        if added:
+            what = f"another template, or other roles: {_begin(removed)} became {_begin(added)}"
+        return "prompt", what
 
     def sampler(self) -> Cause | None:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
@@ -272,7 +239,7 @@ class _Evidence:
             return f"the special token {leak} is in the text"
         if len(message.calls) < len(expected):
             names = {call.name for call in expected}
-            if not message.calls and any(mark in message.content for mark in _CALL_MARKS):
+            if not message.calls and CALL.search(message.content):
                 return "a call is left in the text"
             if any("}{" in str(arguments).replace(" ", "") for _, arguments in message.calls):
                 return "several calls are merged into one"
@@ -285,7 +252,7 @@ class _Evidence:
                 return what
         if reading and expected and reading.content and not message.content.strip():
             return "words beside calls are lost"
-        is_clean = reading and not reading.salvage and not any(mark in message.content for mark in _THINKING)
+        is_clean = reading and not reading.salvage and not THINKING.search(message.content)
         if reading and is_same and is_clean and reading.content.strip() != message.content.strip():
             return f"the words are changed: {reading.content[:30]!r} became {message.content[:30]!r}"
         return None
@@ -332,6 +299,21 @@ class _Evidence:
             return token
         ids = self.reference.tokens(token.decode("utf-8", "replace"))
         return ids[0] if len(ids) == 1 else None
+
+
+def _lost(lost: Sequence[tuple[int, str, str]], count: int, theirs: str) -> tuple[CauseKind, str]:
+    """Which of so many messages are not in the server's prompt."""
+    number, role, text = lost[0]
+    if role == "system":
+        return "prompt", "the system prompt is missing, or another"
+    if (begin := text[: len(text) // 4]) and begin in theirs and len(text) > 80:
+        return "context", f"a message is cut: {text[:40]!r}"
+    roles = {role for _, role, _ in lost}
+    if ("user" in roles or len(roles) > 1) and lost[-1][0] < count - 1:
+        place = "the oldest messages are" if number == 1 else "messages in the middle are"
+        return "context", f"{place} cut"
+    name = {"tool": "a result of a tool", "assistant": "an earlier message"}.get(role, "a message")
+    return "prompt", f"{name} is missing or another: {text[:40]!r}"
 
 
 def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_same: bool) -> str | None:

@@ -19,9 +19,11 @@ _TEXTS = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who
 INSTRUCTIONS = "You are a helpful assistant; this is a probe."
 MOST_CONTEXT = 40_000
 """Tokens up to which a context is filled over its end."""
-_THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
+THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
-_CALL = re.compile(r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|\"arguments\":")
+CALL = re.compile(
+    r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|<\|python_tag\|>|{\"name\":|\"arguments\":"
+)
 _TOOL = ToolDoc(
     "repeat_text",
     "Repeats a text, letter by letter.",
@@ -66,13 +68,10 @@ def _request(text: str, *, tools: bool = True) -> Request:
 
 def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether the model sees the tools: prompts with and without them have different lengths."""
-    with_tools, without = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
-    if with_tools and with_tools <= without + 5:
-        yield ProbeFinding(
-            "tools",
-            f"a prompt has {with_tools} tokens with a tool, and {without} without: the model never sees it",
-            "every call is a guess; recall falls to nothing",
-            "give the server a chat template that has tools (llama-server: --jinja --chat-template-file)",
+    count, bare = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
+    if count and count <= bare + 5:
+        yield _finding(
+            "tools", f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
         )
 
 
@@ -81,51 +80,26 @@ def _context(served: ServedModel) -> Iterator[ProbeFinding]:
     n_ctx = served.identity.n_ctx
     if not n_ctx or n_ctx > MOST_CONTEXT:
         return
-    body = served.body(
-        _request("The word is zebra. " + "one " * int(1.2 * n_ctx) + "Which word?", tools=False)
-    )
+    text = "The word is zebra. " + "one " * int(1.2 * n_ctx) + "Which word?"
     with suppress(ServerFault):
-        count = served.count(body)
-        yield ProbeFinding(
-            "context",
-            f"a prompt of more than {n_ctx} tokens is answered, as {count} tokens: the rest was cut silently",
-            "long conversations lose their tools or their beginning",
-            "raise the server's context (--ctx-size, num_ctx), and have it refuse what does not fit",
-        )
+        count = served.count(served.body(_request(text, tools=False)))
+        what = f"a prompt of more than {n_ctx} tokens is answered, as {count} tokens"
+        yield _finding("context", f"{what}: the rest was cut silently")
 
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether temperature 0 is greedy, and a seed repeats an answer."""
-    body = {
-        **served.body(_request("Tell me a story about a lighthouse.", tools=False)),
-        "max_tokens": 16,
-    }
-    told = served.whole(body)[1].get("settings")
-    if (
-        isinstance(told, dict)
-        and isinstance(told.get("temperature"), int | float)
-        and told["temperature"] > 0
-    ):
-        yield _sampler(f"temperature 0 becomes {told['temperature']:g}")
+    request = _request("Tell me a story about a lighthouse.", tools=False)
+    body = {**served.body(request), "max_tokens": 16}
+    settings = served.whole(body)[1].get("settings")
+    temperature = settings.get("temperature") if isinstance(settings, dict) else None
+    if isinstance(temperature, int | float) and temperature > 0:
+        yield _finding("sampler", f"temperature 0 becomes {temperature:g}")
     elif len({served.whole(body)[0].raw for _ in range(3)}) > 1:
-        yield _sampler("three answers at temperature 0 differ")
+        yield _finding("sampler", "three answers at temperature 0 differ")
     drawn = {**body, "temperature": 1.5, "seed": 7}
     if served.whole(drawn)[0].raw != served.whole(drawn)[0].raw:
-        yield ProbeFinding(
-            "seed",
-            "two answers with one seed differ",
-            "samples cannot be repeated, and repeats of a run are new draws",
-            "update the server, or serve one request at a time",
-        )
-
-
-def _sampler(fault: str) -> ProbeFinding:
-    return ProbeFinding(
-        "sampler",
-        fault,
-        "scores change from run to run, and are those of sampled answers",
-        "see to it that the server passes the request's settings on (a proxy, a preset of the model)",
-    )
+        yield _finding("seed", "two answers with one seed differ")
 
 
 def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding]:
@@ -136,49 +110,69 @@ def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding
         streamed = served.streamed(body)
         yield from _faults_of(whole, inside)
         if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
-            yield ProbeFinding(
-                "stream",
-                f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}",
-                "calls lose characters or whole arguments",
-                "update the server; its parser of streams is at fault",
-            )
+            what = f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}"
+            yield _finding("stream", what)
 
 
 def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFinding]:
-    raw = inside.get("content")
-    if not answer.calls and _CALL.search(answer.content):
-        yield ProbeFinding(
-            "calls",
-            f"a call is left in the text: {answer.content[:60]!a}",
-            "calls count as replies; recall falls",
-            "start the server with the parser of the model's family, or use --format rig",
-        )
-    if answer.calls and isinstance(raw, str) and raw.count('"name"') > len(answer.calls):
-        yield ProbeFinding("calls", "of several calls some are lost", "recall falls", "update the server")
+    raw = str(inside.get("content"))
+    if not answer.calls and CALL.search(answer.content):
+        yield _finding("calls", f"a call is left in the text: {answer.content[:60]!a}")
+    if answer.calls and raw.count('"name"') > len(answer.calls):
+        yield _finding("several calls", "of several calls some are lost")
     for call in answer.calls if answer.finish != "length" else ():
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
             value = json.loads(call.arguments)
         if not isinstance(value, dict):
             what = "encoded twice" if isinstance(value, str) else "not JSON text"
-            yield ProbeFinding(
-                "arguments", f"arguments are {what}", "every call is invalid", "update the server"
-            )
-        elif isinstance(raw, str) and "東京" in raw and "東京" not in str(value):
-            yield ProbeFinding(
-                "arguments", "letters beyond ASCII are changed", "values are wrong", "update the server"
-            )
-    if mark := _THINKING.search(answer.content):
-        yield ProbeFinding(
-            "reasoning",
-            f"thoughts are in the answer ({mark[0]})",
-            "replies are read with their thoughts",
-            "have the server split them (llama-server: --reasoning-format deepseek)",
-        )
+            yield _finding("arguments", f"arguments are {what}")
+        elif "東京" in raw and "東京" not in str(value):
+            yield _finding("arguments", "letters beyond ASCII are changed")
+    if mark := THINKING.search(answer.content):
+        yield _finding("reasoning", f"thoughts are in the answer ({mark[0]})")
     if mark := _SPECIAL.search(answer.content[-20:]):
-        yield ProbeFinding(
-            "stop token",
-            f"answers end with {mark[0]}",
-            "texts never match word for word",
-            "give the server the model's own template and end token",
-        )
+        yield _finding("stop token", f"answers end with {mark[0]}")
+
+
+def _finding(name: str, fault: str) -> ProbeFinding:
+    return ProbeFinding(name, fault, *_REMEDIES[name])
+
+
+_REMEDIES = {
+    "tools": (
+        "every call is a guess; recall falls to nothing",
+        "give the server a chat template that has tools (llama-server: --jinja --chat-template-file)",
+    ),
+    "context": (
+        "long conversations lose their tools or their beginning",
+        "raise the server's context (--ctx-size, num_ctx), and have it refuse what does not fit",
+    ),
+    "sampler": (
+        "scores change from run to run, and are those of sampled answers",
+        "see to it that the server passes the request's settings on (a proxy, a preset of the model)",
+    ),
+    "seed": (
+        "samples cannot be repeated, and repeats of a run are new draws",
+        "update the server, or serve one request at a time",
+    ),
+    "stream": (
+        "calls lose characters or whole arguments",
+        "update the server; its parser of streams is at fault",
+    ),
+    "calls": (
+        "calls count as replies; recall falls",
+        "start the server with the parser of the model's family, or use --format rig",
+    ),
+    "several calls": ("recall falls", "update the server"),
+    "arguments": ("calls are invalid, or have wrong values", "update the server"),
+    "reasoning": (
+        "replies are read with their thoughts",
+        "have the server split them (llama-server: --reasoning-format deepseek)",
+    ),
+    "stop token": (
+        "texts never match word for word",
+        "give the server the model's own template and end token",
+    ),
+}
+"""What each fault does to scores, and how to mend it."""

@@ -35,10 +35,6 @@ class ReferenceModel:
         pieces = (tokenizer.piece(token) or tokenizer.special_text(token).encode() for token in tokens)
         return b"".join(pieces).decode("utf-8", "replace")
 
-    def piece(self, token: int) -> bytes:
-        """The bytes of a token."""
-        return self._model.tokenizer.piece(token)
-
     def specials(self) -> Sequence[str]:
         """How the special tokens are spelled."""
         return list(self._model.tokenizer.specials)

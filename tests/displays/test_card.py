@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,22 @@ def test_metrics_are_those_that_the_method_declares(card: Card) -> None:
 
 def _parts(run: object) -> dict[str, object]:
     return {name: getattr(run, name) for name in run.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_why_a_served_arm_differs_is_a_table_by_turns(card: Card) -> None:
+    causes = [
+        {"cause": kind, "detail": "tools\x1b[31m", "conversation": "c", "repeat": 0, "turn": turn}
+        for kind, turn in (("prompt", 1), ("prompt", 3), ("chance", 3))
+    ]
+    told = {"reference": "a", "alike": 5, "follows": 0, "others": 0, "causes": causes}
+    first, second = card.run.arms
+    run = replace(card.run, arms=(first, replace(second, attribution=told)))
+    lines = replace(card, run=run).text(100).splitlines()
+    (row,) = (number for number, line in enumerate(lines) if "is not faithful to a: 5 of 8" in line)
+    assert lines[row + 1].split() == ["differing", "all", "turn", "1", "turn", "3"]
+    assert lines[row + 2].split()[:4] == ["prompt", "2", "1", "1"]
+    assert lines[row + 3].split()[:4] == ["chance", "1", "-", "1"]
+    assert "\x1b" not in "".join(lines)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

@@ -70,6 +70,21 @@ def test_a_call_that_was_changed_on_its_way_is_told_from_another_call(
     assert changed is None if what is None else what in str(changed)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "what"),
+    [
+        ('{"n": 3, "b": true}', None),
+        ('{"b": true, "n": 3}', "in another order"),
+        ('{"n": "3", "b": "True"}', "other types"),
+        ({"n": 3, "b": True}, "an object, not text"),
+        ('{"n": 4, "b": true}', "changed on the way"),
+    ],
+)
+def test_of_one_text_every_other_call_was_changed(theirs: Any, what: str | None) -> None:
+    changed = _changed("f", {"n": 3, "b": True}, "f", theirs, is_same=True)
+    assert changed is None if what is None else what in str(changed)
+
+
 def test_a_message_is_what_the_server_sent() -> None:
     raw = '{"content": "hm", "tool_calls": [{"name": "a", "arguments": "{"}]}'
     assert _Message.of(raw) == _Message((("a", "{"),), "hm")

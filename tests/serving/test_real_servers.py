@@ -18,7 +18,10 @@ from real_servers import (
     llama_server,
     rig_environment,
     rig_process,
+    vendored_llama_server,
 )
+
+from rig.serving import FAITHFUL, in_short
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -70,6 +73,23 @@ def test_llama_server_gets_the_very_tokens_and_answers_alike(
     assert all(answers[0][4] == answers[1][4] > 200 for answers in first.values())
     alike = sum(answers[0][:4] == answers[1][:4] for answers in first.values())
     assert alike >= 10  # another build of llama.cpp, whose grammar holds calls to the tools
+
+
+def test_the_same_library_behind_a_server_is_faithful(taught_tools: Path, tmp_path: Path) -> None:
+    with vendored_llama_server(taught_tools, tmp_path) as server:
+        on = ("--flash-attention", "on", "--json")
+        run = rig_process("run", taught_tools, server.url, *SHORT, *on, folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (told,) = attributions(tmp_path / "runs.sqlite")
+    assert {cause["cause"] for cause in told["causes"]} <= set(FAITHFUL)
+    assert told["alike"] >= 9
+    assert in_short(told).startswith("faithful to ")
+
+
+def attributions(store: Path) -> list[dict[str, Any]]:
+    with sqlite3.connect(store) as database:
+        query = "SELECT attribution FROM arms WHERE attribution IS NOT NULL ORDER BY position"
+        return [json.loads(text) for (text,) in database.execute(query)]
 
 
 def test_a_killed_server_ends_the_arm_and_the_run_goes_on_later(taught_tools: Path, tmp_path: Path) -> None:

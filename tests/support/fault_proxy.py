@@ -180,12 +180,12 @@ def change_arguments(message: Body, change: Callable[[Any], Any]) -> None:
 
 
 def numbers_as_text(message: Body) -> None:
-    def text(value: Any) -> str:
-        return json.dumps(
-            {name: [item] if isinstance(item, str) else str(item) for name, item in value.items()}
-        )
-
-    change_arguments(message, text)
+    change_arguments(
+        message,
+        lambda value: json.dumps(
+            {name: item if isinstance(item, str) else str(item) for name, item in value.items()}
+        ),
+    )
 
 
 def object_arguments(message: Body) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from built_server import built_llama_server
+
 LLAMA_SERVER = """
 import sys, xllamacpp
 model, port, n_ctx = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -64,6 +66,15 @@ def llama_server(
     yield from _until_done(
         [sys.executable, "-c", LLAMA_SERVER, str(model), str(port), str(n_ctx)], port, folder
     )
+
+
+@contextmanager
+def vendored_llama_server(model: Path, folder: Path, *, n_ctx: int = 4096) -> Iterator[Server]:
+    """llama-server of the very commit that rig's library is of. Skips the test where it cannot be built."""
+    port = free_port()
+    options = {"-m": model, "--port": port, "-c": n_ctx, "-np": 1, "-t": 1, "-tb": 1, "--host": "127.0.0.1"}
+    words = [str(word) for pair in options.items() for word in pair]
+    yield from _until_done([str(built_llama_server()), *words], port, folder)
 
 
 @contextmanager
