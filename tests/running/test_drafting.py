@@ -153,7 +153,7 @@ def test_formats_and_caches_of_one_file_load_its_weights_once(
     ("given", "said"),
     [
         (["--draft", "sibling", "--exact"], "--exact never drafts"),
-        (["--draft", "lookup", "--temperature", "0.7"], "--draft is for greedy answers"),
+        (["--draft", "lookup", "--temperature", "0.7"], "--draft lookup is for greedy answers"),
         (["--draft", "nobody"], "unknown model 'nobody'"),
     ],
 )

@@ -261,7 +261,8 @@ class EngineSettings(EngineOptions):
         if self.draft != "none" and self.exact:
             raise RigError("--exact never drafts; leave out --draft, or --exact")
         if self.draft != "none" and self.draws:
-            raise RigError("--draft is for greedy answers; leave it out, or sample greedily")
+            asked = f"--sampling {self.sampling}" if self.sampling else f"--temperature {self.temperature:g}"
+            raise RigError(f"--draft {self.draft} is for greedy answers, so not with {asked}: leave one out")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
             raise RigError(
