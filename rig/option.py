@@ -125,7 +125,7 @@ def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **
 def dial_option(name: str, neutral: Any, help_text: str, metavar: str) -> Any:
     """The levels of a dial: numbers up to a million, shares up to 1, or words."""
     most = 1 if isinstance(neutral, float) else 1_000_000
-    more = {"key": f"stress.{name}", "metavar": metavar, "most": most}
+    more: dict[str, Any] = {"key": f"stress.{name}", "metavar": metavar, "most": most}
     return option(neutral, help_text, DIALS, several=True, commas=True, **more)
 
 
