@@ -125,6 +125,8 @@ def _write_base(
                 for logits in _rows(loaded.context, file, number, tokenizer):
                     file.append(logits)
             progress(name, len(chunks), len(chunks))
+        if request.save:
+            notify(f"{name}: its log-probabilities are in {path}")
         return tokenizer.vocabulary
 
 

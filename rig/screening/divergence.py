@@ -93,6 +93,7 @@ class DivergenceFigures(ByName):
     kld_interval: Estimate | None = None
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None) -> DivergenceFigures | None:
     """The figures over all these tokens; None if there are none."""
     if not tokens:
@@ -104,12 +105,15 @@ def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None)
     error, error_base = mean.error or 0.0, mean_base.error or 0.0
     covariance = float((nll * nll_base).mean() - nll.mean() * nll_base.mean()) / max(n - 1, 1)
     covariance = covariance if n >= FEWEST else 0.0
-    difference = Measure(mean.value - mean_base.value, _root(error**2 + error_base**2 - 2 * covariance))
-    ppl, ppl_base = (
-        Measure(math.exp(m.value), math.exp(m.value) * (m.error or 0)) for m in (mean, mean_base)
+    difference = Measure(
+        mean.value - mean_base.value, _root(error * error + error_base * error_base - 2 * covariance)
     )
-    ratio = math.exp(difference.value)
-    spread = (ppl.value * error) ** 2 + (ppl_base.value * error_base) ** 2
+    ppl, ppl_base = (
+        Measure(float(np.exp(m.value)), float(np.exp(m.value)) * (m.error or 0)) for m in (mean, mean_base)
+    )
+    ratio = float(np.exp(difference.value))
+    # Products, as a power raises OverflowError.
+    spread = ppl.value * error * ppl.value * error + ppl_base.value * error_base * ppl_base.value * error_base
     squares, share = _mean(dp**2), float(same.mean())
     rms = math.sqrt(squares.value)
     return DivergenceFigures(
@@ -134,7 +138,7 @@ def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None)
 
 def _mean(values: LogProbs) -> Measure:
     n, mean = len(values), float(values.mean())
-    variance = float((values**2).mean()) - mean**2
+    variance = float((values * values).mean()) - mean * mean
     return Measure(mean, math.sqrt(variance / (n - 1)) if n > FEWEST and variance > 0 else 0.0)
 
 

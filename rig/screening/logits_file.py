@@ -125,7 +125,8 @@ def writing(path: Path, tokens: npt.NDArray[np.int32], n_vocab: int) -> Iterator
                 yield made
             put_in_place(part, path)
     except OSError as error:
-        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+        hint = "if there is no room, --limit reads fewer chunks, and TMPDIR names another place"
+        raise RigError(f"{path}: cannot be written: {error.strerror or error}; {hint}") from error
 
 
 def chunks_of(tokens: Sequence[int], n_ctx: int, limit: int | None) -> npt.NDArray[Any]:
@@ -133,6 +134,8 @@ def chunks_of(tokens: Sequence[int], n_ctx: int, limit: int | None) -> npt.NDArr
 
     Raises RigError for a text that llama-perplexity finds too short.
     """
+    if n_ctx < 3:
+        raise RigError(f"--n-ctx {n_ctx}: a chunk has at least 3 tokens")
     if len(tokens) < 2 * n_ctx:
         raise RigError(
             f"the text has {len(tokens):,} tokens, and has to have {2 * n_ctx:,}, two chunks;"

@@ -20,6 +20,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import rel_entr, softmax
 
 from rig.errors import RigError
+from rig.files import json_text
 from rig.screening.divergence import TokenDivergence, figures, log_softmax, token_divergence
 from rig.screening.logits_file import FLOOR, chunks_of, decode, encode, reading, writing
 
@@ -95,6 +96,11 @@ def test_the_figures_of_a_fixed_vector() -> None:
     few = figures([TokenDivergence(1, 2, 0.5, True)] * 3)
     assert few is not None
     assert (few.kld, few.ppl.error, few.ln_ppl_correlation) == ((0.5, 0.0), 0.0, None)
+    for size in (1e3, 1e200, np.inf):
+        wild = figures([TokenDivergence(size * number, 2, size, False) for number in range(1, 13)])
+        assert wild is not None
+        assert wild.ppl.value == np.inf
+        assert json.loads(json_text(wild.as_json()))["tokens"] == 12
 
 
 @settings(deadline=None)
@@ -172,6 +178,8 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, change: Callable[[bytes], by
 def test_a_text_is_cut_as_llama_perplexity_cuts_it() -> None:
     assert chunks_of(range(25), 8, None).tolist()[2] == list(range(16, 24))
     assert chunks_of(range(25), 8, 1).shape == (1, 8)
+    with pytest.raises(RigError, match="a chunk has at least 3 tokens"):
+        chunks_of(range(99), 2, None)
     with pytest.raises(RigError, match="has 15 tokens, and has to have 16"):
         chunks_of(range(15), 8, None)
 
