@@ -96,8 +96,7 @@ def _server(url: str, *, as_json: bool) -> int:
     findings = [Symptom("server", "ok", served.line)]
     try:
         for symptom in dict.fromkeys(probe(served)):
-            advice = f"{symptom.effect}; {symptom.remedy}"
-            findings.append(Symptom(symptom.name, "fail", symptom.fault, advice))
+            findings.append(Symptom(symptom.name, "fail", symptom.fault, symptom.advice))
     except ServerFault as fault:
         findings.append(Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log"))
     finally:

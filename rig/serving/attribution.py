@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rig.calls import Json, JsonObject
 from rig.engine.core.llama import DecodeError
 from rig.engine.core.template import TemplateError
+from rig.engine.decoding.cache import common
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
 from rig.models import Prediction, Request
@@ -133,9 +134,7 @@ class _Evidence:
             return None
         mine = self.reference.text(self.ids)
         kind, what = self._difference(mine, text)
-        place = next(
-            (n for n, (a, b) in enumerate(zip(mine, text, strict=False)) if a != b), min(len(mine), len(text))
-        )
+        place = common(mine, text)
         here = slice(max(place - 20, 0), place + 40)
         return Cause(kind, f"{what}; the file reads {mine[here]!r}, the server {text[here]!r}")
 
@@ -252,8 +251,8 @@ class _Evidence:
                 return what
         if reading and expected and reading.content and not message.content.strip():
             return "words beside calls are lost"
-        is_clean = reading and not reading.salvage and not THINKING.search(message.content)
-        if reading and is_same and is_clean and reading.content.strip() != message.content.strip():
+        is_plain = not any(mark.search(text + message.content) for mark in (CALL, THINKING))
+        if reading and is_same and is_plain and reading.content.strip() != message.content.strip():
             return f"the words are changed: {reading.content[:30]!r} became {message.content[:30]!r}"
         return None
 
@@ -278,8 +277,8 @@ class _Evidence:
     def choice(self) -> Cause:
         """What made answers part after the same prompt, with the same weights: a tie, or something else."""
         answer, mine = self.inside.get("tokens") or [], self.mine.token_ids
-        parting = next((n for n, (a, b) in enumerate(zip(answer, mine, strict=False)) if a != b), None)
-        if parting is None or not self.served.is_greedy:
+        parting = common(answer, mine)
+        if parting == min(len(answer), len(mine)) or not self.served.is_greedy:
             return Cause("chance", "the same prompt, settings and weights: a tie, or the numbers of a build")
         prefix = [*self.ids, *answer[:parting]]
         [row] = self.reference.logprobs(prefix, answer[parting : parting + 1])

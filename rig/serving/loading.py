@@ -53,6 +53,6 @@ def _probe(model: ServedModel, notify: Notify) -> None:
     tried = ServedModel(model.client, model.dialect, model.identity, settings, notify)
     try:
         for finding in dict.fromkeys(probe(tried, quickly=True)):
-            notify(f"{model.name}: {finding.name}: {finding.fault}; {finding.effect}; {finding.remedy}")
+            notify(f"{model.name}: {finding.name}: {finding.fault}; {finding.advice}")
     except ServerFault as fault:
         notify(f"{model.name}: probing it failed: {fault}")

@@ -33,12 +33,11 @@ _TOOL = ToolDoc(
 
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
-    """One thing that a server does wrong: what, what it does to scores, and how to mend it."""
+    """One thing that a server does wrong; `advice` is what that does to scores, and how to mend it."""
 
     name: str
     fault: str
-    effect: str
-    remedy: str
+    advice: str
 
 
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
@@ -135,44 +134,26 @@ def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFind
         yield _finding("stop token", f"answers end with {mark[0]}")
 
 
-def _finding(name: str, fault: str) -> ProbeFinding:
-    return ProbeFinding(name, fault, *_REMEDIES[name])
-
-
-_REMEDIES = {
-    "tools": (
-        "every call is a guess; recall falls to nothing",
-        "give the server a chat template that has tools (llama-server: --jinja --chat-template-file)",
-    ),
-    "context": (
-        "long conversations lose their tools or their beginning",
-        "raise the server's context (--ctx-size, num_ctx), and have it refuse what does not fit",
-    ),
-    "sampler": (
-        "scores change from run to run, and are those of sampled answers",
-        "see to it that the server passes the request's settings on (a proxy, a preset of the model)",
-    ),
-    "seed": (
-        "samples cannot be repeated, and repeats of a run are new draws",
-        "update the server, or serve one request at a time",
-    ),
-    "stream": (
-        "calls lose characters or whole arguments",
-        "update the server; its parser of streams is at fault",
-    ),
-    "calls": (
-        "calls count as replies; recall falls",
-        "start the server with the parser of the model's family, or use --format rig",
-    ),
-    "several calls": ("recall falls", "update the server"),
-    "arguments": ("calls are invalid, or have wrong values", "update the server"),
-    "reasoning": (
-        "replies are read with their thoughts",
-        "have the server split them (llama-server: --reasoning-format deepseek)",
-    ),
-    "stop token": (
-        "texts never match word for word",
-        "give the server the model's own template and end token",
-    ),
+_ADVICE = {
+    "tools": "every call is a guess, and recall falls to nothing; give the server a chat template that has"
+    " tools (llama-server: --jinja --chat-template-file)",
+    "context": "long conversations lose their tools or their beginning; raise the server's context"
+    " (--ctx-size, num_ctx), and have it refuse what does not fit",
+    "sampler": "scores are those of sampled answers, and change from run to run; see to it that the server"
+    " passes the request's settings on (a proxy, a preset of the model)",
+    "seed": "samples cannot be repeated, and repeats of a run are new draws; update the server, or serve one"
+    " request at a time",
+    "stream": "calls lose characters or arguments; update the server, whose parser of streams is at fault",
+    "calls": "calls count as replies, and recall falls; start the server with the parser of the model's"
+    " family, or use --format rig",
+    "several calls": "recall falls; update the server",
+    "arguments": "calls are invalid, or have wrong values; update the server",
+    "reasoning": "replies are read with their thoughts; have the server split them (llama-server:"
+    " --reasoning-format deepseek)",
+    "stop token": "texts never match word for word; give the server the model's own template and end token",
 }
 """What each fault does to scores, and how to mend it."""
+
+
+def _finding(name: str, fault: str) -> ProbeFinding:
+    return ProbeFinding(name, fault, _ADVICE[name])
