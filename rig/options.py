@@ -136,6 +136,13 @@ class RunOptions:
         more_than=0,
         most=100,
     )
+    sweep: str | None = option(
+        None,
+        "Play levels of an option that makes arms, such as fill=0,2k,8k: the ends first, then the middle of"
+        " what is left, conversations in a random order, until it is clear where success breaks (--loss).",
+        CONVERSATIONS,
+        metavar="OPTION=LEVEL,…",
+    )
     noise: bool = option(False, "")
 
 

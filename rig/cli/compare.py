@@ -4,7 +4,7 @@ import re
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
 from pathlib import Path
@@ -34,6 +34,7 @@ from rig.compare.noise import Noise, noise_of
 from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.compare.verdict import Decision
 from rig.displays.compare import looks_text, statistics_text, with_interval
+from rig.displays.curves import curves_text
 from rig.displays.texts import measured, out_of
 from rig.displays.verdicts import headline, opening, sentences
 from rig.engine.files.caches import sha256_of
@@ -107,6 +108,10 @@ class DecisionOptions:
         "Say instead whether each arm loses as much as --loss, using tests that you may repeat after every"
         " conversation."
     )
+    curve: bool = option(
+        "Say instead where success breaks over the levels of an option, as in --sweep: success level by"
+        " level, and a sentence for each file, which hold however often you look."
+    )
 
     def limit(self, loss: float) -> float | None:
         """The loss, in points, that makes an arm fail; None if nothing is decided."""
@@ -126,6 +131,8 @@ def command(
     arm has its rates, its difference from the baseline and a verdict. --full adds the statistics: intervals,
     tests, the smallest loss that a suite of this size can show, and conversations and turns won and lost.
 
+    --curve shows success over the levels of an option, such as --fill, and where it breaks.
+
     With --sequential you may look as often as you like while a run is in progress, and stop when you have
     seen enough. --fail-if-worse X then asks whether a loss of X points has been shown.
 
@@ -134,6 +141,8 @@ def command(
     """
     say_what_is_from_file(click.get_current_context())
     limit = deciding.limit(question.loss)
+    if deciding.curve and (deciding.sequential or limit is not None):
+        raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
         if deciding.tables:
             arms = question.addresses
@@ -144,7 +153,9 @@ def command(
             looks = compare_sequentially(stored, question.addresses, tested, question.options)
         else:
             noise = question.noise_in(stored)
-            comparison = compare(stored, question.addresses, question.options, noise)
+            # Curves of several files differ in the file, too.
+            options = replace(question.options, across_settings=question.across_settings or deciding.curve)
+            comparison = compare(stored, question.addresses, options, noise)
     decisions: dict[str, Decision] = {}
     if deciding.sequential:
         value, show, baseline = looks.as_json, partial(_say_looks, looks), looks.baseline
@@ -152,6 +163,8 @@ def command(
             decisions = {arm.arm: arm.decision for arm in looks.arms}
     else:
         value, show = comparison.as_json, partial(_say_comparison, comparison, full=deciding.full)
+        if deciding.curve:
+            show = partial(_say_curves, comparison)
         baseline = comparison.baseline.label
         if limit is not None:
             asked = "unsure" if deciding.fail_if_worse is None else "worse"
@@ -169,6 +182,12 @@ def command(
 
 def _say_looks(looks: SequentialComparison) -> None:
     say(looks_text(looks))
+
+
+def _say_curves(comparison: Comparison) -> None:
+    if not comparison.curves:
+        raise RigError("these arms are no levels of one option; make some with `rig run FILE --sweep`")
+    say(curves_text(comparison.curves, terminal_width()))
 
 
 def _say_comparison(comparison: Comparison, *, full: bool) -> None:

@@ -337,7 +337,7 @@ _KINDS = (
 )
 
 
-@verb(RolesCommand, options=table_options(without=("exact",)))
+@verb(RolesCommand, options=table_options(without=("exact", "sweep")))
 def noise(
     context: click.Context,
     model: str | None = argument(shell_complete=complete_models),

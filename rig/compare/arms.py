@@ -296,7 +296,7 @@ def without_unfinished(
         elif arm.arm.not_evaluated:
             left_out[arm.label] = f"not evaluated: {arm.arm.not_evaluated}"
         else:
-            left_out[arm.label] = arm.arm.failure or "has finished no conversation"
+            left_out[arm.label] = arm.arm.failure or arm.arm.decided or "has finished no conversation"
     if kept and baseline is None and kept[0] is not chosen[0]:
         left_out[chosen[0].label] += f"; the baseline is {kept[0].label} in its place"
     return kept, left_out

@@ -21,6 +21,7 @@ from rig.compare.arms import (
     without_shared,
     without_unfinished,
 )
+from rig.compare.curves import curves
 from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.recommendation import recommend
@@ -125,6 +126,7 @@ def compare_chosen(
         ),
         noise=noise,
         left_out={**left_out, **alone},
+        curves=curves(arms, ready.scored, declaration, question.loss / 100, question.alpha),
     )
     return replace(comparison, recommendation=recommend(comparison, question.loss / 100))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
+from rig.compare.curves import Curve
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
@@ -247,7 +248,8 @@ class Comparison:
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
     the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
     the baseline. `notes` are lines that a reader must know: what was left out, and in
-    what the arms differ besides. `recommendation` says which file to ship, where files were compared.
+    what the arms differ besides. `recommendation` says which file to ship, where files were compared;
+    `curves` where success breaks, where arms are levels of a dial.
     """
 
     store: Path
@@ -264,6 +266,7 @@ class Comparison:
     noise: Noise | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     recommendation: Recommendation | None = None
+    curves: tuple[Curve, ...] = ()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -318,6 +321,7 @@ class Comparison:
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
             "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
+            "curves": [curve.as_json() for curve in self.curves],
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),

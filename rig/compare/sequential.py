@@ -115,11 +115,11 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     planned = [side.chosen.run.conversations for side in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and arm.chosen.run.settings.get("until") is not None:
         repeats = arm.chosen.run.repeats
-        sides = [{key.name: _outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
-        outcomes = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
-        return DifferenceBounds.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
+        sides = [{key.name: outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
+        both = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
+        return DifferenceBounds.of_outcomes(both, repeats), 1 / repeats, len(planned[0]), ""
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
-    played = [[_outcomes(side, key) for key in common] for side in (baseline, arm)]
+    played = [[outcomes(side, key) for key in common] for side in (baseline, arm)]
     differences = DifferenceBounds.of_outcomes(
         (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
     )
@@ -134,7 +134,7 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     return differences, step, None, note
 
 
-def _outcomes(side: ScoredArm, key: ConversationKey) -> list[OutcomeBounds]:
+def outcomes(side: ScoredArm, key: ConversationKey) -> list[OutcomeBounds]:
     """What an arm made of a conversation, by repeat."""
     declaration = side.chosen.run.declaration
     return [OutcomeBounds.of(declaration, cell.counts) for cell in side.cells[key].values()]

@@ -11,6 +11,7 @@ from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.displays import signs
 from rig.displays.attribution import attribution_lines
+from rig.displays.curves import curve_line
 from rig.displays.signs import DOT, RULE
 from rig.displays.summary import (
     limit_notes,
@@ -60,7 +61,8 @@ class Card:
         """The card of a stored run, as far as it is stored. Raises RigError if there is no such run."""
         stored = runs.get(run)
         try:
-            comparison = compare(runs, [stored.id], ComparisonOptions(across_settings=True))
+            question = ComparisonOptions(across_settings=True, loss=stored.settings.get("loss", 5.0))
+            comparison = compare(runs, [stored.id], question)
         except RigError:
             comparison = None
         told = stored.declaration
@@ -135,6 +137,8 @@ class Card:
                 yield "" if number else "verdicts", text
         elif estimate := self._alone():
             yield "verdict", estimate
+        for number, curve in enumerate(self.comparison.curves if self.comparison else ()):
+            yield "" if number else "curve", curve_line(curve)
         cut = limit_notes({arm.name: arm.limits for arm in run.arms})
         yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
         if len(cut) > SENTENCES:

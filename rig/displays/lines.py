@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from rig import events
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.displays.base import T, handled, stopping
+from rig.displays.curves import evidence_line
 from rig.displays.progress import NOT_EVALUATED, Answered, Progress
 from rig.displays.steps import ended
 from rig.displays.texts import clock_time, measured, printable, rate, unclear_texts
@@ -128,7 +129,7 @@ class PlainDisplay:
             case events.ConversationFinished():
                 self._line(self._conversation(event))
             case events.EvidenceMoved():
-                self._line(f"{self._arm(event.arm)}: {event.text}")
+                self._line(f"{self._arm(event.arm)}: {evidence_line(event)}")
             case events.ArmFinished(failure=str() as failure):
                 self._line(f"{self._arm(event.arm)} failed: {failure}")
             case events.PersonAsked() if self._asking:

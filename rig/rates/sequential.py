@@ -279,8 +279,17 @@ class LossTest:
 
     def _finds(self, bounds: DifferenceBounds) -> bool:
         """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
-        processes = self.e_processes(bounds)
-        return self._is_whole(bounds) or any((process >= self.needed).any() for process in processes)
+        return self._is_whole(bounds) or self.finding(bounds) is not None
+
+    def finding(self, differences: DifferenceBounds | Vector) -> Finding | None:
+        """What they decide first, the loss being shown or excluded; None while it is open."""
+        names: tuple[Finding, ...] = ("shown", "excluded")
+        reached = {
+            name: process >= self.needed
+            for name, process in zip(names, self.e_processes(differences), strict=True)
+        }
+        decided = {name: int(np.argmax(hits)) for name, hits in reached.items() if hits.any()}
+        return min(decided, key=decided.__getitem__, default=None)
 
     def _is_whole(self, bounds: DifferenceBounds) -> bool:
         """Whether the suite was played whole."""

@@ -18,6 +18,7 @@ from rig.compare.arms import ChosenArm, ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.displays.compare import estimate, with_interval
+from rig.displays.curves import sparkline, titled
 from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate
@@ -27,6 +28,7 @@ from rig.files import json_text, read_json
 from rig.metrics import Counts, Metric
 from rig.options import TABLE
 from rig.rates import Estimate
+from rig.report import plots
 from rig.report.page import asset, environment
 from rig.running.planning import Options
 from rig.store import Runs, StoredRun
@@ -97,6 +99,11 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
             for metric in comparison.metrics
         ],
         "verdict": _verdict(pair, comparison) if pair else None,
+        "curves": [
+            {"title": titled(curve), "text": curve.text, "points": curve.points}
+            for curve in comparison.curves
+            if arm.label in [level.arm for level in curve.levels]
+        ],
         "limits": [limit.text for limit in arm.limits if limit.cut],
         "errors": dict(arm.errors),
         "speed": {name: value for name, value in arm.speed.as_json().items() if name in _SPEEDS},
@@ -192,11 +199,20 @@ def as_json(card: JsonObject) -> str:
 
 def as_html(card: JsonObject) -> str:
     """The card as a page that needs nothing but a browser, for people who have never seen rig."""
+    drawn = [
+        (curve["text"], Markup(plots.curve(curve["title"], curve["points"])))
+        for curve in card.get("curves", ())
+    ]
     page: str = (
         environment()
         .get_template("card.html")
         .render(
-            card=card, style=Markup(asset("style.css")), facts=facts(card), counted=counted, **_words(card)
+            card=card,
+            curves=drawn,
+            style=Markup(asset("style.css")),
+            facts=facts(card),
+            counted=counted,
+            **_words(card),
         )
     )
     return page.encode("utf-8", "backslashreplace").decode()
@@ -231,6 +247,7 @@ def as_markdown(card: JsonObject) -> str:
         inert(words["tested"]),
         f"**{inert(words['headline'])}**",
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
+        "\n".join(f"- {inert(_in_line(curve))}" for curve in card.get("curves", ())),
         markdown(("", "95% interval over conversations", "counted"), rates),
         "### Get the same",
         f"`{inert(card['command'])}`",
@@ -238,6 +255,11 @@ def as_markdown(card: JsonObject) -> str:
         inert(words["meaning"]),
     ]
     return printable("\n\n".join(filter(None, parts)) + "\n")
+
+
+def _in_line(curve: JsonObject) -> str:
+    picture = sparkline([point["success"] for point in curve["points"]])
+    return f"{picture}  {curve['title']}: {curve['text']}"
 
 
 class CardRate(NamedTuple):

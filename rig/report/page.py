@@ -19,6 +19,7 @@ from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.displays import compare, signs
 from rig.displays.compare import cell_text, flips_with_turns, how_often
+from rig.displays.curves import titled
 from rig.displays.summary import contention_notes, cost_rows
 from rig.displays.table import short_names
 from rig.displays.texts import UNKNOWN, file_size, printable
@@ -102,6 +103,9 @@ def _fixed(material: Material) -> dict[str, Any]:
             metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
         },
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
+        "curves": [
+            (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
+        ],
         "decision": _decision(comparison),
         "ladder": _ladder(comparison, letters),
         "names": short_names([arm.label for arm in comparison.arms]),

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from rig.calls import JsonObject
 from rig.compare.findings import ArmResult, Comparison
 from rig.displays.table import distinct
 from rig.metrics import TASKS, Metric
@@ -62,6 +63,27 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
         unit = "points " if metric.format == "percent" else ""
         plot.set_xlabel(f"{metric.noun}, {unit}more or less than {letters[0]}")
         return svg(figure, f"differences in {metric.noun} from the baseline")
+
+
+def curve(title: str, points: Sequence[JsonObject]) -> str:
+    """Success over levels (`rig.compare.curves.Curve.points`)."""
+    with axes(_WIDTH / 2, 2.0) as (figure, plot):
+        for place, point in enumerate(points):
+            if point["low"] is not None:
+                ends = [100 * point["low"], 100 * point["high"]]
+                plot.plot([place, place], ends, color=arm_colour(0), linewidth=1.2, alpha=0.6)
+        played = {
+            place: 100 * point["success"]
+            for place, point in enumerate(points)
+            if point["success"] is not None
+        }
+        plot.plot(list(played), list(played.values()), "o-", color=arm_colour(0), markersize=5)
+        plot.set_xticks(range(len(points)), [label(point["level"]) for point in points])
+        plot.set_ylim(-2, 102)
+        plot.grid(axis="y")
+        plot.set_xlabel(label(title, 2 * LONGEST))
+        plot.set_ylabel("success, %")
+        return svg(figure, f"success over {title}")
 
 
 SPEED, ENERGY = "tokens generated per second", "energy, kJ"

@@ -8,6 +8,7 @@ from rig.compare.findings import ArmPair
 from rig.compare.groups import WHAT
 from rig.displays import compare, table
 from rig.displays.compare import flips_with_turns, how_often, tables_markdown
+from rig.displays.curves import curve_line
 from rig.displays.summary import cost_rows
 from rig.displays.table import Row, inert, one_line
 from rig.displays.texts import cut_json
@@ -34,6 +35,8 @@ def markdown(material: Material) -> str:
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
         differences = compare.difference_rows(comparison)
         parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
+    if comparison.curves:
+        parts += ["## Curves", "\n".join(f"- {inert(curve_line(curve))}" for curve in comparison.curves)]
     parts += ["## Quality", _table("", names, compare.quality_rows(comparison))]
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     if material.tables:

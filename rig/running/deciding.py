@@ -41,16 +41,21 @@ class Deciding:
         self._won: dict[Where, OutcomeBounds] = {}
         self._turns: dict[Where, int] = {}
         self._failed: set[int] = set()
-        arms = len(plan.arms) - 1
-        self._test = LossTest(size, len(plan.tasks), arms=max(arms, 1), step=1 / plan.repeats)
-        self._soonest = self._test.soonest()
         self._evidence: dict[int, Evidence] = {}
         for cell in cells:
             where = Where(cell.arm, cell.conversation, cell.repeat)
             self._turns[where] = cell.turns_done
             if cell.counts is not None:
                 self._won[where] = OutcomeBounds.of(plan.declaration, cell.counts)
-        for arm in range(1, len(plan.arms)):
+        self._begin(size)
+
+    def _begin(self, size: float) -> None:
+        """Look at what earlier starts of the run left."""
+        others = range(1, len(self._plan.arms))
+        repeats, tasks = self._plan.repeats, len(self._plan.tasks)
+        self._test = LossTest(size, tasks, arms=max(len(others), 1), step=1 / repeats)
+        self._soonest = self._test.soonest()
+        for arm in others:
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:

@@ -51,6 +51,19 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """A run that looks for where success breaks: the `levels` of an option, the lowest first, in words.
+
+    `curves` are the arms by level, for each file and whatever else tells arms apart. `size` is the loss that
+    is a break, a fraction.
+    """
+
+    levels: tuple[str, ...]
+    curves: tuple[tuple[int, ...], ...]
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All that a run needs.
 
@@ -60,7 +73,8 @@ class Plan:
     fraction, against the first; the tasks are in a random order then. `caution` has to be said wherever the
     run's rates are printed, `faults` are lines on tasks that could not be read and are left out.
     `is_elsewhere`: the models are on other machines, so that no time measured here says what they took.
-    `loss` is the loss of success that arms are compared for, a fraction, if there is a question.
+    `loss` is the loss of success that arms are compared for, a fraction, if there is a question. A `sweep`
+    plays levels in the order that finds the break soonest; its tasks are in a random order, too.
     """
 
     run: str
@@ -79,6 +93,7 @@ class Plan:
     until: float | None = None
     is_elsewhere: bool = False
     loss: float | None = None
+    sweep: Sweep | None = None
 
     @property
     def shortfall(self) -> str:
@@ -118,6 +133,8 @@ class Plan:
             raise RigError("--until verdict compares arms with the first; give a second model or setting")
         if self.until is not None and self.declaration.success_metric is None:
             raise RigError(f"--until verdict: the method {self.method.name} does not say what succeeds")
+        if self.sweep is not None and self.declaration.success_metric is None:
+            raise RigError(f"--sweep: the method {self.method.name} does not say what succeeds")
         distinct = dict.fromkeys(arm.settings for arm in self.arms)
         for task in self.tasks:
             try:

@@ -16,9 +16,10 @@ from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
 from rig.metrics import NO_REMARK, Remark
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
+from rig.running import sweeping
 from rig.running.control import HUMAN, Person
 from rig.running.deciding import CAUTION
-from rig.running.plan import AGAIN, EXACT, Plan, longest_requests, make_arms
+from rig.running.plan import AGAIN, EXACT, Arm, Plan, Sweep, longest_requests, make_arms
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
@@ -260,7 +261,8 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
         options = options.replace(conversations=suites[0]) if suites else options
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     planned = plan_tasks(options, method, tasks, store, name)
-    return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_REMARK)
+    caution = CAUTION if options.until else sweeping.CAUTION if options.sweep else NO_REMARK
+    return replace(planned, faults=tasks.faults, caution=caution)
 
 
 def plan_tasks(
@@ -269,9 +271,34 @@ def plan_tasks(
     """The plan of a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
-    if options.until:
+    if options.sweep:
+        options = _with_levels(options, options.sweep)
+    if options.until or options.sweep:
         chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+
+
+def _with_levels(options: Options, text: str) -> Options:
+    """The options with the levels that a sweep plays. Raises RigError where they say something else."""
+    option, levels = sweeping.swept(text)
+    if options.until:
+        raise RigError("--sweep and --until both decide what is played; give one of them")
+    if options.is_changed(option.name):
+        raise RigError(f"--sweep {text} and {option.flag} both set its levels; give one of them")
+    return options.replace(**{option.name: levels})
+
+
+def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:
+    """What a sweep plays; None if the run is none. Raises RigError if the levels make no arms."""
+    if not options.sweep:
+        return None
+    option, levels = sweeping.swept(options.sweep)
+    names = [arm.name for arm in arms]
+    curves = sweeping.curves_of(names, option.name, levels).values()
+    if sum(map(len, curves)) < len(arms) or {*map(len, curves)} != {len(levels)}:
+        raise RigError(f"--sweep {options.sweep}: {option.flag} has no effect on some of these models")
+    positions = (tuple(names.index(curve[level]) for level in range(len(levels))) for curve in curves)
+    return Sweep(tuple(map(sweeping.level_name, levels)), tuple(positions), options.loss / 100)
 
 
 def plan_resume(
@@ -370,10 +397,11 @@ def _plan(
     if options.n_ctx == "auto" and not all(map(opening.is_url, options.models)):
         prompts = longest_requests(setup, settings.values(), tasks)
         engines = {label: replace(engine, prompts=prompts) for label, engine in engines.items()}
+    arms = make_arms(options.models, engines, settings, method, tasks, options.roles(), options.adapters())
     plan = Plan(
         run=run,
         store=store,
-        arms=make_arms(options.models, engines, settings, method, tasks, options.roles(), options.adapters()),
+        arms=arms,
         tasks=tuple(tasks),
         method=method,
         setup=setup,
@@ -382,7 +410,8 @@ def _plan(
         recipe=recipe,
         resume=resume,
         until=options.loss / 100 if options.until else None,
-        loss=None if options.until or options.noise or resume else options.loss / 100,
+        loss=None if options.until or options.noise or options.sweep or resume else options.loss / 100,
+        sweep=_sweep_of(options, arms),
     )
     plan.check()
     return plan

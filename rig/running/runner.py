@@ -28,6 +28,7 @@ from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.deciding import Deciding, Visit
 from rig.running.plan import Arm, Loader, Plan
 from rig.running.stored_state import Changed, StoredState
+from rig.running.sweeping import Sweeping
 from rig.store import StoreError
 from rig.tasks import Task
 
@@ -173,23 +174,29 @@ class _Loop:
             self.clock.emit(Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
-        """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict."""
-        if self.plan.until is not None:
-            self.deciding = self._begin_deciding(self.plan.until)
+        """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict or a
+        break.
+        """
+        if self.plan.until is not None or self.plan.sweep is not None:
+            self.deciding = self._begin_deciding()
             yield from self.deciding.visits()
             # So the arms that were not played, and the first, end as well.
         for position in range(len(self.plan.arms)):
             if position not in self._ended:
                 yield position, self.state.left(position) if self.deciding is None else []
 
-    def _begin_deciding(self, size: float) -> Deciding:
+    def _begin_deciding(self) -> Deciding:
         """What the store says already, by the grader of today."""
         state, positions = self.state, range(len(self.plan.arms))
         if self.plan.resume:
             for position in positions:
                 self._notify(state.rescore(position))
             state.read()
-        deciding = Deciding(self.plan, size, (state.cells[w] for w in state.cells if state.is_finished(w)))
+        finished = (state.cells[where] for where in state.cells if state.is_finished(where))
+        if self.plan.sweep is not None:
+            deciding: Deciding = Sweeping(self.plan, self.plan.sweep, finished)
+        else:
+            deciding = Deciding(self.plan, self.plan.until or 0.0, finished)
         for position in positions:
             if state.failure(position) is not None:
                 deciding.failed(position)

@@ -11,6 +11,7 @@ from enum import Enum
 from rig import events, serving
 from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
+from rig.displays.curves import evidence_line
 from rig.displays.progress import Answered
 from rig.displays.signs import Sign
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
@@ -208,7 +209,7 @@ class RunState:
             case events.ConversationSkipped():
                 self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
             case events.EvidenceMoved():
-                self.arm(event.arm).evidence = event.text
+                self.arm(event.arm).evidence = evidence_line(event)
             case events.RunStarted():
                 self._run_started(event)
             case events.ArmStarted():
@@ -319,7 +320,8 @@ class RunState:
         arm = self.arm(event.arm)
         arm.counts, arm.speed = event.counts, event.speed
         arm.loading, arm.failure = False, event.failure
-        arm.evidence = event.decided or arm.evidence
+        if event.decided and not arm.evidence.endswith(event.decided):  # a curve has its picture before it
+            arm.evidence = event.decided
         for where in [
             place for place in self._running if place.arm == event.arm and event.failure is not None
         ]:

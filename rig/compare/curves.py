@@ -1,0 +1,159 @@
+"""Success over the levels of a dial, and where it breaks: of a sweep, or of any run with several levels."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rig.calls import ByName, JsonObject
+from rig.compare.arms import ChosenArm, ScoredArm
+from rig.compare.sequential import outcomes
+from rig.errors import counted
+from rig.metrics import Declaration
+from rig.options import TABLE
+from rig.rates import Estimate, Tallied
+from rig.rates.breaking import Break, BreakTest, Outcomes, differences
+from rig.rates.sequential import Evidence
+from rig.running.sweeping import amount, curves_of, level_name
+from rig.store import StoredRun
+from rig.tasks import in_random_order
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult(ByName):
+    """A level of a curve, and the arm that played it: how many conversations it has `finished`, and its rate
+    of success in these. `loss` is against the lowest level, over the conversations of both; None for the
+    lowest, and for one that was not played.
+    """
+
+    level: str
+    arm: str
+    finished: int
+    success: Estimate
+    loss: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve(ByName):
+    """The levels of an option, the lowest first, for a file and whatever else tells arms apart (`name`).
+
+    `located` says where success breaks by `size`, a fraction, by the numbers of levels. Over all curves of a
+    comparison together, and however often one looks, it is wrong with a chance of at most `alpha`.
+    """
+
+    name: str
+    option: str
+    size: float
+    alpha: float
+    levels: tuple[LevelResult, ...]
+    located: Break
+
+    @property
+    def rates(self) -> list[float | None]:
+        """The success of each level, None where it was not played."""
+        return [level.success.value for level in self.levels]
+
+    @property
+    def points(self) -> list[JsonObject]:
+        """What is drawn: the success of each level, and the ends of the interval that its difference from the
+        lowest gives it; fractions, None where there is none.
+        """
+        lowest = self.levels[0].success.value or 0.0
+        ends = [(level.loss.high, level.loss.low) if level.loss else (None, None) for level in self.levels]
+        bounds = [
+            [None if end is None else min(max(lowest - end, 0.0), 1.0) for end in both] for both in ends
+        ]
+        return [
+            {"level": level.level, "success": level.success.value, "low": low, "high": high}
+            for level, (low, high) in zip(self.levels, bounds, strict=True)
+        ]
+
+    @property
+    def text(self) -> str:
+        """In one sentence, as in `holds to 8k; loses at least 5 points between 8k and 16k`."""
+        names = [level.level for level in self.levels]
+        after = counted(min(level.finished for level in self.levels if level.finished), "conversation")
+        parts = [self.located.text(names, self.size)]
+        highest = max((number for number, level in enumerate(self.levels) if level.finished), default=0)
+        if self.located.high is None and (self.located.holds or 0) < highest:
+            loss = f"a loss of {counted(100 * self.size, 'point')}"
+            above = f" above {names[self.located.holds]}" if self.located.holds else ""
+            parts.append(f"cannot tell{above}: {loss} is neither shown nor excluded after {after}")
+        if left := [level.level for level in self.levels if not level.finished]:
+            parts.append(f"{', '.join(left)} not played")
+        return "; ".join(filter(None, parts))
+
+    def as_json(self) -> JsonObject:
+        """All of it by name, with the sentence."""
+        return {**ByName.as_json(self), "text": self.text}
+
+
+def curves(
+    arms: Sequence[ChosenArm],
+    scored: Sequence[ScoredArm],
+    declaration: Declaration,
+    size: float,
+    alpha: float,
+) -> tuple[Curve, ...]:
+    """The curves of these arms, of which those that finished something are `scored`: one for each option that
+    has several levels in a run, and for all else that tells its arms apart.
+    """
+    if declaration.success_metric is None:
+        return ()
+    by_place = {(arm.chosen.run.id, arm.chosen.arm.name): arm for arm in scored}
+    found: list[tuple[StoredRun, str, str, list[tuple[str, ScoredArm | None]]]] = []
+    for run in {arm.run.id: arm.run for arm in arms}.values():
+        names = [arm.arm.name for arm in arms if arm.run.id == run.id]
+        for option, values in _levels(run.settings):
+            for name, by_level in curves_of(names, option, values).items():
+                levels = [
+                    (level_name(value), by_place.get((run.id, by_level[place])))
+                    for place, value in enumerate(values)
+                    if place in by_level
+                ]
+                if sum(arm is not None for _, arm in levels) > 1 and levels[0][1] is not None:
+                    found.append((run, name, option, levels))
+    return tuple(
+        _curve(*of_curve, declaration, BreakTest(len(of_curve[3]), size, alpha, len(found)))
+        for of_curve in found
+    )
+
+
+def _levels(settings: JsonObject) -> Iterator[tuple[str, list[Any]]]:
+    """The options that a run had several numbers of, by name, each with its numbers, the lowest first."""
+    for name, option in TABLE.items():
+        values = settings.get(name)
+        if option.several and not option.listed and isinstance(values, list) and len(values) > 1:
+            numbers: Mapping[Any, float | None] = {value: amount(str(value)) for value in values}
+            if None not in numbers.values():
+                yield name, sorted(values, key=lambda value: numbers[value] or 0.0)
+
+
+def _curve(
+    run: StoredRun,
+    name: str,
+    option: str,
+    levels: Sequence[tuple[str, ScoredArm | None]],
+    declaration: Declaration,
+    test: BreakTest,
+) -> Curve:
+    finished = [{key.name: outcomes(arm, key) for key in arm.cells} if arm else {} for _, arm in levels]
+    order: list[str] = list(run.conversations)
+    if not run.settings.get("sweep"):
+        # What all have finished comes first, so that a gap in one level ends no other.
+        common = set.intersection(*(set(names) for names in finished if names))
+        keys = {key.name: key for _, arm in levels if arm for key in arm.cells}
+        shuffled = [key.name for key in in_random_order(list(keys.values()), 0)]
+        order = sorted(shuffled, key=lambda name: name not in common)
+    by_level: list[Outcomes] = [[names.get(name, []) for name in order] for names in finished]
+    metric = declaration.success_metric
+    assert metric is not None
+    results: list[LevelResult] = []
+    for (level, arm), played in zip(levels, by_level, strict=True):
+        success, loss = Estimate(None, None, None), None
+        if arm is not None:
+            success = Tallied.of(arm.rows(list(arm.cells)), declaration).estimate(metric, test.alpha)
+            both = differences(by_level[0], played)
+            loss = test.of_pair.evidence(both) if results and both else None
+        label = arm.chosen.label if arm else ""
+        results.append(LevelResult(level, label, len(arm.cells) if arm else 0, success, loss))
+    return Curve(name, option, test.size, test.alpha, tuple(results), test.located(by_level))

@@ -1,0 +1,204 @@
+"""Sweeps: the levels of a dial, played in the order that finds soonest where success breaks.
+
+Both ends come first, then always the middle of what is left between what holds and what loses. The levels
+that are at it take turns in blocks of conversations, with the lowest ahead, so that they stay paired.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from rig.errors import RigError
+from rig.events import EvidenceMoved, Where
+from rig.metrics import Counts, Remark
+from rig.option import Option
+from rig.options import TABLE
+from rig.rates.breaking import Bisection, Break, BreakTest, Outcomes, differences
+from rig.rates.sequential import Finding, OutcomeBounds
+from rig.running.deciding import ROUNDS, Deciding, Visit
+from rig.running.plan import Plan, Sweep
+from rig.store import Cell
+
+CAUTION = Remark(
+    "the run looked at its results after every conversation and chose levels by them: rates, intervals and"
+    " p-values are biased; those of `rig compare --curve` hold",
+    decides=False,
+)
+
+_LEVEL = re.compile(r"(-?\d+(?:\.\d+)?)(k?)")
+
+
+def amount(text: str) -> float | None:
+    """The number that a level is, as in 2k; None if it is none."""
+    number = _LEVEL.fullmatch(text.strip())
+    return float(number[1]) * (1000 if number[2] else 1) if number else None
+
+
+def level_name(value: object) -> str:
+    """A level in words: 2000 is 2k."""
+    number = amount(str(value))
+    if number is None or number % 1000 or not number:
+        return str(value).removesuffix(".0")
+    return f"{number / 1000:g}k"
+
+
+def swept(text: str) -> tuple[Option, tuple[object, ...]]:
+    """The option that `--sweep OPTION=LEVEL,…` names, and its levels, the lowest first. Raises RigError."""
+    name, _, levels = text.partition("=")
+    option = TABLE.get(name.strip().replace("-", "_"))
+    numbers = [amount(level) for level in levels.split(",")]
+    if option is None or not option.several or option.listed or option.choices:
+        raise RigError(f"--sweep {text}: {name or 'nothing'} is no option whose levels make arms")
+    if None in numbers or len(set(numbers)) < 2:
+        raise RigError(f"--sweep {text}: give at least two levels, as in {name}=0,2k,8k")
+    values = sorted({number for number in numbers if number is not None})
+    low, high = (-math.inf if option.least is None else option.least), option.most or math.inf
+    if outside := [value for value in values if not low <= value <= high]:
+        raise RigError(f"--sweep {text}: {outside[0]:g} is out of bounds")
+    if option.kind is float:
+        return option, tuple(values)
+    if whole := [value for value in values if value % 1]:
+        raise RigError(f"--sweep {text}: {whole[0]:g} is not a whole number")
+    return option, tuple(option.kind(int(value)) for value in values)
+
+
+def curves_of(arms: Iterable[str], option: str, levels: Sequence[object]) -> dict[str, dict[int, str]]:
+    """The arms of each curve by the place of their level, under the name that they have but for the level."""
+    words = [f"{option.replace('_', '-')}={str(level).removesuffix('.0')}" for level in levels]
+    curves: dict[str, dict[int, str]] = {}
+    for arm in arms:
+        parts = arm.split(" ")
+        for word in set(parts).intersection(words):
+            rest = " ".join(part for part in parts if part != word)
+            curves.setdefault(rest, {})[words.index(word)] = arm
+    return curves
+
+
+@dataclass(slots=True)
+class _Curve:
+    """The arms of a curve by level, and what is found of pairs of them."""
+
+    arms: tuple[int, ...]
+    findings: dict[tuple[int, int], Finding | None] = field(default_factory=dict)
+    is_over: bool = False
+
+    @property
+    def located(self) -> Break:
+        return Break.of(self.findings, len(self.arms))
+
+
+class Sweeping(Deciding):
+    """What a sweep knows. Told of finished conversations, it says what to play next."""
+
+    def __init__(self, plan: Plan, sweep: Sweep, cells: Iterable[Cell]) -> None:
+        self._sweep = sweep
+        self._curves = [_Curve(arms) for arms in sweep.curves]
+        super().__init__(plan, sweep.size, cells)
+
+    def _begin(self, size: float) -> None:
+        levels = len(self._sweep.levels)
+        self._test = BreakTest(levels, size, curves=len(self._curves)).of_pair
+        for curve in self._curves:
+            outcomes = self._by_level(curve)
+            for level in range(1, levels):
+                self._look(curve, level, outcomes)
+
+    def _curve(self, arm: int) -> _Curve:
+        return next(curve for curve in self._curves if arm in curve.arms)
+
+    def _by_level(self, curve: _Curve) -> list[Outcomes]:
+        return [[self._outcomes(arm, task) for task in self._plan.tasks] for arm in curve.arms]
+
+    def _look(self, curve: _Curve, level: int, outcomes: Sequence[Outcomes]) -> list[int]:
+        """Test a level against all others; the levels of which something new is known against the lowest."""
+        moved = []
+        for pair in combinations(range(len(curve.arms)), 2):
+            if level in pair and (both := differences(*(outcomes[one] for one in pair))):
+                curve.findings[pair] = self._test.finding(both)
+                if not pair[0]:
+                    self._evidence[curve.arms[pair[1]]] = self._test.evidence(both)
+                    moved.append(pair[1])
+        return moved
+
+    def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
+        """Take in a conversation that an arm has finished. Returns what that tells of levels, and, of the
+        lowest, where the curve breaks, with the success of all levels so far.
+        """
+        self._won[where] = OutcomeBounds.of(self._plan.declaration, counts)
+        curve = self._curve(where.arm)
+        outcomes = self._by_level(curve)
+        levels = self._look(curve, curve.arms.index(where.arm), outcomes)
+        was_over, curve.is_over = curve.is_over, not self._playing(curve)
+        is_new = curve.is_over and not was_over
+        evidence = [(arm, self._evidence[arm]) for arm in (curve.arms[level] for level in levels)]
+        moved = [EvidenceMoved(arm, known.text, known.as_json()) for arm, known in evidence]
+        left = [self._unplayed(arm) for arm in curve.arms] if is_new else []
+        turns, tasks = sum(sum(arm.values()) for arm in left), sum(map(len, left))
+        rates = [
+            sum(outcome.least for row in level for outcome in row) / played if played else None
+            for level, played in ((level, sum(map(len, level))) for level in outcomes)
+        ]
+        text = self._text(curve)
+        return [*moved, EvidenceMoved(curve.arms[0], text, {"curve": rates}, is_new, turns, tasks)]
+
+    def _text(self, curve: _Curve) -> str:
+        text = curve.located.text(self._sweep.levels, self._sweep.size)
+        played = sum(bool(self._outcomes(curve.arms[0], task)) for task in self._plan.tasks)
+        return text or f"no break found after {played} of {len(self._plan.tasks)}"
+
+    def _playing(self, curve: _Curve) -> tuple[int, ...]:
+        """The levels that play next; none if the break is located, or they cannot tell more."""
+        if not self._failed.isdisjoint(curve.arms):
+            return ()
+
+        def is_done(level: int) -> bool:
+            return curve.findings.get((0, level)) is not None or not self._unplayed(curve.arms[level])
+
+        begun = [level for level, arm in enumerate(curve.arms) if self._begun(arm)]
+        return Bisection(len(curve.arms), is_done).playing(curve.located, begun)
+
+    def _begun(self, arm: int) -> bool:
+        return any(where.arm == arm for where in self._won)
+
+    def is_over(self, arm: int) -> bool:
+        """Whether the arm's curve is played no further."""
+        return not self._playing(self._curve(arm))
+
+    def decided(self, arm: int) -> str | None:
+        """What was found of a level, or of the lowest where the curve breaks."""
+        curve = self._curve(arm)
+        if arm == curve.arms[0]:
+            return self._text(curve)
+        if not self._begun(arm):
+            return "not played: the sweep did not need it"
+        return self._evidence[arm].text if arm in self._evidence else None
+
+    def failed(self, arm: int) -> None:
+        """Give up the curve of an arm."""
+        self._failed.add(arm)
+
+    def visits(self) -> Iterator[Visit]:
+        """Which arm plays what next, until the breaks are located. Each is played before the next is asked
+        for.
+        """
+        tasks = self._plan.tasks
+        block = math.ceil(len(tasks) / ROUNDS)
+        for curve in self._curves:
+            before = -1
+            while (levels := self._playing(curve)) and len(self._won) > before:
+                before = len(self._won)
+                arms = [curve.arms[level] for level in levels]
+                # Blocks end where they ended before a run was interrupted.
+                reached = min(self._reached(arm) for arm in arms) // block * block + block
+                for arm in arms:
+                    yield from self._visit(arm, tasks[:reached])
+
+    def _reached(self, arm: int) -> int:
+        """How many conversations an arm has finished before the first that it has not."""
+        tasks = self._plan.tasks
+        unfinished = (
+            place for place, task in enumerate(tasks) if len(self._outcomes(arm, task)) < self._plan.repeats
+        )
+        return next(unfinished, len(tasks))
