@@ -11,6 +11,7 @@ from rig.compare.settings import ArmSettings, Factor, factors, grader_difference
 from rig.errors import RigError, did_you_mean
 from rig.metrics import Counts, Declaration, Metric, Remark
 from rig.rates.rates import RESAMPLES, SEED
+from rig.rates.sequential import OutcomeBounds
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 
 
@@ -67,6 +68,11 @@ class ScoredArm:
         """Whether this conversation succeeded, by repeat."""
         succeeded = self.chosen.run.declaration.succeeded
         return [succeeded(cell.counts) for cell in self.cells[key].values()]
+
+    def outcomes(self, key: ConversationKey) -> list[OutcomeBounds]:
+        """What it got right of this conversation, at least and at most, by repeat."""
+        declaration = self.chosen.run.declaration
+        return [OutcomeBounds.of(declaration, cell.counts) for cell in self.cells[key].values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ScoredArm
-from rig.compare.sequential import outcomes
 from rig.errors import counted
 from rig.metrics import Declaration
 from rig.options import TABLE
@@ -136,7 +135,7 @@ def _curve(
     declaration: Declaration,
     test: BreakTest,
 ) -> Curve:
-    finished = [{key.name: outcomes(arm, key) for key in arm.cells} if arm else {} for _, arm in levels]
+    finished = [{key.name: arm.outcomes(key) for key in arm.cells} if arm else {} for _, arm in levels]
     order: list[str] = list(run.conversations)
     if not run.settings.get("sweep"):
         # What all have finished comes first, so that a gap in one level ends no other.

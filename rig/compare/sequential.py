@@ -9,7 +9,6 @@ import numpy as np
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import (
     ComparisonOptions,
-    ConversationKey,
     ScoredArm,
     choose,
     prepare,
@@ -115,11 +114,11 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     planned = [side.chosen.run.conversations for side in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and arm.chosen.run.settings.get("until") is not None:
         repeats = arm.chosen.run.repeats
-        sides = [{key.name: outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
+        sides = [{key.name: side.outcomes(key) for key in side.cells} for side in (baseline, arm)]
         both = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
         return DifferenceBounds.of_outcomes(both, repeats), 1 / repeats, len(planned[0]), ""
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
-    played = [[outcomes(side, key) for key in common] for side in (baseline, arm)]
+    played = [[side.outcomes(key) for key in common] for side in (baseline, arm)]
     differences = DifferenceBounds.of_outcomes(
         (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
     )
@@ -132,12 +131,6 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
         " suite: what follows is about conversations like these"
     )
     return differences, step, None, note
-
-
-def outcomes(side: ScoredArm, key: ConversationKey) -> list[OutcomeBounds]:
-    """What an arm made of a conversation, by repeat."""
-    declaration = side.chosen.run.declaration
-    return [OutcomeBounds.of(declaration, cell.counts) for cell in side.cells[key].values()]
 
 
 def _mean(outcomes: Sequence[OutcomeBounds]) -> list[OutcomeBounds]:
