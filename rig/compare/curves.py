@@ -1,6 +1,6 @@
 """Success over the levels of a dial, and where it breaks: of a sweep, or of any run with several levels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from rig.options import TABLE
 from rig.rates import Estimate, Tallied
 from rig.rates.breaking import Break, BreakTest, Outcomes, differences
 from rig.rates.sequential import Evidence
-from rig.running.sweeping import amount, curves_of, level_name
+from rig.running.sweeping import curves_of, level_name
 from rig.store import StoredRun
 from rig.tasks import in_random_order
 
@@ -121,10 +121,8 @@ def _levels(settings: JsonObject) -> Iterator[tuple[str, list[Any]]]:
     """The options that a run had several numbers of, by name, each with its numbers, the lowest first."""
     for name, option in TABLE.items():
         values = settings.get(name)
-        if option.several and not option.listed and isinstance(values, list) and len(values) > 1:
-            numbers: Mapping[Any, float | None] = {value: amount(str(value)) for value in values}
-            if None not in numbers.values():
-                yield name, sorted(values, key=lambda value: numbers[value] or 0.0)
+        if option.several and option.kind in (int, float) and isinstance(values, list) and len(values) > 1:
+            yield name, sorted(values)
 
 
 def _curve(

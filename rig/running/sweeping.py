@@ -5,7 +5,6 @@ that are at it take turns in blocks of conversations, with the lowest ahead, so 
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -27,41 +26,26 @@ CAUTION = Remark(
     decides=False,
 )
 
-_LEVEL = re.compile(r"(-?\d+(?:\.\d+)?)(k?)")
-
-
-def amount(text: str) -> float | None:
-    """The number that a level is, as in 2k; None if it is none."""
-    number = _LEVEL.fullmatch(text.strip())
-    return float(number[1]) * (1000 if number[2] else 1) if number else None
-
 
 def level_name(value: object) -> str:
     """A level in words: 2000 is 2k."""
-    number = amount(str(value))
-    if number is None or number % 1000 or not number:
-        return str(value).removesuffix(".0")
-    return f"{number / 1000:g}k"
+    text = str(value).removesuffix(".0")
+    return f"{text[:-3]}k" if text.endswith("000") else text
 
 
 def swept(text: str) -> tuple[Option, tuple[object, ...]]:
     """The option that `--sweep OPTION=LEVEL,…` names, and its levels, the lowest first. Raises RigError."""
     name, _, levels = text.partition("=")
     option = TABLE.get(name.strip().replace("-", "_"))
-    numbers = [amount(level) for level in levels.split(",")]
-    if option is None or not option.several or option.listed or option.choices:
-        raise RigError(f"--sweep {text}: {name or 'nothing'} is no option whose levels make arms")
-    if None in numbers or len(set(numbers)) < 2:
+    if option is None or not option.several or option.kind not in (int, float) or option.choices:
+        raise RigError(f"--sweep {text}: {name or 'nothing'} is no option whose numbers make arms")
+    try:
+        values = sorted(option.levels(levels))
+    except RigError as error:
+        raise RigError(f"--sweep {text}: {error}") from error
+    if len(values) < 2:
         raise RigError(f"--sweep {text}: give at least two levels, as in {name}=0,2k,8k")
-    values = sorted({number for number in numbers if number is not None})
-    low, high = (-math.inf if option.least is None else option.least), option.most or math.inf
-    if outside := [value for value in values if not low <= value <= high]:
-        raise RigError(f"--sweep {text}: {outside[0]:g} is out of bounds")
-    if option.kind is float:
-        return option, tuple(values)
-    if whole := [value for value in values if value % 1]:
-        raise RigError(f"--sweep {text}: {whole[0]:g} is not a whole number")
-    return option, tuple(option.kind(int(value)) for value in values)
+    return option, tuple(values)
 
 
 def curves_of(arms: Iterable[str], option: str, levels: Sequence[object]) -> dict[str, dict[int, str]]:

@@ -185,6 +185,7 @@ def test_a_sweep_says_what_it_cannot_play() -> None:
         "docs=full,names",
         "seed=0,1",
         "temperature=-1,0",
+        "temperature=x,1",
         "nothing=0,1",
         "temperature",
     ):
