@@ -99,7 +99,7 @@ def curves(
     if declaration.success_metric is None:
         return ()
     by_place = {(arm.chosen.run.id, arm.chosen.arm.name): arm for arm in scored}
-    found: list[tuple[StoredRun, str, str, list[tuple[str, ScoredArm | None]]]] = []
+    begun: list[tuple[StoredRun, str, str, list[tuple[str, ScoredArm | None]]]] = []
     for run in {arm.run.id: arm.run for arm in arms}.values():
         names = [arm.arm.name for arm in arms if arm.run.id == run.id]
         for option, values in _levels(run.settings):
@@ -110,10 +110,10 @@ def curves(
                     if place in by_level
                 ]
                 if sum(arm is not None for _, arm in levels) > 1 and levels[0][1] is not None:
-                    found.append((run, name, option, levels))
+                    begun.append((run, name, option, levels))
     return tuple(
-        _curve(*of_curve, declaration, BreakTest(len(of_curve[3]), size, alpha, len(found)))
-        for of_curve in found
+        _curve(*of_curve, declaration, BreakTest(len(of_curve[3]), size, alpha, len(begun)))
+        for of_curve in begun
     )
 
 

@@ -69,7 +69,7 @@ class BreakTest:
         """The test of a pair of levels."""
         return LossTest(self.size, None, self.alpha, self.curves * math.comb(self.levels, 2))
 
-    def found(self, outcomes: Sequence[Outcomes]) -> dict[tuple[int, int], Finding | None]:
+    def findings(self, outcomes: Sequence[Outcomes]) -> dict[tuple[int, int], Finding | None]:
         """What is found of each pair of levels, the lower first, from their outcomes."""
         return {
             (low, high): self.of_pair.finding(differences(outcomes[low], outcomes[high]))
@@ -79,7 +79,7 @@ class BreakTest:
 
     def located(self, outcomes: Sequence[Outcomes]) -> Break:
         """Where the curve breaks, as far as it was played."""
-        return Break.of(self.found(outcomes), self.levels)
+        return Break.of(self.findings(outcomes), self.levels)
 
 
 def differences(lower: Outcomes, higher: Outcomes) -> DifferenceBounds:
