@@ -283,7 +283,7 @@ def _arguments(native: Native) -> str:
         return "one JSON object" if style.is_json else "one object in a spelling of its own"
     if style.quoted:
         return "by name, as Python writes them"
-    return f"one by one, each as {_shown(style.argument('PARAMETER', 'TEXT'))}"
+    return f"one by one, each as {_shown(style.write({'PARAMETER': 'TEXT'}))}"
 
 
 def _example(template: ChatTemplate, native: Native) -> str:

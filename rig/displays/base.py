@@ -19,7 +19,6 @@ class Display(Protocol):
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run the job to the end, here or in a thread, and return its result or raise what it raised."""
-        ...
 
 
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | signal.Handlers

@@ -35,7 +35,6 @@ class Writer(Protocol):
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         """The messages of a chat."""
-        ...
 
 
 def conversation(request: Request, form: Writer, offer: Offer, shared: str) -> list[ChatMessage]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
-from rig.engine.formats.base import CallChecker, Offer, Reading, json_text
-from rig.engine.formats.form import chat_messages, declarations, result_text
+from rig.engine.formats.base import CallChecker, Offer, Reading, declarations, json_text
+from rig.engine.formats.form import chat_messages, result_text
 from rig.engine.formats.salvage import AnswerError, check_unicode, read_answer
 from rig.errors import ErrorKind
 from rig.models import Message, ToolDoc

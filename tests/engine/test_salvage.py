@@ -69,9 +69,9 @@ CALLS = [
 @pytest.mark.parametrize(("text", "how"), CALLS)
 def test_a_call_is_found_in_its_wrapping(text: str, how: str | None) -> None:
     found = salvage(text)
-    assert found.answer == CALL
+    assert found[0] == CALL
     expected = "<tool_call>, name/arguments, before JSON that cannot be read" if how is None else how
-    assert found.how == expected
+    assert found[1] == expected
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_hostile_texts_are_refused_and_soon(text: str) -> None:
 )
 def test_what_looks_hostile_takes_no_time_either(text: str) -> None:
     with in_a_moment(), suppress(AnswerError):
-        assert set(salvage(text).answer) == {"reply"}
+        assert set(salvage(text)[0]) == {"reply"}
 
 
 def test_a_value_as_deep_as_may_be_is_read() -> None:
@@ -169,11 +169,11 @@ def test_a_value_as_deep_as_may_be_is_read() -> None:
 )
 def test_any_text_is_an_answer_or_unreadable(text: str) -> None:
     with suppress(AnswerError):
-        assert set(salvage(text).answer) in ({"reply"}, {"tool", "arguments"})
+        assert set(salvage(text)[0]) in ({"reply"}, {"tool", "arguments"})
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=9) | st.integers() | st.booleans(), max_size=4))
 def test_arguments_are_taken_as_they_were_written(arguments: dict[str, object]) -> None:
     written = json.dumps({"name": "A", "arguments": arguments})
     for text in (written, f"<tool_call>\n{written}\n</tool_call>", f"Right. ```json\n{written}\n```"):
-        assert salvage(text).answer == {"tool": "A", "arguments": arguments}
+        assert salvage(text)[0] == {"tool": "A", "arguments": arguments}

@@ -221,20 +221,20 @@ class TemplateError(Exception):
     """A template does not compile, refused these messages or lost one of them, or went beyond its bounds."""
 
 
-def compile(source: str) -> None:
-    """See that a template compiles. Raises TemplateError."""
-    _ask(source, {})
-
-
 def render(
-    source: str, messages: Sequence[JsonObject], tools: Sequence[JsonObject], variables: Mapping[str, Json]
+    source: str,
+    messages: Sequence[JsonObject] | None = None,
+    tools: Sequence[JsonObject] = (),
+    variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """What a template makes of messages and declarations, with these variables. Raises TemplateError."""
-    return _ask(source, {"messages": list(messages), "tools": list(tools), "given": dict(variables)})
+    """What a template makes of messages and declarations, with these variables. Raises TemplateError.
 
-
-def _ask(source: str, question: JsonObject) -> str:
-    text, fault = _answered(source, json.dumps({"source": source, **question}))
+    Without messages, it is only compiled.
+    """
+    question: JsonObject = {"source": source}
+    if messages is not None:
+        question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
+    text, fault = _answered(source, json.dumps(question))
     if fault:
         raise TemplateError(fault)
     return text

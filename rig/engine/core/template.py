@@ -97,7 +97,7 @@ class ChatTemplate:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
         try:
-            process.compile(source)
+            process.render(source)
         except TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
         self.source = source

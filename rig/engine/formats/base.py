@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
@@ -40,6 +41,13 @@ class CallChecker:
         self._validators = {
             name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
         }
+
+    def read(self, answer: Json) -> Call:
+        """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
+        match answer:
+            case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
+                return self.call(name, arguments)
+        raise AnswerError("neither a tool call nor a reply")
 
     def call(self, name: str, arguments: Json) -> Call:
         """The call. Raises AnswerError if no tool takes it."""
@@ -120,6 +128,11 @@ class AnswerFormat(ABC):
         self.grammar = grammar
         self.template = template
 
+    @cached_property
+    def checker(self) -> CallChecker:
+        """Checks the calls that are read. Raises SchemaError for tools that cannot be enforced."""
+        return CallChecker(self.tools, self.grammar)
+
     @abstractmethod
     def offer(self) -> Offer:
         """What the model reads about the calls it can make, and how to make them."""
@@ -165,8 +178,7 @@ class RigFormat(AnswerFormat):
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         super().__init__(tools, grammar, template)
-        self._checker = CallChecker(tools, grammar)
-        schemas = self._checker.schemas
+        schemas = self.checker.schemas
         self._repeats = any(map(holds_any_names, schemas.values()))
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
         schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
@@ -223,9 +235,7 @@ class RigFormat(AnswerFormat):
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply)
-            case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
-                return Reading((self._checker.call(name, arguments),))
-        raise AnswerError("neither a tool call nor a reply")
+        return Reading((self.checker.read(answer),))
 
 
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
@@ -297,8 +307,7 @@ class ObjectFormat(AnswerFormat):
         if len(tools) != 1:
             raise SchemaError(f"the form `object` is for one function; here there are {len(tools)}")
         [self._tool] = tools
-        self._checker = CallChecker(tools, grammar)
-        self._language = Language(self._checker.schemas[self._tool.name], marks=salvage.MARKS)
+        self._language = Language(self.checker.schemas[self._tool.name], marks=salvage.MARKS)
 
     def offer(self) -> Offer:
         return Offer()
@@ -325,12 +334,34 @@ class ObjectFormat(AnswerFormat):
         return chat
 
     def read(self, text: str) -> Reading:
-        return Reading((self._checker.call(self._tool.name, salvage.read_answer(text)),))
+        return Reading((self.checker.call(self._tool.name, salvage.read_answer(text)),))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str) or not isinstance(answer.arguments, dict):
             return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
         return tuple(Span(*part) for part in JSON.parts(answer.arguments))
+
+
+def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
+    """Tools in OpenAI's shape, as chat templates take them."""
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": described(tool),
+                "parameters": _plain(tool.parameters),
+            },
+        }
+        for tool in tools
+    )
+
+
+def _plain(schema: Any) -> Any:
+    """A schema without the keywords that are rig's own."""
+    if isinstance(schema, Mapping):
+        return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
+    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _described(schema: JsonObject) -> str:

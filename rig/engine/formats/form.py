@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from rig import plugins
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -13,13 +13,12 @@ from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.engine.formats import salvage
 from rig.engine.formats.base import (
     AnswerFormat,
-    CallChecker,
     Offer,
     Reading,
     RigFormat,
     Span,
+    declarations,
     declarations_in_words,
-    described,
     json_text,
     read_as,
 )
@@ -60,8 +59,7 @@ class NativeFormat(AnswerFormat):
         super().__init__(tools, grammar, template)
         self._native = native
         self._shape = native.shape
-        self._checker = CallChecker(tools, grammar)
-        self._schemas = {name: self._arranged(schema) for name, schema in self._checker.schemas.items()}
+        self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
         self._check_names()
         self.variables = variables(native, thinking)
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
@@ -175,7 +173,7 @@ class NativeFormat(AnswerFormat):
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
         with read_as(how):
             check_unicode([call.arguments for call in raw_calls])
-            calls = tuple(self._checker.call(call.name, call.arguments) for call in raw_calls)
+            calls = tuple(self.checker.call(call.name, call.arguments) for call in raw_calls)
         return Reading(calls, content, reasoning, how)
 
     def reasoning(self, text: str) -> str:
@@ -199,7 +197,7 @@ class NativeFormat(AnswerFormat):
     def _calls(self, answer: str) -> tuple[list[Call], str, list[str]]:
         """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
         shape, loose = self._shape, self.grammar == "none"
-        reader = CallReader(shape, self._checker.schemas, loose=loose)
+        reader = CallReader(shape, self.checker.schemas, loose=loose)
         before, *opened = shape.opening
         opening = "".join(opened)
         words = answer.partition(shape.trigger)[0]
@@ -242,14 +240,8 @@ class NativeFormat(AnswerFormat):
             return Reading((), self._words(text), reasoning, "")
         how = ", ".join(filter(None, ("another form", how)))
         with read_as(how):
-            calls = tuple(map(self._salvaged_call, answers))
+            calls = tuple(map(self.checker.read, answers))
         return Reading(calls, "", reasoning, how)
-
-    def _salvaged_call(self, answer: JsonObject) -> Call:
-        match answer:
-            case {"tool": str(name), "arguments": dict(arguments)}:
-                return self._checker.call(name, arguments)
-        raise AnswerError("neither a tool call nor a reply")
 
 
 def chat_messages(
@@ -300,28 +292,6 @@ _RULES = (
     "{example}\n"
     "After a tool was used you are shown its result. When nothing is left to be done, reply in words."
 )
-
-
-def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
-    """Tools in OpenAI's shape, as chat templates take them."""
-    return tuple(
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": described(tool),
-                "parameters": _plain(tool.parameters),
-            },
-        }
-        for tool in tools
-    )
-
-
-def _plain(schema: Any) -> Any:
-    """A schema without the keywords that are rig's own."""
-    if isinstance(schema, Mapping):
-        return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
-    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
+from rig.engine.formats.base import declarations
 from rig.engine.formats.shape import ID
 from rig.engine.grammar.language import JSON
+from rig.models import ToolDoc
 
 FIRST, SECOND = "probe_alpha_fn", "probe_bravo_fn"
 QUESTION = "quokka77"
@@ -24,17 +26,15 @@ _ENDS = (
 """Ends of messages that differ from those of words in some families."""
 
 
-def _declaration(name: str) -> JsonObject:
-    properties: JsonObject = {
+_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {
         "kappa": {"type": "string", "description": "The first."},
         "omega": {"type": "integer", "description": "The second."},
-    }
-    parameters = {"type": "object", "properties": properties, "required": ["kappa"]}
-    function = {"name": name, "description": f"Does what {name} does.", "parameters": parameters}
-    return {"type": "function", "function": function}
-
-
-TOOLS = (_declaration(FIRST), _declaration(SECOND))
+    },
+    "required": ["kappa"],
+}
+TOOLS = declarations([ToolDoc(name, f"Does what {name} does.", _PARAMETERS) for name in (FIRST, SECOND)])
 
 
 def message(role: str, content: str, **more: Json) -> JsonObject:
@@ -114,15 +114,11 @@ class Probe:
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
         """An assistant's message with these calls."""
-        tool_calls = [
-            {
-                "id": self.id_of(name, number),
-                "type": "function",
-                "function": {"name": name, "arguments": JSON.write(arguments) if self.as_text else arguments},
-            }
+        tool_calls = tuple(
+            ToolCall(self.id_of(name, number), name, JSON.write(arguments) if self.as_text else arguments)
             for number, (name, arguments) in enumerate(calls)
-        ]
-        return message("assistant", "", tool_calls=tool_calls)
+        )
+        return ChatMessage("assistant", (), tool_calls).shown("")
 
     def id_of(self, name: str, number: int) -> str:
         """The id of a call."""

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from rig.calls import Json, JsonObject
 from rig.files import values_at
@@ -72,13 +72,6 @@ class JsonError(ValueError):
     """Text that is not JSON, or JSON that does not mean one thing."""
 
 
-class Salvaged(NamedTuple):
-    """An answer in rig's own form, not yet judged, and how it was found: empty if it had the form."""
-
-    answer: JsonObject
-    how: str
-
-
 def check_unicode(answer: Json) -> None:
     """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
     try:
@@ -120,8 +113,10 @@ def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, 
     return _within_depth(value), end
 
 
-def salvage(text: str) -> Salvaged:
-    """The first answer in a text. Raises AnswerError if there is a call that cannot be read, or nothing.
+def salvage(text: str) -> tuple[JsonObject, str]:
+    """The first answer in a text, in rig's own form and not yet judged, and how it was found.
+
+    Raises AnswerError if there is a call that cannot be read, or nothing. How is empty if it had the form.
 
     Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
     asked step by step, would have made it first; the others are counted in `how`.
@@ -129,7 +124,7 @@ def salvage(text: str) -> Salvaged:
     answers, how = salvage_all(text)
     calls = f"first of {len(answers)}" if len(answers) > 1 else ""
     before, cut, after = how.partition(_CUT)
-    return Salvaged(answers[0], ", ".join(filter(None, [before.removesuffix(", "), calls, cut + after])))
+    return answers[0], ", ".join(filter(None, [before.removesuffix(", "), calls, cut + after]))
 
 
 def salvage_all(text: str) -> tuple[list[JsonObject], str]:

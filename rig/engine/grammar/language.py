@@ -124,7 +124,7 @@ class Tags:
 
     def write(self, arguments: JsonObject) -> str:
         """The arguments as text."""
-        return self.join.join(self.argument(*argument) for argument in arguments.items()) or self.empty
+        return "".join(text for text, _ in self.parts(arguments))
 
     def parts(self, arguments: JsonObject) -> Iterator[tuple[str, Kind]]:
         """The arguments of a call piece by piece, each with what it decides."""
@@ -137,10 +137,6 @@ class Tags:
             join = self.join
         if not arguments:
             yield self.empty, "parameter"
-
-    def argument(self, name: str, value: Json) -> str:
-        """One argument as text."""
-        return "".join(self.pieces(name, value))
 
     def pieces(self, name: str, value: Json) -> tuple[str, str, str]:
         """One argument: what stands before its value, the value, and what stands after it."""
@@ -280,20 +276,16 @@ class Constraint(Protocol):
 
     def allowed(self) -> Mask:
         """Which tokens may come next, those that end a generation included where they may."""
-        ...
 
     def accept(self, token: int) -> None:
         """Continue with a token that was allowed."""
-        ...
 
     def forced(self) -> list[int]:
         """The tokens that must come next, no matter what the model says; this call accepts them."""
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether the text is whole and nothing can be added to it."""
-        ...
 
 
 class Grammar(Protocol):
@@ -301,7 +293,6 @@ class Grammar(Protocol):
 
     def start(self, language: Language) -> Constraint:
         """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
-        ...
 
 
 class FreeConstraint:
