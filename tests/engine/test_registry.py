@@ -117,9 +117,9 @@ def test_the_committed_registry_names_the_default_model() -> None:
     ("content", "says"),
     [
         ("model = [", "not TOML"),
-        ("", "not a model registry: model: Field required"),
-        ('[[model]]\nname = "a"', "not a model registry: model.0.file"),
-        ("\xff", "not TOML"),
+        ("", "not a model registry: model is missing"),
+        ('[[model]]\nname = "a"', "not a model registry: model.1.file is missing"),
+        ("\xff", "not UTF-8"),
     ],
 )
 def test_a_broken_registry_is_one_line(tmp_path: Path, content: str, says: str) -> None:

@@ -16,10 +16,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rig.documents import parsed
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, Origin, inspect
-from rig.engine.files.registry import ResolvedModel, load_registry, validated
+from rig.engine.files.registry import ResolvedModel, load_registry
 from rig.errors import RigError
 from rig.files import put_in_place, read_toml, temporary_folder, write
 from rig.paths import models_directory
@@ -67,7 +68,7 @@ def local_registry() -> dict[str, LocalEntry]:
     path = models_directory() / _REGISTRY
     if not path.exists():
         return {}
-    entries = validated(_LocalRegistry, read_toml(path), path, "a registry of local models").model
+    entries = parsed(_LocalRegistry, read_toml(path), str(path), "a registry of local models").model
     return {entry.file: entry for entry in entries}
 
 

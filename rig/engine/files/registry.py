@@ -4,21 +4,21 @@ import hashlib
 import os
 import subprocess
 import sys
-import tomllib
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from rig.documents import parsed
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo
 from rig.errors import RigError, did_you_mean
-from rig.files import put_in_place, read_text, temporary_folder
+from rig.files import put_in_place, read_text, read_toml, temporary_folder
 from rig.paths import REGISTRY, models_directory
 
 
@@ -90,9 +90,6 @@ class Entry(BaseModel):
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
 
-Document = TypeVar("Document", bound=BaseModel)
-
-
 class _Registry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -139,25 +136,9 @@ class ResolvedModel:
         ]
 
 
-def validated(kind: type[Document], data: object, path: Path, what: str) -> Document:
-    """What a file says as a model. Raises RigError for the first fault in it."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RigError(f"{path}: not {what}: {place}: {first['msg']}") from error
-
-
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
     """The registry by name, in the file's order. Raises RigError when it cannot be read."""
-    try:
-        data = _with_bases(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise RigError(f"{path}: not TOML: {error}") from error
-    entries = validated(_Registry, data, path, "a model registry").model
+    entries = parsed(_Registry, _with_bases(read_toml(path)), str(path), "a model registry").model
     registry = {entry.name: entry for entry in entries}
     files = [entry.file for entry in entries if entry.base is None]
     if len(registry) != len(entries) or len(set(files)) != len(files):
