@@ -55,10 +55,11 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A finished bundle: its own SHA-256 and size, and how many files are in it."""
+    """A bundle: its own digest, how many files it lists, and what is not so: (name, what is wrong)."""
 
     digest: Digest
     files: int
+    differing: tuple[tuple[str, str], ...] = ()
 
 
 class _Files(dict[str, Path]):
@@ -254,16 +255,7 @@ def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
 _LARGEST_MANIFEST = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """The bundle's own digest, how many files it lists, and what differs: (name, what is wrong)."""
-
-    digest: Digest
-    files: int
-    differing: tuple[tuple[str, str], ...]
-
-
-def verify(path: Path) -> Verified:
+def verify(path: Path) -> Bundle:
     """Read a bundle to the end. Raises RigError if it is not one, or may not be unpacked.
 
     Nothing is written. A checksum in a bundle shows damage alone: who changes a file can change that, too.
@@ -273,7 +265,7 @@ def verify(path: Path) -> Verified:
         raise RigError(f"{path}: {'is not a regular file' if path.exists() else 'no such file'}")
     with reading(path) as stream:
         files, differing = _held(path, stream)
-    return Verified(digest_of(path), files, tuple(differing))
+    return Bundle(digest_of(path), files, tuple(differing))
 
 
 def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:

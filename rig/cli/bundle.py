@@ -1,10 +1,7 @@
 """`rig bundle` and `rig docs`: all of rig as one file for another machine, and its documentation."""
 
-import signal
 import sys
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +13,7 @@ from rig.cli.man import man_pages
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
 from rig.errors import RigError
 from rig.files import write
@@ -73,7 +71,7 @@ def command(
         if sys.stderr.isatty():
             line.show(packed // 10**6, of // 10**6)
 
-    with _ends_tidily():
+    with endings_as_exceptions():
         bundle = make(
             output,
             contents,
@@ -83,21 +81,6 @@ def command(
         )
     say(f"{output}: {bundle.files} files, {file_size(bundle.digest.size)}")
     click.echo(f"SHA-256 {bundle.digest.sha256}")
-
-
-@contextmanager
-def _ends_tidily() -> Iterator[None]:
-    """Let what ends this process from outside end it as Ctrl-C does, so that nothing half made is left."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @command.verb()
