@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, TextIO
 
 from rig.calls import Json
 from rig.errors import RigError
-from rig.paths import real
+from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
 """Bytes of a file that is read whole, where nothing else is said."""
@@ -220,6 +220,20 @@ def write(text: str, path: Path, *, force: bool = False, folders: bool = False) 
     """Write a text as `writing` does."""
     with writing(path, force=force, folders=folders) as file:
         file.write(text)
+
+
+def remembered(name: str) -> dict[str, Any]:
+    """What `remember` was given last for this name; nothing where it cannot be read."""
+    with suppress(RigError):
+        values = read_json(cache_directory() / name)
+        return values if isinstance(values, dict) else {}
+    return {}
+
+
+def remember(name: str, values: Mapping[str, Json]) -> None:
+    """Keep this between runs, where that is possible. Two processes at once may lose what the one adds."""
+    with suppress(RigError):
+        write(json_text(values, indent=0), cache_directory() / name, force=True, folders=True)
 
 
 def json_text(value: Json, indent: int | None = None) -> str:

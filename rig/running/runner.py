@@ -221,14 +221,14 @@ class _Loop:
                 self._pool.unload()
                 failure = self._failures[position] = str(error) or "out of memory"
                 if self.state.writer is not None:
-                    self.state.writer.arm_failed(position, failure)
+                    self.state.writer.note(position, "failure", failure)
                 if self.deciding:
                     self.deciding.failed(position)
         if self.deciding is None or not left or self.deciding.is_over(position):
             self._ended.add(position)
             decided = self.deciding.decided(position) if self.deciding else None
             if decided and self.state.writer:
-                self.state.writer.arm_decided(position, decided)
+                self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
             self.clock.emit(ArmFinished(position, *ended))
 
@@ -277,7 +277,7 @@ class _Loop:
             told = TwinComparison(self.state, position, reference).attributed(served, load)
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
-        writer.arm_attributed(position, told)
+        writer.note(position, "attribution", told)
         self.clock.emit(EvidenceMoved(position, serving.in_short(told), told))
 
     def _coming_again(self) -> list[Arm]:

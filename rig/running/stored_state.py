@@ -234,7 +234,7 @@ class StoredState:
             self.writer = RunWriter.create(self.plan.store, self.plan.as_new_run(), self.grader)
             opening.note_started(self.plan.run, self.plan.recipe)
             for failed, failure in failures.items():
-                self.writer.arm_failed(failed, failure)
+                self.writer.note(failed, "failure", failure)
         self.writer.arm_ready(position, fingerprint, self._load_s[position])
         return self.writer, fingerprint
 

@@ -16,18 +16,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 from sqlite_utils import Database
 
 from rig.errors import RigError
+from rig.files import is_running, started_s
 from rig.paths import real
 
 ELSEWHERE = timedelta(minutes=15)
 """A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
-
-CLOCK_SET = timedelta(minutes=1)
-"""The clock may be set by this much without making a process look like another: starts are given in its time.
-"""
 
 
 class RunLock:
@@ -124,7 +120,7 @@ class Holder:
     @classmethod
     def current(cls) -> "Holder":
         """The process that asks."""
-        return cls(os.getpid(), platform.node(), _started(os.getpid()))
+        return cls(os.getpid(), platform.node(), str(started_s(os.getpid())))
 
     @classmethod
     def from_text(cls, text: str) -> "Holder":
@@ -144,8 +140,8 @@ class Holder:
         """Whether the process may still be there. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
-        began, now = _seconds(self.started), _seconds(_started(self.pid))
-        return began is not None and now is not None and abs(now - began) < CLOCK_SET.total_seconds()
+        began = _seconds(self.started)
+        return began is not None and is_running(self.pid, began)
 
 
 def held_by(run: dict[str, Any], store: Path) -> Holder | None:
@@ -167,16 +163,6 @@ def check_unheld(database: Database, run: str, store: Path) -> None:
             f"run {run} is being written by process {holder.pid} on {holder.host}; "
             "stop it first, or wait for it"
         )
-
-
-def _started(pid: int) -> str:
-    """When a process started, in seconds since 1970; empty for one that is gone or a zombie."""
-    try:
-        process = psutil.Process(pid)
-        is_dead = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-        return "" if is_dead else str(process.create_time())
-    except psutil.Error:
-        return ""
 
 
 def _seconds(started: str) -> float | None:

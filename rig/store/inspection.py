@@ -6,8 +6,6 @@ never read. A file that was inspected is remembered in the cache, by its size an
 until another program changes it. So stores of one's own are read no slower.
 """
 
-import json
-import os
 import re
 import sqlite3
 import time
@@ -19,7 +17,8 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from rig.paths import cache_directory, real
+from rig import files
+from rig.paths import real
 from rig.store.schema import MIGRATIONS
 
 LARGEST_VALUE = 1 << 26
@@ -186,41 +185,24 @@ def _fault_of_rows(database: Database, table: str, expected: _Schema) -> str | N
 
 def is_remembered(path: Path) -> bool:
     """Whether a store was inspected, and is as rig left it."""
-    with suppress(OSError, ValueError, AttributeError):
-        return bool(_remembered().get(str(real(path))) == _signature(path))
+    with suppress(OSError, ValueError):
+        return bool(files.remembered(_FILE).get(str(real(path))) == _signature(path))
     return False
 
 
 def remember(path: Path) -> None:
     """A store was inspected, or written by rig after that."""
     # Where nothing can be remembered, it is inspected again.
-    with suppress(OSError, ValueError, AttributeError):
-        stores = _remembered()
+    with suppress(OSError, ValueError):
+        stores = files.remembered(_FILE)
         name, signature = str(real(path)), _signature(path)
-        if stores.get(name) == signature:
-            return
-        stores.pop(name, None)
-        kept = {**dict(list(stores.items())[-_KEPT:]), name: signature}
-        file = _file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.name}.{os.getpid()}")
-        part.write_text(json.dumps(kept), encoding="ascii")
-        part.replace(file)
+        if stores.get(name) != signature:
+            stores.pop(name, None)
+            files.remember(_FILE, {**dict(list(stores.items())[-_KEPT:]), name: signature})
 
 
+_FILE = "inspected-stores.json"
 _KEPT = 200
-
-
-def _file() -> Path:
-    return cache_directory() / "inspected-stores.json"
-
-
-def _remembered() -> dict[str, list[int]]:
-    file = _file()
-    if not file.exists():
-        return {}
-    stores = json.loads(file.read_text(encoding="ascii"))
-    return stores if isinstance(stores, dict) else {}
 
 
 def log_of(path: Path) -> Path:

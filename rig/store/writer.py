@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from sqlite_utils import Database
 
 from rig import __version__
-from rig.calls import JsonObject, Verdict
+from rig.calls import Json, JsonObject, Verdict
 from rig.errors import PASSING
 from rig.events import Where
 from rig.meters import Costs
@@ -106,10 +106,13 @@ class RunWriter:
             )
             self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
-    def arm_failed(self, arm: int, failure: str) -> None:
-        """Note why an arm could not go on."""
+    def note(self, arm: int, column: Literal["failure", "decided", "attribution"], what: Json) -> None:
+        """Note why an arm could not go on, what a run until a verdict found of it and played it no further,
+        or why it is served and answered otherwise than its file, which is JSON.
+        """
         with self._transaction():
-            self._set("arms", self._arms[arm], failure=failure)
+            text = what if isinstance(what, str) else to_json(what)
+            self._set("arms", self._arms[arm], **{column: text})
 
     def set_aside(self, turns: Mapping[Where, int]) -> None:
         """Have conversations played again from these turns on; what was played is kept among the attempts."""
@@ -121,16 +124,6 @@ class RunWriter:
                     self._give_up(cell, turn)
                 self._database.execute(f"DELETE FROM scores WHERE {_same(cell)}", cell)
             self._set("runs", self.run, finished=None)
-
-    def arm_decided(self, arm: int, text: str) -> None:
-        """Note what a run until a verdict found of an arm, which is played no further."""
-        with self._transaction():
-            self._set("arms", self._arms[arm], decided=text)
-
-    def arm_attributed(self, arm: int, attribution: JsonObject) -> None:
-        """Note why a served arm answered otherwise than its file."""
-        with self._transaction():
-            self._set("arms", self._arms[arm], attribution=to_json(attribution))
 
     def commit_turn(
         self,

@@ -191,7 +191,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
         pages = writer._database.execute("PRAGMA page_count").fetchone()[0]
         writer._database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="full"):
-            writer.arm_failed(0, "reason" * 100_000)
+            writer.note(0, "failure", "reason" * 100_000)
 
 
 RECIPES: dict[str, tuple[dict[str, object], list[str]]] = {

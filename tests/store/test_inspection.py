@@ -12,6 +12,7 @@ from sqlite_utils import Database
 
 from benchmarks.attack.foreign import HARMS
 from rig.errors import RigError
+from rig.paths import cache_directory
 from rig.store import Runs, StoreError, inspection, merge
 from rig.store.inspection import is_remembered, remember
 
@@ -97,12 +98,13 @@ def test_a_store_is_inspected_once_until_another_program_changes_it(
 def test_what_is_remembered_is_lost_without_harm(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(store)
     assert is_remembered(store)
-    inspection._file().write_text("[1")
+    file = cache_directory() / inspection._FILE
+    file.write_text("[1")
     assert not is_remembered(store)
     with Runs.open(store) as runs:
         assert len(runs.all()) == 1
-    inspection._file().unlink(missing_ok=True)
-    inspection._file().mkdir()
+    file.unlink(missing_ok=True)
+    file.mkdir()
     with Runs.open(store) as runs:
         assert len(runs.all()) == 1
 

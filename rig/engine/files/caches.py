@@ -5,13 +5,12 @@ A file of 10 GB takes most of a minute to read for its SHA-256.
 
 import hashlib
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from rig.errors import RigError
-from rig.files import json_text, read_json, temporary_path, write
-from rig.paths import cache_directory, real
+from rig.files import remember, remembered, temporary_path
+from rig.paths import real
 
 _MAGIC = b"rig-cache-1"
 _DIGEST_SIZE = 32
@@ -105,9 +104,8 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
     the file to be read. One of these times is the kernel's own, of the last change of any kind: nobody who
     writes to a file can set it back.
     """
-    remembered = None if fresh else remembered_sha256(path)
-    if remembered:
-        return remembered
+    if not fresh and (earlier := remembered_sha256(path)):
+        return earlier
     try:
         with path.open("rb") as file:
             before = os.fstat(file.fileno())
@@ -116,17 +114,14 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     if _key(path, before) == _key(path, after):
-        # Two processes at once may lose an entry, which costs a reading, but never leave half a file.
-        text = json_text({**_load(), _key(path, after): digest}, indent=0)
-        with suppress(RigError):
-            write(text, cache_directory() / _FILE, force=True, folders=True)
+        remember(_FILE, {**remembered(_FILE), _key(path, after): digest})
     return digest
 
 
 def remembered_sha256(path: Path) -> str | None:
     """The SHA-256 of a file if it is known without reading the file."""
     try:
-        digest = _load().get(_key(path, path.stat()))
+        digest = remembered(_FILE).get(_key(path, path.stat()))
     except OSError:
         return None
     return digest if isinstance(digest, str) else None
@@ -134,10 +129,3 @@ def remembered_sha256(path: Path) -> str | None:
 
 def _key(path: Path, status: os.stat_result) -> str:
     return f"{real(path)}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
-
-
-def _load() -> Mapping[str, object]:
-    with suppress(RigError):
-        digests = read_json(cache_directory() / _FILE)
-        return digests if isinstance(digests, dict) else {}
-    return {}
