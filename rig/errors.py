@@ -63,6 +63,12 @@ def counted(count: float, noun: str, none: str = "0") -> str:
     return f"{amount} {noun[:-1]}ies" if noun.endswith("y") else f"{amount} {noun}s"
 
 
+def listed(texts: Iterable[str]) -> str:
+    """Several things as words: `a`, `a and b`, `a, b and c`."""
+    parts = list(texts)
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
 def did_you_mean(text: str, names: Iterable[str]) -> str:
     """The name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
     from difflib import get_close_matches

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from rig import times
 from rig.authoring import speech
 from rig.calls import Json
+from rig.errors import listed
 
 Voice: TypeAlias = Literal["user", "assistant", "tool"]
 
@@ -277,11 +278,6 @@ def _part(value: Any, step: str) -> Any:
     if step not in getattr(value, "parts", ()):
         raise KeyError(step)
     return getattr(value, step)
-
-
-def listed(texts: list[str]) -> str:
-    """Several things as words: `a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 _INNER = str.maketrans("</>", "{|}")

@@ -1,6 +1,7 @@
 """Comparisons as text: the content of each row, the same in a terminal and in a report, and the pages."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
@@ -26,7 +27,6 @@ from rig.errors import counted
 from rig.methods.paper import Table
 from rig.metrics import UNCLEAR, Metric, if_right
 from rig.rates.agreement import Interval
-from rig.rates.paired import RateDifference
 
 _MOST_NAMED = 3
 """Arms that differ from the baseline in the same thing, and are named one by one."""
@@ -113,7 +113,10 @@ def difference_rows(comparison: Comparison) -> list[Row]:
     turns = [(sum(flip.outcome == "won" for flip in pair.turn_flips), pair.turn_flips) for pair in pairs]
     return [
         *(
-            Row(metric.noun, tuple(_difference(metric, pair.differences[metric.name]) for pair in pairs))
+            Row(
+                metric.noun,
+                [with_interval(partial(signed, metric), pair.differences[metric.name]) for pair in pairs],
+            )
             for metric in comparison.metrics
         ),
         Row(f"p of {noun} ({tests}{corrected})", tuple(_p(judgement.p_holm) for judgement in judged)),
@@ -148,10 +151,6 @@ def how_often(flip: Flip) -> str:
         f" (right {flip.arm_right} of {flip.arm_repeats} times,"
         f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
     )
-
-
-def _difference(metric: Metric, difference: RateDifference) -> str:
-    return with_interval(lambda points: signed(metric, points), difference)
 
 
 def signed(metric: Metric, difference: float) -> str:
@@ -292,15 +291,13 @@ def _cell(share: Share) -> str:
 
 def tables_markdown(tables: Sequence[Table]) -> str:
     """Each table under its title, and last what the paper's own rows are."""
-    parts = [f"**{table.title}** (graded by {inert(table.grader)})\n\n{_grid(table)}" for table in tables]
+    parts = []
+    for table in tables:
+        rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
+        grid = markdown(table.header, rows, sum(isinstance(cell, str) for cell in table.cells[0]))
+        parts.append(f"**{table.title}** (graded by {inert(table.grader)})\n\n{grid}")
     cited = dict.fromkeys(table.cited for table in tables)
     return "\n\n".join([*parts, *filter(None, cited)])
-
-
-def _grid(table: Table) -> str:
-    texts = sum(isinstance(cell, str) for cell in table.cells[0])
-    rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
-    return markdown(table.header, rows, texts)
 
 
 def cell_text(value: str | int | float | None) -> str:

@@ -19,6 +19,7 @@ from rig.displays.texts import (
     rate,
     seconds,
 )
+from rig.errors import listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
 from rig.metrics import TASKS, UNCLEAR, Declaration
@@ -63,8 +64,7 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
     if len(short) > _MOST_NAMED:
         who = f"{len(short)} of {len(shares)} arms got less than {percent(_MUCH)} of the CPU time"
     else:
-        got = [f"{name} got {share}" for name, share in short.items()]
-        who = f"{' and '.join(filter(None, (', '.join(got[:-1]), got[-1])))} of the CPU time"
+        who = f"{listed(f'{name} got {share}' for name, share in short.items())} of the CPU time"
     whose = "its" if len(short) == 1 else "their"
     return [
         f"{who} that {whose} threads could have used: other processes were at work, or the machine waited;"

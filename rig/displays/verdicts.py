@@ -84,17 +84,26 @@ class _Column(NamedTuple):
         return self._replace(cells=[(middle(text, room), tint) for text, tint in self.cells])
 
 
+def short_labels(comparison: Comparison) -> dict[str, str]:
+    """The arms called by what differs, by label."""
+    labels = [arm.label for arm in comparison.arms]
+    return dict(zip(labels, short_names(labels, ""), strict=True))
+
+
+def decision(comparison: Comparison) -> str:
+    """Which file to ship, its arm called by what differs; empty where no files were compared."""
+    return comparison.recommendation.text(short_labels(comparison)) if comparison.recommendation else ""
+
+
 def headline(comparison: Comparison, width: int) -> list[Line]:
-    """Which file to ship; nothing where no files were compared."""
+    """The decision as lines; none where no files were compared."""
     recommended = comparison.recommendation
     if recommended is None:
         return []
-    labels = [arm.label for arm in comparison.arms]
-    names = dict(zip(labels, short_names(labels, ""), strict=True))
     can_tell = recommended.kind is not RecommendationKind.CANNOT_TELL
     tint = "success" if can_tell else "error"
     sign = signs.SUCCESS.sign if can_tell else "?"
-    lines = wrap(one_line(recommended.text(names)), max(width - 2, 20), break_on_hyphens=False)
+    lines = wrap(one_line(decision(comparison)), max(width - 2, 20), break_on_hyphens=False)
     return [((_GAP if number else f"{sign} ", tint), (line, tint)) for number, line in enumerate(lines)]
 
 

@@ -23,7 +23,7 @@ from rig.displays.curves import titled
 from rig.displays.summary import contention_notes, cost_rows
 from rig.displays.table import short_names
 from rig.displays.texts import UNKNOWN, file_size, printable
-from rig.displays.verdicts import entries_of, verdict_span
+from rig.displays.verdicts import decision, entries_of, short_labels, verdict_span
 from rig.errors import counted
 from rig.report import plots
 from rig.report.material import Material, conversation_views
@@ -106,7 +106,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "curves": [
             (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
         ],
-        "decision": _decision(comparison),
+        "decision": decision(comparison),
         "ladder": _ladder(comparison, letters),
         "names": short_names([arm.label for arm in comparison.arms]),
         "incorrect": signs.INCORRECT,
@@ -122,6 +122,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
         "labelled": plots.pairs_measured(),
         "refused": refused,
+        "nearly": plots.nearly(refused),
         "near": plots.NEAR,
         "refused_plot": _drawn([plots.refused_plot(refused)]),
         "settings": _settings(comparison),
@@ -140,41 +141,13 @@ class LadderCell(NamedTuple):
     tint: str = ""
 
 
-class LadderRow(NamedTuple):
-    """An arm at the top of the page; `short` is its name where there is little room."""
-
-    letter: str
-    name: str
-    short: str
-    cells: Sequence[LadderCell]
-    ships: bool
-
-
-class Ladder(NamedTuple):
-    """The table at the top of the page."""
-
-    heads: Sequence[str]
-    rows: Sequence[LadderRow]
-
-
-def _decision(comparison: Comparison) -> str:
-    """Which file to ship, in which arms are called by what differs."""
-    return comparison.recommendation.text(_short(comparison)) if comparison.recommendation else ""
-
-
-def _short(comparison: Comparison) -> dict[str, str]:
-    """The arms called by what differs, by label."""
-    labels = [arm.label for arm in comparison.arms]
-    return dict(zip(labels, short_names(labels, ""), strict=True))
-
-
 _TINTS = {"success": "good", "failure": "bad", "error": "bad"}
 
 
-def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
-    """Size, rate with a bar, difference and verdict of each arm."""
+def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
+    """The table at the top of the page: size, rate with a bar, difference and verdict of each arm."""
     metric, recommended = comparison.metric, comparison.recommendation
-    entries, short = entries_of(comparison), _short(comparison)
+    entries, short = entries_of(comparison), short_labels(comparison)
     sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
     rows = []
     for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
@@ -189,9 +162,10 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> Ladder:
             verdict, tint = verdict_span(entry)
             cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
         ships = recommended is not None and recommended.arm == arm.label
-        rows.append(LadderRow(letter, arm.label, short[arm.label], cells, ships))
+        row = {"letter": letter, "name": arm.label, "short": short[arm.label], "cells": cells}
+        rows.append({**row, "ships": ships})
     compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
-    return Ladder([*(["size"] if any(sizes) else []), metric.noun, *compared], rows)
+    return {"heads": [*(["size"] if any(sizes) else []), metric.noun, *compared], "rows": rows}
 
 
 def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:

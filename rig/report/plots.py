@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -203,31 +202,17 @@ NEAR = 0.1
 """A text this little below the threshold is called close to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Texts of the runs that were not alike enough: how far below its threshold each one was."""
-
-    below: tuple[float, ...]
-
-    @property
-    def near(self) -> int:
-        """How many were close."""
-        return sum(distance <= NEAR for distance in self.below)
-
-
-def refused_texts(transcripts: Iterable[Transcript]) -> Refused:
-    """Every text that missed for its wording alone, with the threshold that it missed."""
-    return Refused(
-        tuple(
-            difference.threshold - difference.similarity
-            for transcript in transcripts
-            for turn in transcript.turns.values()
-            for step in turn.steps
-            if step.verdict is not None
-            for difference in step.verdict.differences
-            if difference.similarity is not None and difference.threshold is not None
-        )
-    )
+def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
+    """How far below its threshold each text was that missed for its wording alone."""
+    return [
+        difference.threshold - difference.similarity
+        for transcript in transcripts
+        for turn in transcript.turns.values()
+        for step in turn.steps
+        if step.verdict is not None
+        for difference in step.verdict.differences
+        if difference.similarity is not None and difference.threshold is not None
+    ]
 
 
 @cache
@@ -269,16 +254,21 @@ def threshold_plot() -> str:
         return svg(figure, "errors of the judgement of free text at every threshold")
 
 
-def refused_plot(refused: Refused) -> str | None:
+def nearly(refused: Sequence[float]) -> int:
+    """How many of the refused texts were close."""
+    return sum(distance <= NEAR for distance in refused)
+
+
+def refused_plot(refused: Sequence[float]) -> str | None:
     """How far below their thresholds the runs' refused texts were; None without any."""
-    if not refused.below:
+    if not refused:
         return None
     with axes(6.4, 2.2) as (figure, plot):
         from matplotlib.ticker import MaxNLocator
 
-        plot.hist(refused.below, bins=[step / 20 for step in range(21)], color=BAD, alpha=0.7)
+        plot.hist(refused, bins=[step / 20 for step in range(21)], color=BAD, alpha=0.7)
         plot.axvline(NEAR, color=MUTED, linewidth=1, linestyle=":")
-        plot.set_xlim(0, max(0.6, max(refused.below)))
+        plot.set_xlim(0, max(0.6, *refused))
         plot.grid(axis="y")
         plot.yaxis.set_major_locator(MaxNLocator(integer=True))
         plot.set_xlabel("below the threshold by")

@@ -11,7 +11,7 @@ from graded_talks import model, play
 from rig.compare.compare import compare
 from rig.report import figures, plots
 from rig.report.figures import INK, arm_colour, axes, label, svg
-from rig.report.plots import Refused, pairs_measured, refused_plot, threshold_plot
+from rig.report.plots import nearly, pairs_measured, refused_plot, threshold_plot
 from rig.store import Runs
 
 
@@ -82,10 +82,10 @@ def test_the_calibration_is_the_one_of_the_unseen_pairs() -> None:
 
 
 def test_texts_close_to_the_threshold_are_counted() -> None:
-    refused = Refused((0.02, 0.1, 0.11, 0.4))
-    assert refused.near == 2
+    refused = [0.02, 0.1, 0.11, 0.4]
+    assert nearly(refused) == 2
     assert refused_plot(refused) is not None
-    assert refused_plot(Refused(())) is None
+    assert refused_plot([]) is None
 
 
 def test_points_stand_where_their_numbers_are(tmp_path: Path) -> None:

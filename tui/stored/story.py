@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from rig.displays import signs
 from rig.displays.steps import (
     Called,
-    CallVerdict,
     Failed,
     Lengths,
     Replied,
@@ -20,7 +19,7 @@ from rig.events import Where
 from rig.rescore.reexecute import Effect, Effects
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert_line, side_by_side
-from tui.text.page_writer import PageWriter, json_spans, line_spans, word_spans
+from tui.text.page_writer import PageWriter, json_spans, verdict_lines, word_spans
 
 _KINDS: dict[str, Span] = {
     "added": ("+ added", Tint.SUCCESS),
@@ -133,7 +132,7 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
     if view.returned is not None:
         _write_returned(page, view.returned, Tint(view.returned.sign.tint))
     if view.judged is not None:
-        _write_judged(page, view.judged)
+        page.lines_beside(view.judged.sign, verdict_lines(view.judged, page.room()))
     if effects is not None and step.place in effects.by_call:
         write_effect(page, effects.by_call[step.place])
 
@@ -160,27 +159,6 @@ def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
 def _write_said(page: PageWriter, record: Record, turn: int) -> None:
     for text in record.transcript.conversation.expected(turn).said:
         page.words(signs.USER, text, Tint.STRONG)
-
-
-def _write_judged(page: PageWriter, judged: CallVerdict) -> None:
-    """The verdict in words; of a call that matches nothing also why, argument by argument if known."""
-    paragraphs: list[tuple[list[Span], int]] = []
-    if judged.said:
-        paragraphs.append(([(judged.said, Tint.MUTED if judged.match else Tint.FAILURE)], 0))
-    for difference in judged.differences if not judged.match else ():
-        if difference.instead:
-            paragraphs.append(([(difference.instead, Tint.PLAIN)], 0))
-            continue
-        why: list[Span] = [(f"  {inert_line(difference.why)}", Tint.MUTED)] if difference.why else []
-        paragraphs += [
-            ([*line_spans(difference.what, Tint.KEY), *why], 0),
-            ([("expected ", Tint.MUTED), *json_spans(difference.expected)], 2),
-            ([("got      ", Tint.MUTED), *json_spans(difference.got)], 2),
-        ]
-    if not (judged.match or judged.differences):
-        paragraphs.append((word_spans(judged.reason), 0))
-    for number, (spans, indent) in enumerate(paragraphs):
-        page.beside(NOTHING if number else judged.sign, spans, indent)
 
 
 def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:

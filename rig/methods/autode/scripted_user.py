@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from rig.calls import Json, JsonObject
+from rig.errors import listed
 from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
 from rig.methods.autode.reader import Understanding, understand
 from rig.methods.autode.scenarios import Scenario
@@ -158,12 +159,6 @@ def as_text(value: Json) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(as_text, value)) if isinstance(value, list) else str(value)
-
-
-def listed(parts: Iterable[str]) -> str:
-    """Parts with commas and an "and"."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 ASKED_AT_ONCE = 2
