@@ -10,7 +10,7 @@ from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.core.settings import EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Segment, Tokenizer
-from rig.engine.decoding.cache import Feeding, Prefill, PrefixStore, PrefixTree, Rows
+from rig.engine.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
 from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
 from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.decoding.sampler import Sampler
@@ -261,7 +261,7 @@ class LlamaCppModel(Model):
         for slot, tokens in batch:
             lane = self._lanes[slot]
             if tokens and not lane.feed.generated:
-                read = len(self.context.sequences[slot]), lane.prefill.prompt_tokens
+                read = len(self.context.sequences[slot]), lane.usage.prompt_tokens
                 lane.on_piece(Piece("", tokens=0, read=read))
         clock = time.perf_counter()
         failure: DecodeError | None = None
@@ -346,7 +346,7 @@ class LlamaCppModel(Model):
         prompt = [token for segment in segments for token in segment]
         length = len(prompt)
         room = self.context.n_ctx - length
-        lane.prefill = Prefill(length, 0)
+        lane.usage = replace(lane.usage, prompt_tokens=length)
         if room < 1:
             raise DecodeError(
                 ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
@@ -357,12 +357,12 @@ class LlamaCppModel(Model):
         if request.key.step == 0 or turn != self._turns[slot]:
             self._tree.begin(slot)
             self._turns[slot] = turn
-        lane.prefill, logits = yield from self._tree.prefill(slot, segments)
-        cached, lasting = lane.prefill.cached_tokens, self._tree.lasting(slot)
+        cached, logits = yield from self._tree.prefill(slot, segments)
+        lane.usage = replace(lane.usage, cached_tokens=cached)
         # Nobody drafts where the memory cannot take back a token.
         can_draft = self.context.can_branch
         source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
-        ahead.begin(prompt, cached=cached, lasting=lasting, source=source)
+        ahead.begin(prompt, cached=cached, lasting=self._tree.lasting(slot), source=source)
         sampler = Sampler(self._sampling, self.settings.seed, request.key, self.weights.vocab)
         sampler.accept(prompt)
         try:
@@ -378,7 +378,7 @@ class LlamaCppModel(Model):
             )
         finally:
             sampler.close()
-            lane.drafted_tokens, lane.accepted_tokens = ahead.drafted, ahead.accepted
+            lane.usage = replace(lane.usage, drafted_tokens=ahead.drafted, accepted_tokens=ahead.accepted)
         if not lane.generation.complete:
             if room <= limit + lane.generation.reasoning_tokens:
                 raise DecodeError(ErrorKind.CONTEXT, f"the context of {self.context.n_ctx} tokens is full")

@@ -53,7 +53,7 @@ class Bench:
             try:
                 feed = work.send(logits)
             except StopIteration as end:
-                prefill, logits = end.value
+                cached, logits = end.value
                 break
             for start in range(0, len(feed.tokens), self.context.n_batch):
                 self.context.decode(
@@ -63,11 +63,10 @@ class Bench:
             logits = [self.context.logits()] if feed.logits else None
         held = self.context.sequences[sequence]
         assert held == [token for segment in segments for token in segment]
-        assert prefill.prompt_tokens == len(held)
         bits = logits.tobytes()
         for token in GENERATED:
             self.context.decode([Chunk(sequence, (token,), True)])
-        return prefill.cached_tokens, bits
+        return cached, bits
 
     def close(self) -> None:
         self.context.close()

@@ -130,13 +130,6 @@ class Feed(NamedTuple):
 Feeding: TypeAlias = Generator[Feed, Rows | None, None]
 
 
-class Prefill(NamedTuple):
-    """Tokens of a prompt, and how many of them were in the cache already."""
-
-    prompt_tokens: int
-    cached_tokens: int
-
-
 @dataclass(slots=True)
 class _Path:
     """What a sequence holds: segments. The first `lasting` of them have prefilled tokens only."""
@@ -182,14 +175,14 @@ class PrefixTree:
 
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
-    ) -> Generator[Feed, Rows | None, tuple[Prefill, Logits]]:
-        """Bring a sequence to the end of a prompt: yields what is to be decoded, returns the last logits.
+    ) -> Generator[Feed, Rows | None, tuple[int, Logits]]:
+        """Bring a sequence to the end of a prompt: yields what is to be decoded.
 
+        Returns how many of its tokens were in the cache already, and the last logits.
         The last segment is always computed, since it is its logits that are wanted. It may be abandoned at
         any yield; the cache stays consistent.
         """
         path = self._paths[sequence]
-        length = sum(map(len, segments))
         cached = self._keep_common(sequence, segments[:-1])
         if (
             cached == path.lasting_length
@@ -199,7 +192,7 @@ class PrefixTree:
         rows = yield Feed(rest, logits=1)
         assert rows is not None
         path.segments = list(segments[:-1])
-        return Prefill(length, cached), rows[-1]
+        return cached, rows[-1]
 
     def _lasting_segments(
         self, sequence: int, segments: Sequence[Segment], cached: int

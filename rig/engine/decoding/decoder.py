@@ -3,11 +3,11 @@
 import codecs
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.decoding.cache import Feed, Feeding, Logits, Prefill, Rows
+from rig.engine.decoding.cache import Feed, Feeding, Logits, Rows
 from rig.engine.decoding.drafting import Ahead
 from rig.engine.decoding.sampler import Sampler
 from rig.engine.formats.base import AnswerFormat, Reading
@@ -173,42 +173,32 @@ class Lane:
     on_piece: OnPiece
     started: float
     generation: Generation = field(default_factory=Generation)
-    prefill: Prefill = field(default_factory=lambda: Prefill(0, 0))
+    usage: Usage = field(default_factory=Usage)
     steps: Feeding | None = None
     feed: Feed = field(default_factory=lambda: Feed((), logits=0))
     fed: int = 0
     rows: list[Logits] = field(default_factory=list)
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
     is_generating: bool = False
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-    reasoning_s: float = 0.0
 
     def take(self, seconds: float) -> None:
         """Count seconds for what the lane is at."""
+        usage = self.usage
         if self.is_generating:
-            self.decode_s += seconds
-            self.reasoning_s += seconds * self.generation.is_thinking
+            thought_s = usage.reasoning_s + seconds * self.generation.is_thinking
+            self.usage = replace(usage, decode_s=usage.decode_s + seconds, reasoning_s=thought_s)
         else:
-            self.prefill_s += seconds
+            self.usage = replace(usage, prefill_s=usage.prefill_s + seconds)
 
     def prediction(self, form: Form, failure: tuple[ErrorKind, str] | None) -> Prediction:
         """The outcome of the step: its text as the form reads it, or why it failed; then nothing is read."""
         generation = self.generation
-        usage = Usage(
-            prompt_tokens=self.prefill.prompt_tokens,
-            cached_tokens=self.prefill.cached_tokens,
+        usage = replace(
+            self.usage,
             completion_tokens=len(generation.token_ids),
             forced_tokens=sum(generation.token_forced),
-            prefill_s=self.prefill_s,
-            decode_s=self.decode_s,
             mask_s=generation.mask_s,
             first_token_s=(generation.first_token_at or self.started) - self.started,
             reasoning_tokens=generation.reasoning_tokens,
-            reasoning_s=self.reasoning_s,
-            drafted_tokens=self.drafted_tokens,
-            accepted_tokens=self.accepted_tokens,
         )
         reading = Reading()
         salvage = ""
