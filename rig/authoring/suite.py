@@ -4,8 +4,10 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TypeAlias
@@ -14,8 +16,10 @@ from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejecte
 from rig.authoring.play import Stage, Unplayable, perform, prepare
 from rig.authoring.scenes import Scene, Scenes
 from rig.authoring.worlds import is_in_time, setting_of
-from rig.calls import JsonObject
+from rig.authoring.writer import Writer
+from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.files import read_json
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 TURNS = (2, 3, 4, 5, 6)
@@ -50,6 +54,8 @@ class Maker:
     parts: Sequence[SuitePart]
     is_strict: bool = True
     """Whether each length of TURNS has its equal share; else a conversation may be shorter than planned."""
+    writer: Writer | None = None
+    """A model that chooses scenes; without one they are drawn."""
     desk: Desk = field(init=False)
     distinct: Distinct = field(default_factory=Distinct)
 
@@ -75,7 +81,7 @@ class Maker:
         while len(self.desk.kept) < self.count:
             number = len(self.desk.kept)
             for attempt in range(_TRIES):
-                proposal = self.desk.offer(lambda: self._propose(number, attempt))  # noqa: B023
+                proposal = self.offer(number, attempt)
                 if proposal is not None:
                     break
             else:
@@ -87,9 +93,15 @@ class Maker:
                     f"the scenes give {number} conversations that differ, not {self.count} (thrown away:"
                     f" {reasons}); write more scenes, or more ways to say things"
                 )
-            self._note(proposal)
             watch(number + 1, self.desk.thrown)
             yield proposal
+
+    def offer(self, number: int, attempt: int = 0) -> Proposal | None:
+        """Make a conversation for a place in the suite; None if it is thrown away."""
+        proposal = self.desk.offer(lambda: self._propose(number, attempt))
+        if proposal is not None:
+            self._note(proposal)
+        return proposal
 
     def _note(self, proposal: Proposal) -> None:
         self._used.update(proposal.scenes)
@@ -143,7 +155,7 @@ class Maker:
             links = _GREETINGS if before is None else _AFTER.get(before.filler, _LINKS)
             perform(scene, own, "" if scene.filler else stage.random.choice(links))
             stage.tags += scene.tags
-            if stage.count > turns:
+            if stage.count > (max(TURNS) if self.writer else turns):
                 raise Rejected("length", f"{stage.count} turns, not {turns}")
         if stage.count != turns and self.is_strict:
             raise Rejected("length", f"{stage.count} turns, not {turns}")
@@ -163,7 +175,8 @@ class Maker:
             fitting = [scene for scene in self.scenes.scenes if self._fits(scene, chosen, now, left)]
             if not fitting:
                 break
-            chosen.append(self._pick(fitting, random))
+            pick = self.writer.pick if self.writer else self._pick
+            chosen.append(pick(fitting, random))
             left -= max(1, chosen[-1].shortest + random.choice((0, 0, 1)))
             if chosen[-1].ends or (chosen[-1].alone and left > 0):
                 break
@@ -250,39 +263,107 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
     `settings` are what it is made from: a folder that was made from others is refused. Returns what is in
     the state file. Raises RigError.
     """
-    state = folder / STATE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        before: JsonObject = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
-        if not before and any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
-            raise RigError(f"{folder}: holds conversations already; name another folder with --output")
-        if before and before["settings"] != settings:
-            raise RigError(f"{folder}: was made from other scenes or with other options; name another folder")
-        for number in range(before["conversations"] if before else 0):
+    with _continuing(folder, settings) as before:
+        for number in range(len(before["scenes"])):
             file = folder / f"{maker.name}-{number + 1:04}.json"
             source = json.loads(file.read_text(encoding="utf-8"))
             maker.take(Proposal(source, tuple(before["scenes"][number])))
-        maker.desk.thrown.update(before["thrown"] if before else {})
+        maker.desk.thrown.update(before["thrown"])
         for proposal in maker.make(watch):
             (folder / f"{proposal.name}.json").write_text(written(proposal.source), encoding="utf-8")
             if len(maker.desk.kept) % _EVERY == 0:
-                _save(state, maker, settings)
-        return _save(state, maker, settings)
+                _save(folder, settings, maker.desk, maker.distinct)
+        return _save(folder, settings, maker.desk, maker.distinct)
+
+
+def write_worded(
+    maker: Maker, writer: Writer, folder: Path, settings: JsonObject, watch: Watch
+) -> JsonObject:
+    """Write the conversations of a suite that a model worded, and that are proven, into a folder.
+
+    As many are tried as the suite has places; most may be thrown away. It is continued, and refused, as
+    `write_suite` does.
+    """
+    maker.writer, distinct = writer, Distinct()
+    simulator = Simulator(maker.toolbox.world(), maker.toolbox)
+    desk = Desk([Replays(simulator), Evident(maker.toolbox), distinct])
+    with _continuing(folder, settings) as before:
+        tried = before.get("tried", 0)
+        writer.repeat(before.get("picks", ()))
+        writer.wordings.update(before.get("wordings", {}))
+        desk.thrown.update(before["thrown"])
+        for number in range(maker.count):
+            maker.desk.thrown.clear()
+            proposal = maker.offer(number)
+            file = folder / f"{maker.name}-{number + 1:04}.json"
+            if number < tried:
+                if proposal is not None and file.is_file():
+                    source = json.loads(file.read_text(encoding="utf-8"))
+                    desk.take(Proposal(source, proposal.scenes))
+                continue
+            desk.thrown += maker.desk.thrown
+            kept = proposal and desk.offer(partial(writer.reword, proposal))
+            if kept:
+                file.write_text(written(kept.source), encoding="utf-8")
+            told = {"tried": number + 1, "wordings": dict(writer.wordings), "picks": writer.picks}
+            _save(folder, settings, desk, distinct, told)
+            watch(number + 1, desk.thrown + Counter(kept=len(desk.kept)))
+        told = {"tried": maker.count, "wordings": dict(writer.wordings), "picks": writer.picks}
+        return _save(folder, settings, desk, distinct, told)
+
+
+@contextmanager
+def _continuing(folder: Path, settings: JsonObject) -> Iterator[JsonObject]:
+    """What the state file of a folder says; nothing but empty parts in a new folder. Raises RigError."""
+    state = folder / STATE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = {"settings": settings, "scenes": [], "thrown": {}}
+        if state.is_file():
+            before = read_json(state)
+            if not _is_state(before):
+                raise RigError(f"{state}: is no state of `rig author`; delete it, or name another folder")
+        elif any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
+            raise RigError(f"{folder}: holds conversations already; name another folder with --output")
+        if before["settings"] != settings:
+            raise RigError(f"{folder}: was made from other scenes or with other options; name another folder")
+        yield before
     except (OSError, ValueError, KeyError) as error:
         raise RigError(f"{folder}: cannot be continued: {error}; delete it, or name another") from error
 
 
-def _save(state: Path, maker: Maker, settings: JsonObject) -> JsonObject:
-    content = {"settings": settings, **report(maker), "scenes": [one.scenes for one in maker.desk.kept]}
+def _is_state(content: Json) -> bool:
+    """Whether a state file holds what `_save` writes."""
+    parts = content if isinstance(content, dict) else {}
+    return (
+        isinstance(parts.get("settings"), dict)
+        and isinstance(scenes := parts.get("scenes"), list)
+        and all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in scenes)
+        and all(
+            isinstance(counts, dict) and all(type(count) is int for count in counts.values())
+            for counts in (parts.get("thrown"), parts.get("wordings", {}))
+        )
+        and type(parts.get("tried", 0)) is int
+        and isinstance(picks := parts.get("picks", []), list)
+        and all(isinstance(name, str) for name in picks)
+    )
+
+
+def _save(
+    folder: Path, settings: JsonObject, desk: Desk, distinct: Distinct, told: JsonObject | None = None
+) -> JsonObject:
+    content = {"settings": settings, **report(desk, distinct), **(told or {})}
+    content["scenes"] = [one.scenes for one in desk.kept]
+    state = folder / STATE
     part = state.with_suffix(".part")
     part.write_text(json.dumps(content, indent=1), encoding="utf-8")
     part.replace(state)
     return content
 
 
-def report(maker: Maker) -> JsonObject:
+def report(desk: Desk, distinct: Distinct) -> JsonObject:
     """What a suite has: counts by tool, by turns, by kind of turn, and what was thrown away."""
-    sources = [proposal.source for proposal in maker.desk.kept]
+    sources = [proposal.source for proposal in desk.kept]
     tools = Counter(call["request"]["api_name"] for source in sources for call in calls_of(source))
     turns = Counter(sum(turn["role"] == "user" for turn in source["conversation"]) for source in sources)
     replies = [turn for source in sources for turn in source["conversation"] if turn["role"] == "assistant"]
@@ -296,7 +377,7 @@ def report(maker: Maker) -> JsonObject:
         "assistant_turns": len(replies),
         "tools": dict(tools.most_common()),
         "tags": {tag: tags[tag] for tag in sorted(tags)},
-        "likest": round(max(maker.distinct.nearest, default=0.0), 3),
-        "thrown": dict(maker.desk.thrown.most_common()),
+        "likest": round(max(distinct.nearest, default=0.0), 3),
+        "thrown": dict(desk.thrown.most_common()),
         "sha256": digest(sources),
     }

@@ -3,6 +3,9 @@
 import hashlib
 import sys
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,10 +13,12 @@ import click
 from rig.authoring.scenes import read_scenes
 from rig.authoring.shipped import MEDIUM, SCENES
 from rig.authoring.starter import first_scene
-from rig.authoring.suite import Maker, SuitePart, write_suite
+from rig.authoring.suite import Maker, SuitePart, write_suite, write_worded
+from rig.authoring.writer import Writer
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
+from rig.cli.score import load_one
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.errors import RigError, counted
 from rig.files import files_below, read_bytes, write
@@ -30,6 +35,11 @@ def command(
     count: int | None = option("How many conversations.", "N", type=click.IntRange(1, 100_000)),
     seed: int | None = option("Other conversations for another number.", "N", type=click.IntRange(0)),
     name: str | None = option("What the conversations are called.", "NAME"),
+    model: str | None = option(
+        "Let a local model choose scenes and word lines anew. -n conversations are tried, and only those are"
+        " kept that code proves right.",
+        "MODEL",
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Make a suite of conversations from scenes.
@@ -38,6 +48,9 @@ def command(
     made, replays the conversation twice, and throws away what differs, what nobody could have known, and what
     is nearly the same as another. The same seed makes the same files. If it is interrupted, the same command
     continues.
+
+    With --model, a line in other words is kept only if it means the same, and a conversation only if the
+    model, reading it, makes the right calls. Of a small model's work, little is left.
 
     Without --scenes, rig makes its suite `medium`; with --seed, the second half of it is another one.
 
@@ -72,9 +85,15 @@ def command(
 
     def watch(number: int, thrown: Counter[str]) -> None:
         if shows:
-            line.show(number, maker.count)
+            line.show(number, maker.count, _counts(thrown) if model else "")
 
-    report = write_suite(maker, output, settings, watch)
+    if model is None:
+        report = write_suite(maker, output, settings, watch)
+    else:
+        with closing(load_one(model)) as loaded:
+            settings |= {"model": {part: loaded.fingerprint.get(part) for part in _OF_MODEL}}
+            writer = Writer(loaded, maker.toolbox, toolbox)
+            report = write_worded(replace(maker, is_strict=False), writer, output, settings, watch)
     if as_json:
         print_json({"folder": str(output), **report})
         return
@@ -82,8 +101,17 @@ def command(
     for title in ("turns", "calls", "tools", "tags"):
         say(f"{title:<8} {', '.join(f'{key} {number}' for key, number in report[title].items())}")
     say(f"{'no call':<8} {report['no_call_turns']} of {report['assistant_turns']} turns")
-    thrown = ", ".join(f"{reason} {number}" for reason, number in report["thrown"].items()) or "nothing"
+    if model is not None:
+        say(f"{'tried':<8} {report['tried']}; lines in the model's words: {_counts(report['wordings'])}")
+    thrown = _counts(report["thrown"]) or "nothing"
     say(f"{'thrown':<8} {thrown} (the nearest two share {report['likest']:.0%} of their words in a row)")
+
+
+_OF_MODEL = ("file_sha256", "adapter_sha256")
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in counts.items())
 
 
 def _name_of(text: str) -> str:

@@ -153,11 +153,12 @@ class ProgressLine:
         self._text = f"{printable(name)}: {what}"
         self._drawn = 0.0
 
-    def show(self, done: int, of: int) -> None:
-        """Draw it, if the last time is long enough ago."""
+    def show(self, done: int, of: int, beside: str = "") -> None:
+        """Draw it, and what is said `beside` it, if the last time is long enough ago."""
         if time.monotonic() - self._drawn > _REDRAW_S or done == of:
             self._drawn = time.monotonic()
-            click.echo(f"\r\x1b[K{self._text} {done} of {of}", nl=done == of, err=True)
+            text = f"{self._text} {done} of {of}" + (f"; {beside}" if beside else "")
+            click.echo(f"\r\x1b[K{text}", nl=done == of, err=True)
 
 
 _REDRAW_S = 0.1

@@ -315,7 +315,7 @@ def adjudicate(
         if overruled := read_answers(file).overruled:
             click.echo(f"{file}{_overrules(len(overruled))}", err=True)
         asking = Adjudication(runs, run)
-        with nullcontext() if judge is None else closing(Opinions(_load(judge))) as opinions:
+        with nullcontext() if judge is None else closing(Opinions(load_one(judge))) as opinions:
             if as_json:
                 print_json(_questions_json(asking, opinions, is_blind=not show_arms))
             else:
@@ -374,7 +374,8 @@ def _reply() -> str | None:
         click.echo("y if they mean the same, n if not, s to leave it open, u to go back, q to stop here")
 
 
-def _load(name: str) -> Model:
+def load_one(name: str) -> Model:
+    """A model that answers one question after another, by its file or name. Raises RigError."""
     # Kept from those who ask no model: this loads llama.cpp.
     from rig.engine.core.settings import EngineSettings
     from rig.engine.files.registry import resolve

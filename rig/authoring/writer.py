@@ -1,0 +1,150 @@
+"""A local model as author: it chooses what conversations are about and words them anew.
+
+Nothing that it writes is trusted. A wording is kept only if the grader of texts says that it means the same,
+and a conversation only if its calls still follow from it, by the checks of the desk and by a second reading:
+the same model, given the new words, must make the same calls. So little of a small model's work is kept.
+Proposing a scenario from three sampled tools, one of them required, is ToolTalk's way (arXiv 2311.10775,
+appendix B).
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+from rig import methods
+from rig.authoring.desk import Proposal, Rejected
+from rig.authoring.scenes import Scene
+from rig.events import Where
+from rig.methods.tooltalk.setup import WorldSetup
+from rig.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.scoring import load as load_similarity
+from rig.scoring.texts import Meaning, beside
+from rig.toolbox.spec import FREE_TEXT
+from rig.toolbox.toolbox import Toolbox
+
+SAMPLED = 3
+"""Tools that a scenario is proposed from; the first must be used."""
+_LONGEST = 2.5
+"""How many times as long as before a line may become, in characters, and 40 more."""
+_SIDES = {"user": "a user who talks to an assistant", "assistant": "an assistant who talks to a user"}
+
+
+class Writer:
+    """A model that chooses scenes and words lines. `wordings` counts what became of lines: those that are
+    `kept`, and why the others are not. Its choices of scenes are in `picks`, so that they can be repeated.
+    """
+
+    def __init__(self, model: Model, toolbox: Toolbox, place: str | None) -> None:
+        """`place` is how the toolbox is named on a command line. Raises RigError."""
+        method = methods.first()
+        values: dict[str, Any] = {option.name: option.default for option in method.options}
+        values |= {"toolbox": place, "max_calls": 6}
+        self._model, self._toolbox = model, toolbox
+        self._setup, self._settings = method.ready(values), method.settings(values)
+        if not isinstance(self._setup, WorldSetup):
+            raise TypeError(f"{method.name} has no world")
+        self._similarity = load_similarity(values["similarity"])
+        self.wordings: Counter[str] = Counter()
+        self.picks: list[str] = []
+        self._repeated: deque[str] = deque()
+        self._is_ready = False
+
+    def repeat(self, picks: Iterable[str]) -> None:
+        """Make these choices again before the model is asked."""
+        self._repeated.extend(picks)
+
+    def pick(self, scenes: Sequence[Scene], random: Random) -> Scene:
+        """The scene that comes next, of those that fit. Raises Rejected if the model chooses none of them."""
+        if self._repeated:
+            name = self._repeated.popleft()
+        else:
+            tools = list(dict.fromkeys(tool for scene in scenes for tool in scene.tools))
+            sampled = random.sample(tools, min(SAMPLED, len(tools)))
+            offered = [scene.name for scene in scenes if not scene.tools or {*scene.tools} & {*sampled}]
+            name = self._chosen(offered, sampled)
+        self.picks.append(name)
+        scene = next((scene for scene in scenes if scene.name == name), None)
+        if scene is None:
+            raise Rejected("no choice", f"the model chose {name!r:.60}")
+        return scene
+
+    def _chosen(self, names: Sequence[str], tools: Sequence[str]) -> str:
+        fields = {"scene": {"type": "string", "enum": list(names)}}
+        schema = {
+            "type": "object",
+            "properties": fields,
+            "required": ["scene"],
+            "additionalProperties": False,
+        }
+        described = [f"{name}: {self._toolbox.tools[name].description}" for name in tools]
+        asked = "\n".join(["Somebody needs the first of these tools, and perhaps the others:", *described])
+        tool = ToolDoc("choose_scene", "Choose what the conversation is about.", schema)
+        answer = self._ask("You plan conversations.", f"{asked}\nCall choose_scene.", (tool,))
+        chosen = answer.call.arguments.get("scene") if answer.call else answer.reply
+        return str(chosen or "").strip()
+
+    def reword(self, proposal: Proposal) -> Proposal:
+        """The conversation in the model's words, as far as they mean the same.
+
+        Raises Rejected if no line is worded anew, or the model does not do what is right after reading it.
+        """
+        source = deepcopy(proposal.source)
+        changed = 0
+        for turn in source["conversation"]:
+            if (text := self._worded(turn["role"], turn["text"])) is not None:
+                turn["text"], changed = text, changed + 1
+        if not changed:
+            raise Rejected("as before", "no line was worded anew")
+        source["tags"] = [*source.get("tags", ()), "worded"]
+        worded = Proposal(source, proposal.scenes)
+        self._read(worded)
+        return worded
+
+    def _worded(self, role: str, text: str) -> str | None:
+        """Other words for a line; None if the model has none that mean the same."""
+        instructions = f"You write lines of {_SIDES[role]}. Say the line in other words. Keep every fact."
+        answer = self._ask(instructions, f"Line: {text}\nIn other words:")
+        wording = (answer.reply or "").strip().strip('"')
+        reason = self._fault(text, wording)
+        self.wordings[reason or "kept"] += 1
+        return None if reason else wording
+
+    def _fault(self, text: str, wording: str) -> str:
+        """Why a wording is not kept; empty if it is."""
+        if not wording:
+            return "no words"
+        if wording == text:
+            return "unchanged"
+        if len(wording) > _LONGEST * len(text) + 40 or not wording.isprintable():
+            return "shape"
+        if any(name in wording and name not in text for name in self._toolbox.tools):
+            return "names a tool"
+        judged = self._similarity.judge(FREE_TEXT, text, wording, beside(()))
+        return "" if judged.meaning is Meaning.SAME else f"{judged.meaning.value} meaning"
+
+    def _read(self, proposal: Proposal) -> None:
+        """Let the model play the conversation. Raises Rejected if it does not do what is right."""
+        task = methods.first().parse(proposal.source, proposal.name, "")
+        episode = self._setup.start(task, self._settings, Where(0, task.name), lambda _event: None, 0)
+        while episode.next_turn is not None:
+            playing = episode.play()
+            try:
+                asked = next(playing)
+                while True:
+                    asked = playing.send(self._predict(asked.request))
+            except StopIteration:
+                continue
+        if not episode.score().counts.get("successes"):
+            raise Rejected("misread", proposal.name)
+
+    def _ask(self, instructions: str, text: str, tools: tuple[ToolDoc, ...] = ()) -> Prediction:
+        key = StepKey("author", 0, 0)
+        return self._predict(Request(key, instructions, tools, "", (UserMessage(text),), False))
+
+    def _predict(self, request: Request) -> Prediction:
+        if not self._is_ready:
+            self._model.prepare(Request(request.key, request.instructions, request.tools), 1)
+            self._is_ready = True
+        return self._model.predict(request, lambda _piece: None)
