@@ -112,7 +112,7 @@ def read(file: Path) -> list[DocumentPart]:
     """The documents of a file: of JSON one, of YAML any number. Raises RigError, with the place."""
     is_yaml = file.suffix.lower() in YAML_ENDINGS
     text = read_text(file, LARGEST_YAML if is_yaml else LARGEST_JSON).removeprefix("\ufeff")
-    return list(_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
+    return list(from_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
 
 
 def from_json(text: str, where: str, *, lines: bool = True) -> Json:
@@ -169,7 +169,8 @@ _LINE_ENDS = frozenset("\x85\u2028\u2029")
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-def _yaml(text: str, file: Path) -> Iterator[DocumentPart]:
+def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
+    """The documents of YAML text, which faults say is of this file. Raises RigError."""
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
             reader = _NodeReader(file)

@@ -17,7 +17,6 @@ from rig import methods
 from rig.authoring.desk import Proposal, Rejected
 from rig.authoring.scenes import Scene
 from rig.events import Where
-from rig.methods.tooltalk.setup import WorldSetup
 from rig.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
 from rig.scoring import load as load_similarity
 from rig.scoring.texts import Meaning, beside
@@ -43,8 +42,6 @@ class Writer:
         values |= {"toolbox": place, "max_calls": 6}
         self._model, self._toolbox = model, toolbox
         self._setup, self._settings = method.ready(values), method.settings(values)
-        if not isinstance(self._setup, WorldSetup):
-            raise TypeError(f"{method.name} has no world")
         self._similarity = load_similarity(values["similarity"])
         self.wordings: Counter[str] = Counter()
         self.picks: list[str] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from rig.authoring.review import Review, lines_of, told
 from rig.authoring.scenes import read_scenes
 from rig.authoring.shipped import MEDIUM, SCENES
 from rig.authoring.starter import first_scene
@@ -20,6 +21,7 @@ from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.score import load_one
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.displays.texts import printable
 from rig.errors import RigError, counted
 from rig.files import files_below, read_bytes, write
 from rig.toolbox.folder import find_toolbox, holds_toolbox
@@ -141,3 +143,45 @@ def new(
         file = output / f"{_name_of(declared.name)}.yaml"
         write(first_scene(declared), file, folders=True)
         say(f"wrote {file}")
+
+
+@command.verb()
+def review(
+    *,
+    folder: Path = argument("FOLDER"),
+    toolbox: str | None = option("The tools that the conversations call.", "NAME|DIR"),
+) -> None:
+    """Read the conversations of a suite, and keep, edit or drop each.
+
+    rig shows one after the other, with its calls, and waits for a key. An edit opens your editor ($EDITOR) on
+    what is said; the calls stay, and have to follow from the new words. A dropped conversation's file gets
+    another name. Each decision is kept at once; the same command goes on with what is left.
+    """
+    reading = Review(folder, find_toolbox(toolbox))
+    while reading.left:
+        name = reading.left[0]
+        source = reading.source(name)
+        say(f"\n{name}, {counted(len(reading.left), 'conversation')} left\n\n{told(source)}\n")
+        click.echo("k(eep), e(dit), d(rop), u(ndo), q(uit) > ", nl=False)
+        try:
+            key = (click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)).lower()
+        except (KeyboardInterrupt, EOFError):
+            key = "q"
+        click.echo(printable(key))
+        if key in ("q", ""):
+            break
+        try:
+            if key == "k":
+                reading.keep(name)
+            elif key == "d":
+                reading.drop(name)
+            elif key == "u" and reading.undo() is None:
+                say("nothing was decided before this one")
+            elif key == "e" and (lines := click.edit(lines_of(source), extension=".yaml")) is not None:
+                reading.edit(name, lines)
+        except RigError as error:
+            say(str(error))
+        except click.ClickException as error:
+            say(error.message)
+    left = counted(len(reading.left), "conversation")
+    say(f"{folder}: {_counts(reading.counts) or 'nothing'}; {left} left")

@@ -1,0 +1,122 @@
+"""Conversations of a suite read by a person: kept, changed or dropped, one after the other."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from rig.authoring.desk import Evident, Proposal, Rejected, Replays
+from rig.authoring.suite import written
+from rig.calls import JsonObject
+from rig.documents import from_yaml, to_yaml
+from rig.errors import RigError
+from rig.files import json_text, read_json
+from rig.toolbox.toolbox import Simulator, Toolbox
+
+REVIEW = "review.json.txt"
+"""Where a folder says what became of its conversations; no loader of conversations reads it."""
+_DROPPED = ".dropped"
+"""What the file of a dropped conversation ends with, so that no loader reads it."""
+
+
+class Review:
+    """The conversations of a folder that nobody has decided on yet. A decision is kept at once.
+
+    Raises RigError for a folder that holds none.
+    """
+
+    def __init__(self, folder: Path, toolbox: Toolbox) -> None:
+        self.folder = folder
+        simulator = Simulator(toolbox.world(), toolbox)
+        self._checks = [Replays(simulator), Evident(toolbox)]
+        state = folder / REVIEW
+        stored = read_json(state) if state.is_file() else {}
+        if not isinstance(stored, dict) or not all(isinstance(text, str) for text in stored.values()):
+            raise RigError(f"{state}: is no state of a review; delete it to begin anew")
+        self.decisions: dict[str, str] = stored
+        names = sorted(path.name for path in folder.glob("*.json") if path.is_file())
+        if not names and not stored:
+            raise RigError(f"{folder}: holds no conversations (.json) to review")
+        self.left = [name for name in names if name not in stored]
+        self._before: list[tuple[str, str]] = []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many are kept, edited and dropped."""
+        return dict(Counter(self.decisions.values()))
+
+    def source(self, name: str) -> JsonObject:
+        """A conversation. Raises RigError for a file that is none."""
+        source = read_json(self.folder / name)
+        if not isinstance(source, dict) or not isinstance(source.get("conversation"), list):
+            raise RigError(f"{self.folder / name}: is no conversation; `rig check {self.folder}` says more")
+        return source
+
+    def keep(self, name: str) -> None:
+        """Leave a conversation as it is."""
+        self._decide(name, "kept", written(self.source(name)))
+
+    def drop(self, name: str) -> None:
+        """Take a conversation out of the suite; its file stays, under a name that is not read."""
+        text = (self.folder / name).read_text(encoding="utf-8")
+        (self.folder / name).rename(self.folder / f"{name}{_DROPPED}")
+        self._decide(name, "dropped", text)
+
+    def edit(self, name: str, lines: str) -> None:
+        """Let the sides say other words. Raises RigError where the calls no longer follow from them."""
+        source = self.source(name)
+        before = (self.folder / name).read_text(encoding="utf-8")
+        edited, turns = [part.value for part in from_yaml(lines, Path(name))], source["conversation"]
+        words = edited[0] if len(edited) == 1 and isinstance(edited[0], list) else []
+        sides = [tuple(line) if isinstance(line, dict) else () for line in words]
+        if sides != [(turn["role"],) for turn in turns]:
+            raise RigError("the sides and their order have to stay; only the words may change")
+        for turn, line in zip(turns, words, strict=True):
+            turn["text"] = str(line[turn["role"]])
+        try:
+            for check in self._checks:
+                check.check(Proposal(source, ()))
+        except Rejected as error:
+            raise RigError(f"the calls no longer follow from the words: {error}") from error
+        (self.folder / name).write_text(written(source), encoding="utf-8")
+        self._decide(name, "edited", before)
+
+    def undo(self) -> str | None:
+        """Take back the last decision that was made here; the conversation that it was on."""
+        if not self._before:
+            return None
+        name, text = self._before.pop()
+        (self.folder / f"{name}{_DROPPED}").unlink(missing_ok=True)
+        (self.folder / name).write_text(text, encoding="utf-8")
+        del self.decisions[name]
+        self.left.insert(0, name)
+        self._save()
+        return name
+
+    def _decide(self, name: str, decision: str, before: str) -> None:
+        self._before.append((name, before))
+        self.decisions[name] = decision
+        self.left.remove(name)
+        self._save()
+
+    def _save(self) -> None:
+        part = self.folder / f"{REVIEW}.part"
+        part.write_text(json_text(self.decisions, indent=1), encoding="utf-8")
+        part.replace(self.folder / REVIEW)
+
+
+def lines_of(source: JsonObject) -> str:
+    """What is said in a conversation, as YAML for an editor."""
+    return to_yaml([{turn["role"]: turn["text"]} for turn in source["conversation"]])
+
+
+def told(source: JsonObject) -> str:
+    """A conversation for reading: what is said, and the calls between."""
+    lines = []
+    for turn in source["conversation"]:
+        for call in turn.get("apis", ()):
+            request = call["request"]
+            answer = json.dumps(call.get("exception") or call.get("response"), ensure_ascii=False)
+            asked = json.dumps(request["parameters"], ensure_ascii=False)
+            lines.append(f"      {request['api_name']}({asked}) -> {answer:.300}")
+        lines.append(f"  {turn['role']}: {turn['text']}")
+    return "\n".join(lines)
