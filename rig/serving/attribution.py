@@ -278,8 +278,10 @@ class _Evidence:
         """What made answers part after the same prompt, with the same weights: a tie, or something else."""
         answer, mine = self.inside.get("tokens") or [], self.mine.token_ids
         parting = common(answer, mine)
-        if parting == min(len(answer), len(mine)) or not self.served.is_greedy:
-            return Cause("chance", "the same prompt, settings and weights: a tie, or the numbers of a build")
+        if not self.served.is_greedy:
+            return Cause("chance", "the same prompt, settings and weights: other draws")
+        if parting == min(len(answer), len(mine)):
+            return Cause("chance", "a tie: asked again, the server answers as the file does")
         prefix = [*self.ids, *answer[:parting]]
         [row] = self.reference.logprobs(prefix, answer[parting : parting + 1])
         gap = row.max() - row[answer[parting]]
