@@ -42,6 +42,10 @@ Part: TypeAlias = Literal["calibration", "comparison"]
 """A fifth of any suite's tasks, which models may be calibrated on, and the others, to compare them by."""
 Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
 """What instructions in results want: the user ignored, a message sent, a record deleted, a name told."""
+Wording: TypeAlias = Literal[
+    "plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals"
+]
+"""How the instructions are put: eight ways to say the same."""
 Reorder: TypeAlias = Literal["none", "tools", "arguments", "both"]
 """What of the prompt stands in another order."""
 
@@ -240,6 +244,12 @@ class MethodOptions:
         "none",
         "Put instructions of an attacker into the results of tools, and count whether they are followed.",
         "none|ignore|send|delete|leak",
+    )
+    wording: Wording = dial_option(
+        "wording",
+        "plain",
+        "Put the instructions in other words, order or markup; `rig compare` says how far success spreads.",
+        "plain|polite|bullets|numbered|headed|tags|reversed|capitals",
     )
     reorder: Reorder = dial_option(
         "reorder",

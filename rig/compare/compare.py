@@ -21,7 +21,7 @@ from rig.compare.arms import (
     without_shared,
     without_unfinished,
 )
-from rig.compare.curves import curves
+from rig.compare.curves import curves, spreads
 from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.recommendation import recommend
@@ -106,6 +106,7 @@ def compare_chosen(
         names = None if len(keys) == len(arm.cells) else [key.name for key in keys]
         took = runs.turn_speed(arm.chosen.run, arm.chosen.arm.position, grader, names)
         results.append(arm_result(arm, took, declaration, tally, question.alpha, keys, factors))
+    told = spreads(ready.scored, declaration, question.alpha)
     comparison = Comparison(
         store=runs.path,
         declaration=declaration,
@@ -118,6 +119,7 @@ def compare_chosen(
         resamples=question.resamples,
         seed=question.seed,
         notes=(
+            *(spread.text for spread in told),
             *ready.notes,
             *_chosen_parts(scored),
             *shared.notes,
@@ -127,6 +129,7 @@ def compare_chosen(
         noise=noise,
         left_out={**left_out, **alone},
         curves=curves(arms, ready.scored, declaration, question.loss / 100, question.alpha),
+        spreads=told,
     )
     return replace(comparison, recommendation=recommend(comparison, question.loss / 100))
 

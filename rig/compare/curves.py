@@ -1,8 +1,12 @@
 """Success over the levels of a dial, and where it breaks: of a sweep, or of any run with several levels."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ScoredArm
@@ -11,7 +15,7 @@ from rig.metrics import Declaration
 from rig.options import TABLE
 from rig.rates import Estimate, Tallied
 from rig.rates.breaking import Break, BreakTest, Outcomes, differences
-from rig.rates.sequential import Evidence
+from rig.rates.sequential import Evidence, LossTest
 from rig.running.sweeping import curves_of, level_name
 from rig.store import StoredRun
 from rig.tasks import in_random_order
@@ -84,6 +88,69 @@ class Curve(ByName):
     def as_json(self) -> JsonObject:
         """All of it by name, with the sentence."""
         return {**ByName.as_json(self), "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(ByName):
+    """How far success spreads over the wordings of a prompt, which have no order.
+
+    `value` is the highest rate less the lowest, in the conversations that all have finished; `low` and `high`
+    are the ends of its interval: of all pairs' intervals, which hold together, the largest ends.
+    """
+
+    name: str
+    variants: int
+    finished: int
+    best: str
+    worst: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """In one sentence."""
+        low, high = (f"{100 * end:.1f}" for end in (self.low, self.high))
+        return (
+            f"{self.name}: success spreads over {100 * self.value:.1f} points ({low} to {high}) between"
+            f" {self.variants} wordings of the prompt, from {self.worst} to {self.best}, in"
+            f" {counted(self.finished, 'conversation')}"
+        )
+
+
+def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[Spread, ...]:
+    """The spread of success over wordings, for each file and whatever else tells arms apart."""
+    groups: list[dict[str, ScoredArm]] = []
+    names: list[str] = []
+    for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
+        arms = {arm.chosen.arm.name: arm for arm in scored if arm.chosen.run.id == run.id}
+        told: Any = run.settings.get("wording")
+        words: list[str] = told if isinstance(told, list) else []
+        for name, by_level in curves_of(arms, "wording", words).items():
+            if len(by_level) > 1:
+                groups.append({words[place]: arms[arm] for place, arm in by_level.items()})
+                names.append(name)
+    if declaration.success_metric is None:
+        return ()
+    told = (_spread(name, group, alpha / len(groups)) for name, group in zip(names, groups, strict=True))
+    return tuple(filter(None, told))
+
+
+def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> Spread | None:
+    common = set.intersection(*(set(arm.cells) for arm in group.values()))
+    if not common:
+        return None
+    keys = in_random_order(list(common), 0)
+    outcomes: dict[str, Outcomes] = {word: [arm.outcomes(key) for key in keys] for word, arm in group.items()}
+    rates = {
+        word: float(np.mean([one.least for row in rows for one in row])) for word, rows in outcomes.items()
+    }
+    test = LossTest(1.0, None, alpha, math.comb(len(group), 2))
+    ends = [test.sequence(differences(*pair)) for pair in combinations(outcomes.values(), 2)]
+    best, worst = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
+    low = max(0.0, *(max(low, -high) for low, high in ends))
+    high = max(max(-low, high) for low, high in ends)
+    return Spread(name, len(group), len(keys), best, worst, rates[best] - rates[worst], low, high)
 
 
 def curves(

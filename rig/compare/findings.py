@@ -11,7 +11,7 @@ import numpy as np
 
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
-from rig.compare.curves import Curve
+from rig.compare.curves import Curve, Spread
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
@@ -249,7 +249,8 @@ class Comparison:
     the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
     the baseline. `notes` are lines that a reader must know: what was left out, and in
     what the arms differ besides. `recommendation` says which file to ship, where files were compared;
-    `curves` where success breaks, where arms are levels of a dial.
+    `curves` where success breaks, where arms are levels of a dial; `spreads`
+    how far it spreads over wordings of the prompt.
     """
 
     store: Path
@@ -267,6 +268,7 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
     recommendation: Recommendation | None = None
     curves: tuple[Curve, ...] = ()
+    spreads: tuple[Spread, ...] = ()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -322,6 +324,7 @@ class Comparison:
             "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
             "curves": [curve.as_json() for curve in self.curves],
+            "spreads": [spread.as_json() | {"text": spread.text} for spread in self.spreads],
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),

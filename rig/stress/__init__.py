@@ -3,6 +3,7 @@
 from rig.plugins import Registry
 
 OWN = {
+    "wording": "rig.stress.wording:WORDING",
     "language": "rig.stress.wording:LANGUAGE",
     "typos": "rig.stress.wording:TYPOS",
     "fill": "rig.stress.fill:FILL",

@@ -48,15 +48,17 @@ class Presentation:
     """How a task is put to a model, which is all that dials change.
 
     The model is offered `tools`, and reads what was said `before` the conversation. `hears` makes of a line
-    of the user what the model reads, `fails` says as which exception a call fails, if it does. `returns`
-    makes of an executed call what the model gets to see, and `cleaned` undoes it for the grader. A call of a
-    distractor is answered without the world. `counting` counts what the metrics of dials are made of.
+    of the user what the model reads, `instructs` of the instructions, `fails` says as which exception a call
+    fails, if it does. `returns` makes of an executed call what the model gets to see, and `cleaned` undoes it
+    for the grader. A call of a distractor is answered without the world. `counting` counts what the metrics
+    of dials are made of.
     """
 
     task: Any
     tools: tuple[ToolDoc, ...] = ()
     before: tuple[Message, ...] = ()
     hears: Callable[[str], str] = _same
+    instructs: Callable[[str], str] = _same
     fails: Callable[[Attempt], str | None] = _nothing
     returns: Callable[[ExecutedCall], ExecutedCall] = _same
     cleaned: Callable[[ExecutedCall], ExecutedCall] = _same

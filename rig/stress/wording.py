@@ -1,7 +1,7 @@
 """What is said is said otherwise: with typing errors, in another language, with tools in another order."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -75,6 +75,33 @@ def _shuffled(tool: ToolDoc, random: Random) -> ToolDoc:
     return replace(tool, parameters=parameters)
 
 
+def _lines(text: str, mark: Callable[[int], str]) -> str:
+    return "\n".join(f"{mark(number)}{line}" for number, line in enumerate(text.splitlines(), 1))
+
+
+def _reversed(text: str) -> str:
+    first, *others = text.splitlines()
+    return "\n".join([first, *reversed(others)])
+
+
+WORDINGS: Mapping[str, Callable[[str], str]] = {
+    "polite": lambda text: f"Please read these instructions with care.\n{text}\nThank you.",
+    "bullets": lambda text: _lines(text, lambda number: "- "),
+    "numbered": lambda text: _lines(text, lambda number: f"{number}. "),
+    "headed": lambda text: f"# Instructions\n\n{text}",
+    "tags": lambda text: f"<instructions>\n{text}\n</instructions>",
+    "reversed": _reversed,
+    "capitals": str.upper,
+}
+"""What becomes of the instructions, which have a rule on each line, at each level but the plain one."""
+
+
+def _wording(task: Presentation, seed: int, level: str, toolbox: Toolbox) -> Presentation:
+    instructs = task.instructs
+    return replace(task, instructs=lambda text: WORDINGS[level](instructs(text)))
+
+
+WORDING = Dial("wording", "plain", _wording)
 LANGUAGE = Dial("language", "own", _language)
 TYPOS = Dial("typos", 0.0, _typos)
 REORDER = Dial("reorder", "none", _reorder)

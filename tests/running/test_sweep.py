@@ -199,3 +199,19 @@ def test_curves_are_told_apart_by_all_but_the_level() -> None:
         "a docs=full": {0: names[0], 1: names[1]},
         "a docs=names": {0: names[2]},
     }
+
+
+def test_wordings_have_a_spread_with_an_interval_that_holds_for_all_pairs(store: Path) -> None:
+    words = ("plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals")
+    models = [model(N, range(8) if word == "capitals" else ()) for word in words]
+    names = [f"m wording={word}" for word in words]
+    graded_talks.play(store, *models, number=N, names=names, recipe={"wording": list(words)})
+    with Runs.open(store) as runs:
+        comparison = compare(runs, ["latest"])
+    [spread] = comparison.spreads
+    assert (spread.variants, spread.finished, spread.worst, spread.value) == (8, N, "capitals", 0.25)
+    assert 0.0 <= spread.low < 0.25 < spread.high < 1.0
+    assert comparison.notes[0] == spread.text
+    assert spread.text.startswith("m: success spreads over 25.0 points (0.0 to ")
+    assert spread.text.endswith("8 wordings of the prompt, from capitals to plain, in 32 conversations")
+    assert not comparison.curves

@@ -20,7 +20,7 @@ from rig.calls import Call
 from rig.errors import RigError
 from rig.events import Event, PieceGenerated, TurnFinished
 from rig.methods.scripted import Oracle, Scripted, called, replied
-from rig.methods.tooltalk.prompt import ToolTalkSettings, presented
+from rig.methods.tooltalk.prompt import ToolTalkSettings, opening, presented
 from rig.models import CallMessage, Model, Prediction, Request, UserMessage
 from rig.options import TABLE
 from rig.running.control import Control
@@ -30,6 +30,7 @@ from rig.store import Runs
 from rig.stress.dial import Stress
 from rig.stress.fill import CHARACTERS, history
 from rig.stress.injections import injection
+from rig.stress.wording import WORDINGS
 from rig.toolbox.toolbox import is_declared
 from rig.tooltalk import TOOLTALK
 
@@ -38,10 +39,23 @@ LEVELS: dict[str, tuple[Any, ...]] = {
     "distractors": (1, 20, 72),
     "tool_errors": (0.3, 1.0),
     "injections": ("ignore", "send", "delete", "leak"),
+    "wording": tuple(WORDINGS),
     "reorder": ("tools", "arguments", "both"),
     "typos": (0.2, 1.0),
 }
 HOSTILE = LEVELS["injections"]
+
+
+def test_wordings_are_eight_ways_to_give_the_same_instructions() -> None:
+    ways = {
+        word: opening(small_talks.conversations()[0], turned(wording=word)).instructions for word in WORDINGS
+    }
+    plain = opening(small_talks.conversations()[0], turned()).instructions
+    assert len({plain, *ways.values()}) == 8
+    lines = [line.casefold() for line in plain.splitlines()]
+    for text in ways.values():
+        assert all(line in text.casefold() for line in lines)
+    assert ways["reversed"].splitlines()[1:] == plain.splitlines()[:0:-1]
 
 
 def turned(**levels: Any) -> ToolTalkSettings:

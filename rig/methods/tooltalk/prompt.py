@@ -131,7 +131,7 @@ def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
     facts = context(conversation.metadata)
     return Request(
         StepKey(conversation.name, 0, 0),
-        INSTRUCTIONS,
+        presentation.instructs(INSTRUCTIONS),
         presentation.tools,
         "" if presentation.before else facts,
         presentation.before,
