@@ -38,6 +38,7 @@ _TOO = re.compile(r",? too(?=\s*[.!?,]|$)", re.I)
 _REASON = re.compile(
     r",? (?:since|as) (?=(?:i|you|he|she|it|we|they|there|nobody|everybody)\b(?! usual))", re.I
 )
+_TOLD = re.compile(r"\blet (\w+(?: \w+)?) know\b", re.I)
 _FROM_TO = re.compile(r"\bbetween (?=(\S+(?: [ap]m)?) and \d)", re.I)
 
 
@@ -179,6 +180,7 @@ def canonical(sentence: str) -> tuple[str, bool]:
     requested = _requests().search(text)
     if requested and text[requested.end() :].strip(" .?!"):
         text = text[requested.end() :]
+    text = _TOLD.sub(r"tell \1", text)
     text = _REASON.sub(", because ", _TOO.sub(" also", _FROM_TO.sub("from ", text)))
     pattern, table = _forms()
     return pattern.sub(lambda match: table[match.group().casefold()], text), requested is not None

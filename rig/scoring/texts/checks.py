@@ -32,8 +32,6 @@ FREE = vocabulary(
     "a the one also it that this there let do then too very really just even quite simply own now"
 )
 """Closed-class words that may be left out; one of them in place of another is unclear."""
-LASTING = vocabulary("yet ever still already")
-"""These add nothing to what is denied in both clauses."""
 COPULAS = vocabulary("is be")
 LIGHT = vocabulary("of for with on at in about from by to")
 """Prepositions that a title may do without, in another order: "board minutes", "minutes of the board"."""
@@ -57,10 +55,15 @@ EXCHANGEABLE = tuple(
             "any some",
             "not never",
             "until to",
+            "can could",
+            "will would",
+            "if whether",
         ),
     )
 )
 """Sets of closed-class words that can stand for one another where more is worded otherwise."""
+LOOSE = LIGHT | vocabulary("i we you my our your have had get")
+"""Where more is worded otherwise, these may stand in one text alone."""
 MUTUAL = frozenset(map(stem, ("meet", "marry", "kiss", "hug", "match")))
 """Who does one of these to whom makes no difference."""
 OWN = vocabulary("my our your we i")
@@ -182,22 +185,21 @@ def small_words(found: Residue) -> Iterator[Finding]:
     plain = in_order and (found.only_small or max(map(len, found.content)) <= 1)
     for anchor in dict.fromkeys(small.anchor for side in found.small for small in side):
         ones, others = ([s.atom for s in side if s.anchor == anchor] for side in found.small)
-        firm = [[atom for atom in side if atom.key not in FREE] for side in (ones, others)]
-        if bool(firm[0]) != bool(firm[1]):
-            ones, others = firm
         clash = next(((a, b) for a in ones for b in others if conflicting(a.key, b.key)), None)
         if clash and {atom.key for atom in clash} == {"my", "your"} and not found.kind.personal:
             clash = None
-        if clash and plain:
-            yield different(f"{clash[0].shown} is not {clash[1].shown}")
-        elif ones and others:
-            ones, others = _unexchanged(ones, others, found.kind.personal)
+        if clash:
+            reason = f"{clash[0].shown} is not {clash[1].shown}"
+            yield different(reason) if plain else unclear(reason)
+            continue
+        firm = [[atom for atom in side if not _is_harmless(atom, found)] for side in (ones, others)]
+        if all(firm):
+            ones, others = _unexchanged(*firm, found.kind.personal)
             if ones and others:
                 yield unclear(f"{ones[0].shown} is not {others[0].shown}")
-            else:
-                yield from _one_sided([*ones, *others], found, bool(ones))
-        else:
-            yield from _one_sided([*ones, *others], found, bool(ones))
+                continue
+            firm = [ones, others]
+        yield from _one_sided([*firm[0], *firm[1]], found, bool(firm[0]))
 
 
 def _unexchanged(
@@ -228,8 +230,6 @@ def _one_sided(atoms: Sequence[Atom], found: Residue, first: bool) -> Iterator[F
     if found.only_small and {"to", "be"} <= {atom.key for atom in atoms}:
         yield different("only one says: to be")
     for atom in atoms:
-        if _is_harmless(atom, found):
-            continue
         sure = found.only_small and atom.key in DENYING and not elsewhere
         yield different(f"only one says: {atom.shown}") if sure else unclear(f"only one says: {atom.shown}")
 
@@ -240,20 +240,17 @@ def _is_harmless(atom: Atom, found: Residue) -> bool:
         return True
     if found.passive is not None and (atom.key in PASSIVE or atom.key == "by"):
         return True
-    if atom.key in LASTING and found.denied:
+    if atom.key in LOOSE - {"from", "to", "by"} and not found.only_small:
         return True
     if atom.key in LIGHT and found.rows != sorted(found.rows):
         return True
     if found.kind.like == "task" and atom.key in DUTIES:
         return True
-    if (
-        atom.key in ("i", "we")
-        and found.pairs
-        and all(is_past(side[0].word) for side in (found.first, found.second))
-    ):
+    persons = [{s.atom.key for s in side if s.atom.family == "person"} for side in found.small]
+    if atom.key in OWN | PASSIVE and not all(persons) and (found.is_impersonal or atom.key in OWN):
         return True
     helped = any(s.atom.family in CARRYING for side in found.small for s in side)
-    if atom.key in COPULAS and not helped and not _unequal_forms(found):
+    if atom.key in COPULAS and not helped:
         return not any(s.atom.key == "to" for side in found.small for s in side)
     title = found.kind.like != "body" and not helped
     if title and atom.key in LIGHT and found.only_small:
@@ -275,28 +272,13 @@ def _before_time(atom: Atom, found: Residue) -> bool:
 
 def tense(found: Residue) -> Iterator[Finding]:
     """What is done in one and only coming, or wanted, in the other."""
-    helped = any(small.atom.family in HELPERS for side in found.small for small in side)
+    if not found.only_small or found.passive is not None or found.is_impersonal:
+        return
     for m, n in found.pairs.items():
         one, other = found.first[m], found.second[n]
-        if m in found.timed or one.fact is not None or one.shown == other.shown or one.sort is AtomKind.NAME:
-            continue
-        if is_past(one.word) is not is_past(other.word):
-            if found.passive is not None:
-                continue
-            passive = any(small.atom.key in PASSIVE for side in found.small for small in side)
-            sure = found.only_small and not passive and one.key == other.key
-            reason = f"tense: {one.shown} is not {other.shown}"
-            yield different(reason) if sure else unclear(reason)
-        elif one.key == other.key and one.shown.endswith("ing") is not other.shown.endswith("ing") and helped:
+        named = one.fact is not None or AtomKind.NAME in (one.sort, other.sort)
+        if m not in found.timed and not named and is_past(one.word) is not is_past(other.word):
             yield unclear(f"tense: {one.shown} is not {other.shown}")
-
-
-def _unequal_forms(found: Residue) -> bool:
-    return any(
-        found.first[m].shown.endswith("ing") is not found.second[n].shown.endswith("ing")
-        or is_past(found.first[m].word) is not is_past(found.second[n].word)
-        for m, n in found.pairs.items()
-    )
 
 
 def is_list_moved(found: Residue, first: Sequence[int], second: Sequence[int]) -> bool:
@@ -352,20 +334,16 @@ def order(found: Residue) -> Iterator[Finding]:
     passive turns subject and object.
     """
     rows = found.rows
-    turned = [
-        k
-        for k in range(1, len(rows))
-        if rows[k] != rows[k - 1] + 1 and not _skips(found, rows[k - 1], rows[k])
-    ]
-    blocks = [0, *turned]
+    blocks = [0, *(k for k in range(1, len(rows)) if rows[k] != rows[k - 1] + 1)]
     mutual = any(found.first[m].key in MUTUAL for m in found.pairs)
-    if rows == sorted(rows) or found.passive is not None or mutual or _is_compound(found):
+    turned_by_voice = found.passive is not None or found.is_impersonal
+    if rows == sorted(rows) or turned_by_voice or mutual or _is_compound(found):
         return
     firm = [k for k in blocks if not _opens(found, k)]
     if len(firm) <= 1:
         return
     moved = [found.named(k) for k in firm]
-    if found.kind.like not in ("body", "task") and found.only_small and len(_named(moved)) < 2:
+    if found.kind.like != "body" and len(_named(moved)) < 2:
         return
     alike = Counter(small.atom.key for small in found.small[0]) == Counter(s.atom.key for s in found.small[1])
     names = _named(moved) if len(_named(moved)) > 1 else _transposed(found)
@@ -396,11 +374,6 @@ def _named(atoms: Sequence[Atom]) -> list[Atom]:
     return [atom for atom in atoms if atom.sort is AtomKind.NAME]
 
 
-def _skips(found: Residue, before: int, after: int) -> bool:
-    """Whether only what the other text lacks stands between."""
-    return before < after and not set(range(before + 1, after)) & set(found.pairs.values())
-
-
 def _opens(found: Residue, number: int) -> bool:
     """Whether a preposition opens a pair of content words in both texts, or it states a time."""
     m, n = list(found.pairs.items())[number]
@@ -417,7 +390,7 @@ def omitted(found: Residue) -> Iterator[Finding]:
     for own, other in (found.content, found.content[::-1]):
         idle = INTENSIFIERS if found.kind.like == "body" else GENERIC
         words = [atom for atom in own if atom.sort is AtomKind.WORD and atom.key not in idle]
-        if words and not other:
+        if words and not other and (len(words) > 1 or found.is_plain):
             text = " ".join(atom.shown for atom in words)
             yield (
                 different(f"only one says: {text}") if len(words) > 2 else unclear(f"only one says: {text}")

@@ -364,16 +364,17 @@ class _Comparison:
         sides = self._sides(group)
         plain = found.only_small
         if len({any(clause.asks for clause in side) for side in sides}) > 1:
-            moved = any(small.atom.family == "modal" for side in found.small for small in side)
-            yield different("only one asks") if plain and not moved else unclear("only one asks")
+            yield unclear("only one asks")
         links = [{clause.link for clause in side} for side in sides]
         ones, others = links[0] - links[1] - {""}, links[1] - links[0] - {""}
         clash = next((f"{a} is not {b}" for a in ones for b in others if conflicting(a, b)), None)
-        firm = (ones | others) - LOOSE_LINKS
+        firm = (ones ^ others) - LOOSE_LINKS
+        if firm == {"if", "whether"}:
+            firm = set()
         if clash:
             yield different(clash) if plain else unclear(clash)
-        elif (ones and others) or firm:
-            only = min(firm or ones | others)
+        elif firm:
+            only = min(firm)
             sure = plain and not (ones and others) and only in ("if", "unless")
             yield different(f"only one says: {only}") if sure else unclear(f"only one says: {only}")
 

@@ -53,6 +53,21 @@ class Residue:
                 return doer
         return None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether what both have stands word for word in one order, beside the same closed-class words."""
+        keys = [Counter(small.atom.key for small in side) for side in self.small]
+        worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
+        return worded and self.rows == sorted(self.rows) and not (keys[0] and keys[1])
+
+    @property
+    def is_impersonal(self) -> bool:
+        """Whether one says who does it and the other, in the passive, does not: we moved it, it was moved."""
+        keys = [{small.atom.key for small in side} for side in self.small]
+        doers = [bool(side & DOERS) for side in keys]
+        passives = [bool(side & {"is", "be", "was", "been"}) for side in keys]
+        return doers != doers[::-1] and passives != passives[::-1] and doers != passives
+
     def named(self, number: int) -> Atom:
         """A pair of content words: as the name that it is in one of the clauses."""
         m, n = list(self.pairs.items())[number]
@@ -64,13 +79,6 @@ class Residue:
         content[side] = content[side][count:]
         small[side] = tuple(word for word in small[side] if word.at >= count)
         return replace(self, content=(content[0], content[1]), small=(small[0], small[1]))
-
-    @property
-    def denied(self) -> bool:
-        """Whether both clauses deny something, and neither more than the other."""
-        return not any(small.atom.family == "negation" for side in self.small for small in side) and any(
-            atom.family == "negation" for context in self.contexts[0] for atom in context
-        )
 
     @property
     def rows(self) -> list[int]:
@@ -95,6 +103,7 @@ class Small(NamedTuple):
 
 MOVABLE = frozenset(("adverb", "helper", "copula", "person", "degree", "article", "thing"))
 """Sorts that may stand before another word, as the order of the clause has it."""
+DOERS = vocabulary("i we they somebody")
 PASSIVE = vocabulary("is be was been being get got have")
 
 
