@@ -194,7 +194,7 @@ def small_words(found: Residue) -> Iterator[Finding]:
             continue
         firm = [[atom for atom in side if not _is_harmless(atom, found)] for side in (ones, others)]
         if all(firm):
-            ones, others = _unexchanged(*firm, found.kind.personal)
+            ones, others = _unexchanged(firm[0], firm[1], found.kind.personal)
             if ones and others:
                 yield unclear(f"{ones[0].shown} is not {others[0].shown}")
                 continue
