@@ -16,7 +16,7 @@ from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejecte
 from rig.authoring.play import Stage, Unplayable, perform, prepare
 from rig.authoring.scenes import Scene, Scenes
 from rig.authoring.worlds import is_in_time, setting_of
-from rig.authoring.writer import Writer
+from rig.authoring.writer import ModelAuthor
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import read_json
@@ -54,7 +54,7 @@ class Maker:
     parts: Sequence[SuitePart]
     is_strict: bool = True
     """Whether each length of TURNS has its equal share; else a conversation may be shorter than planned."""
-    writer: Writer | None = None
+    writer: ModelAuthor | None = None
     """A model that chooses scenes; without one they are drawn."""
     desk: Desk = field(init=False)
     distinct: Distinct = field(default_factory=Distinct)
@@ -277,7 +277,7 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
 
 
 def write_worded(
-    maker: Maker, writer: Writer, folder: Path, settings: JsonObject, watch: Watch
+    maker: Maker, writer: ModelAuthor, folder: Path, settings: JsonObject, watch: Watch
 ) -> JsonObject:
     """Write the conversations of a suite that a model worded, and that are proven, into a folder.
 

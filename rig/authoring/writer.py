@@ -30,7 +30,7 @@ _LONGEST = 2.5
 _SIDES = {"user": "a user who talks to an assistant", "assistant": "an assistant who talks to a user"}
 
 
-class Writer:
+class ModelAuthor:
     """A model that chooses scenes and words lines. `wordings` counts what became of lines: those that are
     `kept`, and why the others are not. Its choices of scenes are in `picks`, so that they can be repeated.
     """

@@ -15,7 +15,7 @@ from rig.authoring.scenes import read_scenes
 from rig.authoring.shipped import MEDIUM, SCENES
 from rig.authoring.starter import first_scene
 from rig.authoring.suite import Maker, SuitePart, write_suite, write_worded
-from rig.authoring.writer import Writer
+from rig.authoring.writer import ModelAuthor
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
@@ -94,7 +94,7 @@ def command(
     else:
         with closing(load_one(model)) as loaded:
             settings |= {"model": {part: loaded.fingerprint.get(part) for part in _OF_MODEL}}
-            writer = Writer(loaded, maker.toolbox, toolbox)
+            writer = ModelAuthor(loaded, maker.toolbox, toolbox)
             report = write_worded(replace(maker, is_strict=False), writer, output, settings, watch)
     if as_json:
         print_json({"folder": str(output), **report})

@@ -91,7 +91,7 @@ class Curve(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(ByName):
+class WordingSpread(ByName):
     """How far success spreads over the wordings of a prompt, which have no order.
 
     `value` is the highest rate less the lowest, in the conversations that all have finished; `low` and `high`
@@ -118,7 +118,7 @@ class Spread(ByName):
         )
 
 
-def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[Spread, ...]:
+def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[WordingSpread, ...]:
     """The spread of success over wordings, for each file and whatever else tells arms apart."""
     groups: list[dict[str, ScoredArm]] = []
     names: list[str] = []
@@ -136,7 +136,7 @@ def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float)
     return tuple(filter(None, told))
 
 
-def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> Spread | None:
+def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> WordingSpread | None:
     common = set.intersection(*(set(arm.cells) for arm in group.values()))
     if not common:
         return None
@@ -150,7 +150,7 @@ def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> Spread |
     best, worst = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
     low = max(0.0, *(max(low, -high) for low, high in ends))
     high = max(max(-low, high) for low, high in ends)
-    return Spread(name, len(group), len(keys), best, worst, rates[best] - rates[worst], low, high)
+    return WordingSpread(name, len(group), len(keys), best, worst, rates[best] - rates[worst], low, high)
 
 
 def curves(

@@ -11,7 +11,7 @@ import numpy as np
 
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
-from rig.compare.curves import Curve, Spread
+from rig.compare.curves import Curve, WordingSpread
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
@@ -268,7 +268,7 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
     recommendation: Recommendation | None = None
     curves: tuple[Curve, ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[WordingSpread, ...] = ()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -21,7 +21,7 @@ Decided = Literal["answer", "tool", "parameter", "value", "prose"]
 DECIDED: tuple[Decided, ...] = get_args(Decided)
 
 
-class AnswerToken(NamedTuple):
+class ScreenedToken(NamedTuple):
     """One token of an answer over the whole vocabulary, forced or not, held against the base."""
 
     decides: Decided
@@ -51,7 +51,7 @@ class ScreenedStep:
     assessment: Assessment
     divergences: tuple[float, ...] = ()
     same_top: tuple[bool, ...] = ()
-    tokens: tuple[AnswerToken, ...] = ()
+    tokens: tuple[ScreenedToken, ...] = ()
 
     def as_json(self) -> JsonObject:
         """Everything by name, choice by choice."""
@@ -74,7 +74,7 @@ class ScreenedStep:
         }
 
     @staticmethod
-    def _token(token: AnswerToken) -> JsonObject:
+    def _token(token: ScreenedToken) -> JsonObject:
         return {"decides": token.decides, **token.divergence._asdict()}
 
     def _choice(self, number: int, choice: Choice) -> JsonObject:

@@ -20,7 +20,7 @@ from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
 from rig.models import Model, Notify, Request, StepKey
 from rig.screening.divergence import log_softmax, token_divergence
-from rig.screening.results import AnswerToken, ArmScreen, Screen, ScreenedStep
+from rig.screening.results import ArmScreen, Screen, ScreenedStep, ScreenedToken
 from rig.tasks import Task, turn_number
 
 
@@ -255,7 +255,7 @@ class _Against:
         self._before = before if before is not None and before.fault is None else None
         self._divergences: list[float] = []
         self._tops: list[bool] = []
-        self._tokens: list[AnswerToken] = []
+        self._tokens: list[ScreenedToken] = []
         self._count = 0
 
     def keep(self, number: int, values: Values) -> None:
@@ -286,12 +286,12 @@ class _Against:
                 self._before = None
             else:
                 divergence = token_divergence(log_softmax(kept), log_softmax(logits), token)
-                self._tokens.append(AnswerToken(kind or "prose", divergence))
+                self._tokens.append(ScreenedToken(kind or "prose", divergence))
         self._count += 1
 
     def result(
         self, assessed: Assessment
-    ) -> tuple[tuple[float, ...], tuple[bool, ...], tuple[AnswerToken, ...]]:
+    ) -> tuple[tuple[float, ...], tuple[bool, ...], tuple[ScreenedToken, ...]]:
         before = self._before
         if before is None or assessed.fault is not None:
             return (), (), ()

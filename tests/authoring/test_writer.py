@@ -13,9 +13,9 @@ import pytest
 from rig import methods
 from rig.authoring.scenes import read_scenes
 from rig.authoring.suite import STATE, Maker, SuitePart, write_worded
-from rig.authoring.writer import Writer
+from rig.authoring.writer import ModelAuthor
 from rig.calls import Call, JsonObject
-from rig.models import Model, OnPiece, Prediction, Request
+from rig.models import Model, OnPiece, Prediction, Request, UserMessage
 from rig.tasks import Task
 from rig.toolbox.folder import find_toolbox
 
@@ -48,7 +48,9 @@ class Author(Model):
             if request.tools:
                 (name, *_) = request.tools[0].parameters["properties"]["scene"]["enum"]
                 return Prediction(call=Call("choose_scene", {"scene": name}))
-            line = request.messages[0].text.removeprefix("Line: ").removesuffix("\nIn other words:")
+            (asked,) = request.messages
+            assert isinstance(asked, UserMessage)
+            line = asked.text.removeprefix("Line: ").removesuffix("\nIn other words:")
             return Prediction(reply=self._word(line))
         if self._reads:
             return self._oracle.predict(request, on_piece)
@@ -74,11 +76,11 @@ def maker(hall: Path, count: int) -> Maker:
 def author(hall: Path, count: int, folder: Path, word: Callable[[str], str], **reading: Any) -> JsonObject:
     """Let a model word conversations whose true calls it knows."""
     first = maker(hall, count)
-    first.writer = Writer(Author(word, []), first.toolbox, str(hall))
+    first.writer = ModelAuthor(Author(word, []), first.toolbox, str(hall))
     drawn = [proposal for number in range(count) if (proposal := first.offer(number))]
     tasks = [methods.first().parse(proposal.source, proposal.name, "") for proposal in drawn]
     again = maker(hall, count)
-    writer = Writer(Author(word, tasks, **reading), again.toolbox, str(hall))
+    writer = ModelAuthor(Author(word, tasks, **reading), again.toolbox, str(hall))
     return write_worded(again, writer, folder, SETTINGS, lambda _number, _thrown: None)
 
 
