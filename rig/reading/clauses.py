@@ -30,7 +30,8 @@ QUESTIONS = vocabulary("who what when where why how which whose whom")
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])|\n+")
 _WRAPPED = re.compile(r"(?<=[^\n.!?:;,])\n(?=[a-z(])")
 _ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|jr|sr|approx|dept|tel|e\.g|i\.e|[a-z])\.$", re.I
+    r"(?:(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|jr|sr|approx|dept|tel|e\.g|i\.e)|(?<!\d)[\s(][a-z])\.$",
+    re.I,
 )
 _BULLET = re.compile(r"^\s*(?:[-*•>]+|\(?\d{1,2}[.)]|\(?[a-e]\))\s+(?=\S)")
 _MARKUP = re.compile(r"</?[a-z][^<>]{0,80}>|[*_`~#]{2,}|(?<!\w)[*_`](?=\w)|(?<=\w)[*_`](?!\w)", re.I)

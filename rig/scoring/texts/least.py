@@ -63,7 +63,8 @@ def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
     if not CALENDAR.isdisjoint((one, other)) and stem(one) != stem(other):
         return synonymous(stem(one), stem(other))
     if all(word[0].isupper() and (is_inner or _may_be_name(word)) for word in (first, second)):
-        return same_name(one, other) or synonymous(stem(one), stem(other))
+        is_name = not given_names().keys().isdisjoint((one, other))
+        return same_name(one, other) or (not is_name and synonymous(stem(one), stem(other)))
     if opposites(stem(one), (stem(other),)) or opposites(stem(other), (stem(one),)):
         return False
     if any(
