@@ -35,7 +35,7 @@ def test_every_event_is_there(rig: Rig) -> None:
     lines = [line for line in rig("demo", "--display", "log").out.splitlines() if line.startswith("{")]
     events = [json.loads(line)["event"] for line in lines]
     assert (events[0], events[-1]) == ("run_started", "run_finished")
-    assert events.count("conversation_finished") == 56
+    assert events.count("conversation_finished") == 84
 
 
 def test_it_is_small_and_loads_no_engine() -> None:
@@ -55,7 +55,7 @@ def test_on_a_terminal_it_is_told_in_the_live_view(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     try:
         terminal.type(f"{RIG} demo --speed 8; echo code $?")
-        terminal.wait("finished", "56/56")
+        terminal.wait("finished", "84/84")
         terminal.press("q")
         terminal.wait("this was a recording", "code 0")
     finally:
