@@ -90,7 +90,8 @@ class Request:
 
     `instructions` are the same for every request of an arm, and `tools` if `tools_are_shared`, so an engine
     can keep their state; `context` (place, time, user) is the same within a conversation. With
-    `several_calls`, the caller executes all calls of a message; otherwise a model may make only one.
+    `several_calls`, the caller executes all calls of a message; otherwise a model may make only one. With
+    `in_words` the answer is text as it stands: no form of answers shows the tools, and no grammar holds it.
     `sibling` is what another arm answered here: it can make an answer come faster, and never changes one.
     """
 
@@ -101,6 +102,7 @@ class Request:
     messages: tuple[Message, ...] = ()
     tools_are_shared: bool = True
     several_calls: bool = False
+    in_words: bool = False
     sibling: Sibling | None = None
 
 

@@ -90,15 +90,20 @@ class Curve(ByName):
         return {**ByName.as_json(self), "text": self.text}
 
 
+_WORDINGS = {"wording": "wordings of the prompt", "form": "forms of prompt and answer"}
+"""Options whose values say the same otherwise, each with what there are several of."""
+
+
 @dataclass(frozen=True, slots=True)
 class WordingSpread(ByName):
-    """How far success spreads over the wordings of a prompt, which have no order.
+    """How far success spreads over an option's wordings of a prompt, which have no order.
 
     `value` is the highest rate less the lowest, in the conversations that all have finished; `low` and `high`
     are the ends of its interval: of all pairs' intervals, which hold together, the largest ends.
     """
 
     name: str
+    option: str
     variants: int
     finished: int
     best: str
@@ -113,30 +118,29 @@ class WordingSpread(ByName):
         low, high = (f"{100 * end:.1f}" for end in (self.low, self.high))
         return (
             f"{self.name}: success spreads over {100 * self.value:.1f} points ({low} to {high}) between"
-            f" {self.variants} wordings of the prompt, from {self.worst} to {self.best}, in"
+            f" {self.variants} {_WORDINGS[self.option]}, from {self.worst} to {self.best}, in"
             f" {counted(self.finished, 'conversation')}"
         )
 
 
 def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[WordingSpread, ...]:
     """The spread of success over wordings, for each file and whatever else tells arms apart."""
-    groups: list[dict[str, ScoredArm]] = []
-    names: list[str] = []
+    groups: list[tuple[str, str, dict[str, ScoredArm]]] = []
     for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
         arms = {arm.chosen.arm.name: arm for arm in scored if arm.chosen.run.id == run.id}
-        told: Any = run.settings.get("wording")
-        words: list[str] = told if isinstance(told, list) else []
-        for name, by_level in curves_of(arms, "wording", words).items():
-            if len(by_level) > 1:
-                groups.append({words[place]: arms[arm] for place, arm in by_level.items()})
-                names.append(name)
-    if declaration.success_metric is None:
+        for option in _WORDINGS:
+            parts = (part.partition("=") for name in arms for part in name.split(" "))
+            words = list(dict.fromkeys(word for key, _, word in parts if key == option))
+            for name, by_level in curves_of(arms, option, words).items():
+                if len(by_level) > 1:
+                    group = {words[place]: arms[arm] for place, arm in by_level.items()}
+                    groups.append((name, option, group))
+    if not declaration.success:
         return ()
-    told = (_spread(name, group, alpha / len(groups)) for name, group in zip(names, groups, strict=True))
-    return tuple(filter(None, told))
+    return tuple(filter(None, (_spread(*group, alpha / len(groups)) for group in groups)))
 
 
-def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> WordingSpread | None:
+def _spread(name: str, option: str, group: Mapping[str, ScoredArm], alpha: float) -> WordingSpread | None:
     common = set.intersection(*(set(arm.cells) for arm in group.values()))
     if not common:
         return None
@@ -150,7 +154,8 @@ def _spread(name: str, group: Mapping[str, ScoredArm], alpha: float) -> WordingS
     best, worst = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
     low = max(0.0, *(max(low, -high) for low, high in ends))
     high = max(max(-low, high) for low, high in ends)
-    return WordingSpread(name, len(group), len(keys), best, worst, rates[best] - rates[worst], low, high)
+    spread = rates[best] - rates[worst]
+    return WordingSpread(name, option, len(group), len(keys), best, worst, spread, low, high)
 
 
 def curves(

@@ -88,6 +88,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("exact", ("model.exact",), ("model.fast_forward", "model.n_seq", "model.prefill_piece")),
     ("sequences", ("model.n_seq",), ("model.prefill_piece",)),
     ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
+    ("form", ("protocol.form",), ("protocol.prompt_sha256",)),
     ("sampling", ("model.sampling",), ("model.temperature", "model.top_p", "model.min_p", "model.seed")),
     ("temperature", ("model.temperature",), ("model.top_p", "model.min_p", "model.seed")),
     ("llama.cpp", _of_model("llama_cpp llama_cpp_python llama_cpp_system"), _PLANNED),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from rig.calls import Json
@@ -15,9 +16,10 @@ from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
 from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.decoding.sampler import Sampler
 from rig.engine.files.adapters import Adapter, named
+from rig.engine.formats.base import AnswerFormat, PlainFormat
 from rig.engine.formats.form import FormatChoice
 from rig.engine.grammar import make_grammar
-from rig.engine.grammar.language import ConstraintError
+from rig.engine.grammar.language import Constraint, ConstraintError, FreeGrammar
 from rig.engine.memory.fit import LoadedModel
 from rig.engine.parallel import choose, describe, measure
 from rig.engine.prompt import PromptBuilder
@@ -82,7 +84,7 @@ class LlamaCppModel(Model):
         self._lanes: dict[int, Lane] = {}
         self._template = template
         self._chosen = chosen
-        self._forms: dict[tuple[bool, tuple[str, ...]], Form] = {}
+        self._forms: dict[tuple[bool, bool, tuple[str, ...]], Form] = {}
         self._tools_are_shared = True
         self._is_slots_open = settings.parallel is None
         self._store = self._open_store()
@@ -155,7 +157,7 @@ class LlamaCppModel(Model):
         self.prompts.cuts_before_tools = before is None or "prompt_cut" in before
         form = self.form(opening)
         try:
-            self.grammar.start(form.language)
+            self._constraint(form)
         except ConstraintError as error:
             raise RigError(f"{self.name}: {error}") from error
         try:
@@ -341,7 +343,7 @@ class LlamaCppModel(Model):
         request, limit = lane.request, self.settings.max_tokens
         thinking = 0 if self.settings.thinking == "off" else self.settings.thinking_tokens or 0
         form = self.form(request)
-        constraint = self.grammar.start(form.language)
+        constraint = self._constraint(form)
         segments = self.prompts.build(request, form.format)
         prompt = [token for segment in segments for token in segment]
         length = len(prompt)
@@ -384,12 +386,23 @@ class LlamaCppModel(Model):
                 raise DecodeError(ErrorKind.CONTEXT, f"the context of {self.context.n_ctx} tokens is full")
             raise DecodeError(ErrorKind.TRUNCATED, f"incomplete after {limit} tokens")
 
+    def _constraint(self, form: Form) -> Constraint:
+        """What holds a generation to a form; nothing where none is to."""
+        return (self._free if isinstance(form.format, PlainFormat) else self.grammar).start(form.language)
+
+    @cached_property
+    def _free(self) -> FreeGrammar:
+        return FreeGrammar(self.tokenizer)
+
     def form(self, request: Request) -> Form:
         several = request.several_calls and self.settings.several_calls
-        key = several, tuple(tool.name for tool in request.tools)
+        key = several, request.in_words, tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.format.tools != request.tools:
-            format = self._chosen.make(request.tools, self.settings.grammar, self._template)
+            if request.in_words:
+                format: AnswerFormat = PlainFormat(request.tools, self._template)
+            else:
+                format = self._chosen.make(request.tools, self.settings.grammar, self._template)
             language = format.language()
             if language.schema is None:
                 separator = language.separator if several else ""

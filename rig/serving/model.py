@@ -13,7 +13,7 @@ from rig.calls import Json, JsonObject
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.files.sampling import sampling_for_server
-from rig.engine.formats.base import AnswerFormat, Reading, RigFormat
+from rig.engine.formats.base import AnswerFormat, PlainFormat, Reading, RigFormat
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
@@ -135,10 +135,14 @@ class ServedModel(Model):
 
     def form(self, request: Request) -> ServedFormat | AnswerFormat:
         """How the tools of a request are shown, and answers read."""
-        key = tuple(tool.name for tool in request.tools)
+        key = request.in_words, tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.tools != request.tools:
-            own = ServedFormat(request.tools) if self.takes_tools else None
+            own: ServedFormat | AnswerFormat | None = None
+            if request.in_words:
+                own = PlainFormat(request.tools, self._template)
+            elif self.takes_tools:
+                own = ServedFormat(request.tools)
             form = self._forms[key] = own or self._format(request.tools, "none", self._template)
         return form
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from rig.calls import Call, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.decoding import sampler
 from rig.engine.engine import LlamaCppModel
-from rig.engine.formats.base import Span
+from rig.engine.formats.base import Offer, PlainFormat, Span
 from rig.engine.grammar.language import Language
 from rig.engine.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
 from rig.errors import ErrorKind, RigError
-from rig.models import CallMessage, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
+from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 
 
 @pytest.fixture(autouse=True)
@@ -290,3 +291,27 @@ def test_a_format_that_there_is_not_is_said_with_those_that_there_are(
     others = "auto, native, rig, object, marked, tagged, gpt-oss"
     with pytest.raises(RigError, match=f"--format nonsense: no such format; choose from {others}"):
         toy(format="nonsense")
+
+
+def test_an_answer_in_words_has_no_grammar_and_no_form_of_the_models_own(
+    toy: Callable[..., LlamaCppModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = ToolDoc("odd name", "", {"type": "object", "properties": {"a": {"not": {}}}, "required": []})
+    request = Request(StepKey("a"), "Help.", (odd,), "", (UserMessage("Oslo?"),), in_words=True)
+    model = toy(max_tokens=128)
+    form = model.form(request).format
+    assert isinstance(form, PlainFormat)
+    assert form.offer() == Offer()
+    model.prepare(replace(request, messages=()), 1)
+    text = '<think>Hm.</think>\n[{"tool": "f"}] </tool_call>'
+    tokens = iter([*model.tokenizer.generated(text), *model.tokenizer.end_of_generation])
+
+    def choose(_self: object, _logits: Any, allowed: Any) -> sampler.ChosenToken:
+        token = next(tokens)
+        assert allowed[token]
+        return sampler.ChosenToken(token, 0.0)
+
+    monkeypatch.setattr(sampler.Sampler, "choose", choose)
+    answer = model.predict(request, ignore)
+    assert (answer.raw, answer.reply) == (text, '[{"tool": "f"}] </tool_call>')
+    assert answer.reasoning == "<think>Hm.</think>"

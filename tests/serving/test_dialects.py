@@ -5,6 +5,7 @@ OpenAI's shape). Names and numbers in them are made up.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,6 +161,15 @@ def test_what_a_server_would_ignore_is_refused(serve: Serve, dialect: str, setti
     server = serve(lambda _body: spoken("hm"), others=SERVERS[dialect])
     with pytest.raises(RigError, match=r"ignore|no switch"):
         loaded(server, **settings)
+
+
+def test_a_request_in_words_has_no_tools(serve: Serve) -> None:
+    model = loaded(serve(lambda _body: spoken(" [f()] "), others=OLLAMA))
+    asked = replace(REQUEST, in_words=True)
+    assert "tools" in model.body(REQUEST)
+    assert "tools" not in model.body(asked)
+    assert model.body(asked)["messages"][0]["content"].strip() == "Help."
+    assert model.predict(asked, lambda _piece: None).reply == "[f()]"
 
 
 def test_a_model_without_tools_is_told_of_them_in_words(serve: Serve) -> None:

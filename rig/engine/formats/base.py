@@ -238,6 +238,28 @@ class RigFormat(AnswerFormat):
         return Reading((self.checker.read(answer),))
 
 
+class PlainFormat(RigFormat):
+    """Text as it stands, for whoever asks to read: nothing is offered, enforced or checked."""
+
+    name = "plain"
+
+    def __init__(self, tools: tuple[ToolDoc, ...], template: ChatTemplate) -> None:
+        AnswerFormat.__init__(self, tools, "none", template)
+        self._language = Language(marks=salvage.MARKS)
+
+    def offer(self) -> Offer:
+        return Offer()
+
+    def spans(self, answer: Call | str) -> tuple[Span, ...]:
+        return (Span(answer if isinstance(answer, str) else json_text(answer.arguments), None),)
+
+    def read(self, text: str) -> Reading:
+        return Reading(content=salvage.without_thoughts(text)[0], reasoning=self.reasoning(text))
+
+    def reasoning(self, text: str) -> str:
+        return text.strip().removesuffix(salvage.without_thoughts(text)[0]).strip()
+
+
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
     """All tools as a model reads them in a system prompt."""
     return "\n\n".join([*(["Tools:"] if tools else []), *map(_declaration, tools)])

@@ -131,7 +131,7 @@ def salvage_all(text: str) -> tuple[list[JsonObject], str]:
     """All answers in a text, and how the first was found; the rest is as in `salvage`."""
     if len(text) > LONGEST:
         raise AnswerError(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
-    answer, is_after_thoughts = _without_thoughts(text)
+    answer, is_after_thoughts = without_thoughts(text)
     thought = "after thoughts" if is_after_thoughts else ""
     if not answer:
         raise AnswerError(f"nothing was said{' after the thoughts' * is_after_thoughts}", thought)
@@ -153,7 +153,7 @@ def salvage_all(text: str) -> tuple[list[JsonObject], str]:
     return [{"reply": answer}], ", ".join(filter(None, [thought, "words"]))
 
 
-def _without_thoughts(text: str) -> tuple[str, bool]:
+def without_thoughts(text: str) -> tuple[str, bool]:
     """What comes after the thoughts. The mark that opens them may have been in the prompt."""
     head, closing, rest = text.partition("</think>")
     if closing and (head.lstrip().startswith("<think>") or "<think>" not in head) and "{" not in head[:1]:

@@ -9,11 +9,13 @@ import json
 import math
 import operator
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
 from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools
+from rig.methods.bfcl.forms import TAGS, PromptForm
 
 LONGEST = 200_000
 """Characters of an answer that is read."""
@@ -25,6 +27,8 @@ class Undecodable(ValueError):
 
 def output_of(calls: Sequence[Call], entry: SingleTurnEntry, settings: BfclSettings) -> list[dict[str, Any]]:
     """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
+    if settings.prompt_form is not None:  # nothing was
+        return [{call.name: call.arguments} for call in calls]
     declared = {tool.name: tool.parameters["properties"] for tool in tools(entry, settings)}
     output: list[dict[str, Any]] = []
     for call in calls:
@@ -51,10 +55,7 @@ def decode(result: Json, language: str = "python") -> Json:
     Texts are in the language that the functions are of. Raises Undecodable for anything else.
     """
     if isinstance(result, str):
-        if len(result) > LONGEST:
-            raise Undecodable("too long")
-        text = result.strip("`\n ")
-        text = ("" if text.startswith("[") else "[") + text + ("" if text.endswith("]") else "]")
+        text = _bracketed(result)
         return _python(text) if language == "python" else _other(text, language)
     if isinstance(result, dict):
         result = [result]
@@ -70,6 +71,99 @@ def decode(result: Json, language: str = "python") -> Json:
             raise Undecodable(f"arguments that are no JSON: {error}") from error
         calls.append(read)
     return calls
+
+
+def decode_form(text: str, form: PromptForm) -> Json:
+    """What a text that was asked for in a form says was called. Raises Undecodable."""
+    text = _bracketed(text)
+    if all(form.tags):
+        text = _between(text, *TAGS)[len(TAGS[0]) : -len(TAGS[1])].strip()
+    try:
+        match form.returns:
+            case "python":
+                return _python(text)
+            case "json":
+                return _json_calls(text)
+            case returns:
+                return _xml_calls(_between(text, "<functions>", "</functions>"), returns == "verbose_xml")
+    except (
+        SyntaxError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as e:
+        raise Undecodable(f"not in the form: {type(e).__name__}: {str(e)[:200]}") from e
+
+
+def _bracketed(text: str) -> str:
+    """A text in the brackets of a list, whatever it is of: so begins all of BFCL's own reading."""
+    if len(text) > LONGEST:
+        raise Undecodable("too long")
+    text = text.strip("`\n ")
+    return ("" if text.startswith("[") else "[") + text + ("" if text.endswith("]") else "]")
+
+
+def _between(text: str, opening: str, closing: str) -> str:
+    """The first stretch of text from one mark to the other, with both."""
+    start = text.find(opening)
+    end = text.find(closing, start + len(opening))
+    if start < 0 or end < 0:
+        raise Undecodable(f"no {opening} with {closing}")
+    return text[start : end + len(closing)]
+
+
+def _json_calls(text: str) -> list[dict[str, Any]]:
+    """Calls as objects in a list, which ends where a bracket first follows an object, as upstream has it.
+
+    So a list of objects among the arguments cannot be read, and nothing is called.
+    """
+    start, end = text.find("["), text.rfind("]")
+    text = text[start : end + 1] if 0 <= start < end else text
+    if (first := _LIST_OF_OBJECTS.search(text)) and (last := _END_OF_OBJECTS.search(text, first.end())):
+        text = text[first.start() : last.end()]
+    try:
+        listed = json.loads(text)
+    except json.JSONDecodeError:
+        return []
+    return [{call["function"]: call["parameters"]} for call in listed if isinstance(call, dict)]
+
+
+_LIST_OF_OBJECTS, _END_OF_OBJECTS = re.compile(r"\[\s*\{"), re.compile(r"\}\s*\]")
+
+
+def _xml_calls(text: str, is_verbose: bool) -> list[dict[str, Any]]:
+    """Calls as elements; there are no declarations in them, so that no entity can grow."""
+    calls = []
+    for function in ElementTree.fromstring(text).findall("function"):
+        place = function.find("params") if is_verbose else None
+        arguments: dict[Any, Any] = {}
+        for element in (function if place is None else place).findall("param"):
+            kind = element.attrib.get("type", "string")
+            if is_verbose:
+                arguments[element.attrib.get("name")] = _cast(element.attrib.get("value", ""), kind)
+            else:
+                arguments[element.attrib["name"]] = _cast((element.text or "").strip(), kind)
+        calls.append({function.attrib["name"]: arguments})
+    return calls
+
+
+def _cast(text: str, kind: str) -> Any:
+    """The value that a text stands for as one of a type; of one that is not known, the text."""
+    match kind:
+        case "integer":
+            return int(text)
+        case "float":
+            return float(text)
+        case "boolean":
+            return text.lower() == "true"
+        case "null":
+            return None
+        case "array" | "tuple" | "object" | "dict":
+            return ast.literal_eval(text)
+    return text
 
 
 def _other(text: str, language: str) -> list[dict[str, Any]]:

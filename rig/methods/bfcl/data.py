@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, json_of, lines_of, parsed
-from rig.errors import RigError
-from rig.files import PLAIN
+from rig.errors import RigError, counted
+from rig.files import PLAIN, read_text
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth, language_of
+from rig.methods.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.methods.bfcl.literals import written
 from rig.methods.defects import defects
 from rig.models import Request, StepKey, ToolDoc
@@ -31,6 +32,8 @@ CATEGORIES = (
     *("live_irrelevance", "live_relevance"),
 )
 """The categories of one turn, in BFCL's order. Each is a suite of its own."""
+FORMAT_SENSITIVITY = "format_sensitivity"
+"""Entries of other categories, by their ids, to be asked in several forms (`rig.methods.bfcl.forms`)."""
 
 _FILE = re.compile(r"BFCL_v\d+_(\w+)\.json")
 
@@ -53,17 +56,22 @@ class SingleTurnEntry(Task):
         return len(self.truth)
 
     @property
+    def category(self) -> str:
+        """The category that it is of, whatever suite it came with."""
+        return self.name.rpartition("_")[0] if self.suite == FORMAT_SENSITIVITY else self.suite
+
+    @property
     def defect(self) -> str:
         return defects().get(self.name, "")
 
     @property
     def facts(self) -> Mapping[str, str]:
-        return {"category": self.suite, **({"known to be wrong": self.defect} if self.defect else {})}
+        return {"category": self.category, **({"known to be wrong": self.defect} if self.defect else {})}
 
     @property
     def expects_calls(self) -> bool:
         """Whether anything should be called at all."""
-        return not self.suite.endswith("irrelevance")
+        return not self.category.endswith("irrelevance")
 
     def expected(self, turn: int) -> ExpectedTurn:
         texts = tuple(message["content"] for message in self.question if message["role"] == "user")
@@ -72,11 +80,11 @@ class SingleTurnEntry(Task):
     @property
     def language(self) -> str:
         """The language that its functions are of."""
-        return language_of(self.suite)
+        return language_of(self.category)
 
     def as_truth(self, *, underscores: bool) -> Truth:
         """What its calls are checked by."""
-        return Truth(self.suite, self.functions, self.truth, underscores)
+        return Truth(self.category, self.functions, self.truth, underscores)
 
     def answer(self) -> tuple[Call, ...]:
         """The ground truth answered with itself: of each argument the first value that is allowed."""
@@ -106,6 +114,8 @@ def load(place: Path) -> Loaded:
 
     Raises RigError if there is no entry at all, or a file cannot be read.
     """
+    if files(place, [FORMAT_SENSITIVITY]) and place.is_file():
+        return _by_ids(place)
     entries: list[SingleTurnEntry] = []
     faults: list[str] = []
     for category, file in files(place).items():
@@ -123,6 +133,24 @@ def load(place: Path) -> Loaded:
     if not entries:
         none = f"{place}: holds no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}"
         raise RigError(next(iter(faults), none))
+    return Loaded(entries, faults)
+
+
+def _by_ids(place: Path) -> Loaded:
+    """The entries that a file names by category; their files lie beside it. Raises RigError."""
+    value = json_of(read_text(place), str(place), PLAIN)
+    listed = parsed(dict[str, Many[str]], value, str(place), "lists of BFCL's ids")
+    entries: list[SingleTurnEntry] = []
+    faults: list[str] = []
+    for category, file in files(place.parent, tuple(listed)).items():
+        loaded = load(file)
+        faults += loaded.faults
+        by_name = {entry.name: replace(entry, suite=FORMAT_SENSITIVITY) for entry in loaded}
+        entries += (by_name[name] for name in listed[category] if name in by_name)
+    if left := sum(map(len, listed.values())) - len(entries):
+        faults.append(f"{place}: the files beside it lack {counted(left, 'entry')} of it")
+    if not entries:
+        raise RigError(f"{place}: the files beside it have none of its entries")
     return Loaded(entries, faults)
 
 
@@ -227,11 +255,6 @@ def declared_in(file: Path) -> list[JsonObject]:
     return [function(value) for value, where in lines(file, _EntryFunction)]
 
 
-INSTRUCTIONS = """\
-You are an assistant with functions. Call those that answer the user's request, with the values that the user
-gives; if several calls are due, make all of them at once. If no function can answer it, or a value that one
-needs is missing, reply in words and call nothing."""
-
 _HINTS: Mapping[str, str] = {
     "python": " Note that the provided function is in Python 3 syntax.",
     "java": " Note that the provided function is in Java 8 SDK syntax.",
@@ -254,22 +277,36 @@ AS_TEXT = " Write this object as JSON in a text."
 
 @dataclass(frozen=True, slots=True)
 class BfclSettings:
-    """How a model gets entries: with the `names` of functions as they are, or with dots as underscores."""
+    """How a model gets entries: with the `names` of functions as they are, or with dots as underscores.
+
+    In a `form` it answers in text, as the prompt says.
+    """
 
     names: str = "underscores"
+    form: str = NO_FORM
 
     def __post_init__(self) -> None:
         if self.names not in ("underscores", "dots"):
             raise RigError(f"--set names={self.names}: underscores or dots")
+        PromptForm.parse(self.form)
 
     @property
     def underscores(self) -> bool:
         return self.names == "underscores"
 
     @property
+    def prompt_form(self) -> PromptForm | None:
+        """The form that a prompt asks for."""
+        return PromptForm.parse(self.form)
+
+    @property
     def fingerprint(self) -> JsonObject:
-        told = json.dumps([INSTRUCTIONS, _HINTS, AS_TEXT]).encode()
-        return {"protocol": "bfcl", "names": self.names, "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        told, form = [INSTRUCTIONS, _HINTS, AS_TEXT], self.prompt_form
+        if form is not None:
+            told = [form.instructions, _HINTS, form.documentation([]), VERSION]
+        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        asked = {"form": self.form} if form else {}
+        return {"protocol": "bfcl", "names": self.names, **asked, "prompt_sha256": digest}
 
 
 def opening(
@@ -290,20 +327,31 @@ def tools(entry: SingleTurnEntry, settings: BfclSettings) -> tuple[ToolDoc, ...]
     return tools_of(entry.functions, entry.language, settings)
 
 
+def named_functions(
+    functions: Iterable[JsonObject], language: str, settings: BfclSettings
+) -> list[JsonObject]:
+    """Functions as they are declared, each name once and as a model reads it, with the language's hint."""
+    named: dict[str, JsonObject] = {}
+    for declared in functions:
+        name = name_of(declared["name"], settings)
+        description = f"{declared.get('description', '')}{_HINTS[language]}"
+        named.setdefault(name, {**declared, "name": name, "description": description})
+    return list(named.values())
+
+
 def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSettings) -> tuple[ToolDoc, ...]:
     """Functions of a language as a model reads them, each name once."""
-    docs: dict[str, ToolDoc] = {}
-    for function in functions:
-        name = name_of(function["name"], settings)
-        description = f"{function.get('description', '')}{_HINTS[language]}"
+    docs: list[ToolDoc] = []
+    for function in named_functions(functions, language, settings):
+        name, description = function["name"], function["description"]
         declared = function["parameters"]
         properties = {
             argument: _prepared(parameter, language) for argument, parameter in declared["properties"].items()
         }
         required = [argument for argument in declared["required"] if argument in properties]
         schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-        docs.setdefault(name, ToolDoc(name, description, {**schema, "additionalProperties": False}))
-    return tuple(docs.values())
+        docs.append(ToolDoc(name, description, {**schema, "additionalProperties": False}))
+    return tuple(docs)
 
 
 def _prepared(declared: JsonObject, language: str) -> JsonObject:

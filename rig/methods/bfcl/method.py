@@ -1,25 +1,32 @@
 """BFCL as a method: entries of one turn, checked as the leaderboard checks them, category by category."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, Json, Outcome, Verdict
-from rig.errors import MACHINE
+from rig.documents import json_of
+from rig.errors import MACHINE, RigError
 from rig.events import CallJudged
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
-from rig.methods.bfcl.answers import output_of
+from rig.methods.bfcl.answers import Undecodable, decode_form, output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools
+from rig.methods.bfcl.forms import NO_FORM, FormOption, form_told_by
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.metrics import Counts, Declaration, Metric, Part, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.tasks import ASSISTANT, PlayedTurn, Step, Task
+
+_MOST_CALLS = 256
+"""Calls that are shown of an answer; with more of them it is shown as words."""
 
 
 def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:
@@ -86,6 +93,23 @@ class SingleTurn(Episode):
         spoken = (message for message in self.task.question if message["role"] in kinds)
         return [kinds[message["role"]](message["content"]) for message in spoken]
 
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What was predicted. Calls in a text are shown as calls, with the text beside them."""
+        form, text = self.settings.prompt_form, prediction.reply
+        if form is None or text is None:
+            return prediction
+        try:
+            output = cast(Output, decode_form(text, form))
+            if not is_calls(output) or not 0 < len(output) <= _MOST_CALLS:
+                return prediction
+            # What JSON does not have is shown as a text of it; the answer is judged as it was written.
+            told = json.dumps(output, default=repr, skipkeys=True, ensure_ascii=False, allow_nan=False)
+            listed: Any = json_of(told.encode().decode(), "an answer")
+        except (ValueError, TypeError, RecursionError, RigError):
+            return prediction
+        calls = tuple(Call(name, arguments) for call in listed for name, arguments in call.items())
+        return replace(prediction, reply=None, call=calls[0], further=calls[1:], content=text)
+
     def speak(self) -> Asking:
         """Answer, and judge all calls when they are there."""
         yield from self.ask(self.evaluated)
@@ -112,10 +136,24 @@ def judge(
     if error in MACHINE:
         wrong = Wrong("machine", f"no answer could be had: {error}")
         return _score(entry, len(calls), wrong, failed=True)
+    written, form = _text_of(turns), settings.prompt_form
+    if form is not None and written:
+        try:
+            output: Json = decode_form(written, form)
+        except Undecodable:
+            output = None
+        score = score_output(entry, output, settings)
+        return replace(score, verdicts=score.verdicts[: len(calls)])
     output = (
         [{call.name: call.arguments} for call in calls] if as_written else output_of(calls, entry, settings)
     )
     return score_output(entry, output, settings, failed=error is not None)
+
+
+def _text_of(turns: Sequence[PlayedTurn]) -> str:
+    """The words of an answer, or those that its calls were read from."""
+    predictions = (step.prediction for turn in turns for step in turn.steps)
+    return next((words for one in predictions if (words := one.reply or one.content)), "")
 
 
 def score_output(
@@ -125,10 +163,10 @@ def score_output(
     calls = len(output) if isinstance(output, list) else 0
     has_call = is_calls(output) and bool(output)
     try:
-        if entry.suite.endswith("irrelevance"):
+        if entry.category.endswith("irrelevance"):
             if has_call:
                 raise Wrong("irrelevance_error:decoder_success", "nothing is to be called")
-        elif entry.suite.endswith("relevance"):
+        elif entry.category.endswith("relevance"):
             if not has_call:
                 raise Wrong("relevance_error:decoder_failed", "something is to be called")
         elif not is_calls(output):
@@ -146,7 +184,7 @@ def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: b
     if wrong is None:
         places = (CallPlace(0, number) if number < due else None for number in range(calls))
         return Score(counts, tuple(Verdict(True, place) for place in places))
-    due = 0 if entry.suite.endswith("irrelevance") else max(due, 1)
+    due = 0 if entry.category.endswith("irrelevance") else max(due, 1)
     if calls < due:
         kind = FaultKind.GENERATION_FAILED if failed else FaultKind.MISSING_CALL
     elif calls > due:
@@ -160,6 +198,7 @@ def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: b
 def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
     """The ground truth, of each argument the first value that is allowed, in one message."""
     offered = {tool.name for tool in request.tools}
+    form = form_told_by(request.instructions) if request.in_words else None
     settings = next(
         names
         for names in map(BfclSettings, ("dots", "underscores"))
@@ -170,6 +209,8 @@ def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
         calls = [Call(tools(entry, settings)[0].name, {})]
     if not calls:
         return replied("None of these functions can do that.")
+    if form is not None:
+        return replied(form.write(calls))
     return Prediction(raw=str(calls), call=calls[0], further=tuple(calls[1:]))
 
 
@@ -178,6 +219,13 @@ class SingleTurnSetup(BfclSetup):
 
     grader_name = "ast"
     _as_written = False
+
+    def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
+        """Raise RigError for a form whose functions are not Python's: upstream has none of these."""
+        if settings.prompt_form is not None and task.language != "python":
+            raise RigError(
+                f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"
+            )
 
     def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, settings, as_written=self._as_written)
@@ -197,11 +245,18 @@ class BFCL(BfclMethod):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
     name = "bfcl"
-    categories = data.CATEGORIES
+    categories = (*data.CATEGORIES, data.FORMAT_SENSITIVITY)
     declaration = rates("bfcl", data.CATEGORIES)
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
+        FormOption(
+            "form",
+            NO_FORM,
+            several=True,
+            commas=True,
+            help="ask for calls as text, such as json:tag:xml; all 26 forms with all. No grammar holds it",
+        ),
     )
     oracles = MappingProxyType({"oracle": true_answer})
     episode = SingleTurn
@@ -209,13 +264,20 @@ class BFCL(BfclMethod):
     parse = staticmethod(data.parse)
 
     def recognises(self, place: Path) -> bool:
-        return bool(data.files(place))
+        return bool(data.files(place, self.categories))
 
     def settings(self, values: Mapping[str, Any]) -> BfclSettings:
-        return BfclSettings(values["names"])
+        return BfclSettings(values["names"], values["form"])
 
     def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
-        return opening(task.name, 0, task.question, tools(task, settings))
+        """How a request begins. In a form functions come with the context, and the answer is any text."""
+        request = opening(task.name, 0, task.question, tools(task, settings))
+        form = settings.prompt_form
+        if form is None:
+            return request
+        functions = form.documentation(data.named_functions(task.functions, task.language, settings))
+        context = "\n\n".join(filter(None, (functions, request.context)))
+        return replace(request, instructions=form.instructions, context=context, in_words=True)
 
     def ready(self, values: Mapping[str, Any]) -> SingleTurnSetup:
         return SingleTurnSetup(self, self.settings(values), values)

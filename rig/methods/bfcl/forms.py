@@ -1,0 +1,204 @@
+"""BFCL's format sensitivity: how a prompt asks for calls as text, and how it shows the functions.
+
+A form is written as what an answer is, and what else differs from the plain form: `json:tag:xml` asks for
+calls in JSON between tags, of functions that are shown in XML. The words are rig's own.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from rig.calls import Call, JsonObject
+from rig.errors import RigError
+from rig.option import Option
+
+NO_FORM = "none"
+"""Calls as the model makes them elsewhere (`--format`)."""
+VERSION = "1"
+"""Of how functions are shown; in the fingerprint of arms with a form."""
+TAGS = "<TOOLCALL>", "</TOOLCALL>"
+
+INSTRUCTIONS = """\
+You are an assistant with functions. Call those that answer the user's request, with the values that the user
+gives; if several calls are due, make all of them at once. If no function can answer it, or a value that one
+needs is missing, reply in words and call nothing."""
+_EXPERIMENTAL = """\
+Turn the request into calls. Pick the functions that serve it, fill in what the user states, and list every
+call that is needed in this single answer. Should none fit, or should something be unknown, explain that
+instead of calling."""
+_ASKED = (
+    "If you call something, answer with the calls alone, written like this:",
+    "Output format for calls, without anything around it:",
+)
+_OFFERED = "The functions that there are, in {}:", "Callable ({}):"
+"""In the usual words, and in experimental ones."""
+_OF_TYPES = "\nA type is string, integer, float, boolean, array, dict or tuple; the last three as in Python."
+_EXAMPLE = Call("first_function", {"name": "value", "other": 2}), Call("second_function", {})
+
+_RETURNS = "python", "json", "verbose_xml", "concise_xml"
+_MORE = "tag", "python", "xml", "markdown", "experimental"
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", list: "array", dict: "dict"}
+_PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "array": "list"}
+
+
+class PromptForm(NamedTuple):
+    """A form: what an answer `returns`, and what `differs` from one without tags, in the usual words as plain
+    text, with functions in JSON.
+    """
+
+    returns: str
+    differs: frozenset[str]
+
+    @classmethod
+    def parse(cls, text: str) -> "PromptForm | None":
+        """The form that a text names; None for none. Raises RigError."""
+        if text == NO_FORM:
+            return None
+        returns, *words = text.split(":")
+        if returns not in _RETURNS or not {*words} <= {*_MORE} or {"python", "xml"} <= {*words}:
+            raise RigError(
+                f"--set form={text}: none, all, or {', '.join(_RETURNS)}, and after a colon each what"
+                " differs: tag, markdown, experimental, or python or xml for how functions are written"
+            )
+        return cls(returns, frozenset(words))
+
+    def __str__(self) -> str:
+        return ":".join((self.returns, *(word for word in _MORE if word in self.differs)))
+
+    @property
+    def tags(self) -> tuple[str, str]:
+        """What stands before and after calls."""
+        return TAGS if "tag" in self.differs else ("", "")
+
+    @property
+    def instructions(self) -> str:
+        """What is the same in all prompts of this form: the task, and how calls are written."""
+        is_experimental = "experimental" in self.differs
+        types = _OF_TYPES if "xml" in self.returns else ""
+        task = self._headed("Task", _EXPERIMENTAL if is_experimental else INSTRUCTIONS)
+        asked = self._headed("Calls", f"{_ASKED[is_experimental]}\n{self.write(_EXAMPLE)}{types}")
+        return f"{task}\n\n{asked}"
+
+    def documentation(self, functions: Sequence[JsonObject]) -> str:
+        """The functions as a model reads them. What changes here raises `VERSION`."""
+        if "python" in self.differs:
+            name, text = "Python", "\n\n".join(map(_in_python, functions))
+        elif "xml" in self.differs:
+            name, text = "XML", "\n".join(map(_in_xml, functions))
+        else:
+            name, text = "JSON", json.dumps(functions, indent=2, ensure_ascii=False)
+        return self._headed("Functions", f"{_OFFERED['experimental' in self.differs].format(name)}\n{text}")
+
+    def _headed(self, heading: str, text: str) -> str:
+        return f"## {heading}\n{text}" if "markdown" in self.differs else text
+
+    def write(self, calls: Iterable[Call]) -> str:
+        """Calls as an answer in this form."""
+        pairs = [(call.name, call.arguments if isinstance(call.arguments, dict) else {}) for call in calls]
+        if self.returns == "python":
+            parts = [
+                f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+                for name, arguments in pairs
+            ]
+            text = f"[{', '.join(parts)}]"
+        elif self.returns == "json":
+            listed = [{"function": name, "parameters": arguments} for name, arguments in pairs]
+            text = f"```json\n{json.dumps(listed, ensure_ascii=False)}\n```"
+        else:
+            text = _answer_in_xml(pairs, self.returns == "verbose_xml")
+        return text.join(self.tags)
+
+
+def _answer_in_xml(calls: Iterable[tuple[str, JsonObject]], is_verbose: bool) -> str:
+    """Calls as elements, values as Python has them and named by their types."""
+    root = Element("functions")
+    for name, arguments in calls:
+        function = SubElement(root, "function", name=name)
+        place = SubElement(function, "params") if is_verbose else function
+        for key, value in arguments.items():
+            parameter = SubElement(place, "param", name=key, type=_TYPES.get(type(value), "string"))
+            text = value if isinstance(value, str) else repr(value)
+            if is_verbose:
+                parameter.set("value", text)
+            else:
+                parameter.text = text
+    return tostring(root, "unicode")
+
+
+def _members(declared: JsonObject) -> Iterator[tuple[str, JsonObject, bool]]:
+    """The parameters of a function, or the members of an object or of a list's: whether each is required."""
+    items = declared.get("items")
+    declared = items if isinstance(items, dict) else declared
+    for name, member in (declared.get("properties") or {}).items():
+        yield name, member, name in (declared.get("required") or ())
+
+
+def _described(declared: JsonObject) -> str:
+    choices = f"One of {declared['enum']}." if declared.get("enum") else ""
+    return " ".join(filter(None, (declared.get("description", ""), choices)))
+
+
+def _kind(declared: JsonObject, names: Mapping[str, str]) -> str:
+    kind, items = declared.get("type", "string"), declared.get("items")
+    inner = f"[{_kind(items, names)}]" if isinstance(items, dict) and items else ""
+    return f"{names.get(kind, kind)}{inner}"
+
+
+def _in_python(function: JsonObject) -> str:
+    """A function by its head, with all parameters in the docstring."""
+    head = (
+        f"{name}: {_kind(member, _PYTHON_TYPES)}" + ("" if needed else f" = {member.get('default')!r}")
+        for name, member, needed in _members(function["parameters"])
+    )
+    begin = f'def {function["name"]}({", ".join(head)}):\n    """{function["description"]}\n'
+    return "\n".join((begin, *_python_lines(function["parameters"], "    "), '    """'))
+
+
+def _python_lines(declared: JsonObject, margin: str) -> Iterator[str]:
+    for name, member, _ in _members(declared):
+        yield f"{margin}{name} ({_kind(member, _PYTHON_TYPES)}): {_described(member)}"
+        yield from _python_lines(member, f"{margin}    ")
+
+
+def _in_xml(function: JsonObject) -> str:
+    """A function as an element with a description and parameters, which can have parameters themselves."""
+    root = Element("function", name=function["name"])
+    SubElement(root, "description").text = function["description"]
+    _add_parameters(root, function["parameters"])
+    indent(root)
+    return tostring(root, "unicode")
+
+
+def _add_parameters(place: Element, declared: JsonObject) -> None:
+    for name, member, needed in _members(declared):
+        told = {"name": name, "type": _kind(member, {}), "required": "yes" if needed else "no"}
+        told |= {"default": str(member["default"])} if "default" in member else {}
+        parameter = SubElement(place, "parameter", told)
+        parameter.text = _described(member)
+        _add_parameters(parameter, member)
+
+
+def _forms(*parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(":".join(filter(None, words)) for words in product(_RETURNS, *parts))
+
+
+FORMS = (*_forms(("tag", ""), ("python", "xml", "")), "python:markdown", "python:experimental")
+"""The 26 forms of the category, in its order."""
+
+
+def form_told_by(instructions: str) -> PromptForm | None:
+    """The form that instructions ask for, but for how functions are written; None if they ask for none."""
+    names = _forms(("", "tag"), ("", "markdown"), ("", "experimental"))
+    forms = filter(None, map(PromptForm.parse, names))
+    return next((form for form in forms if form.instructions == instructions), None)
+
+
+class FormOption(Option):
+    """The option of forms, of which `all` are those of the category."""
+
+    def levels(self, text: str) -> tuple[Any, ...]:
+        """The forms of a text with commas, each as it is written plainly. Raises RigError."""
+        words = (form for word in text.split(",") for form in (FORMS if word == "all" else (word.strip(),)))
+        return tuple(dict.fromkeys(str(PromptForm.parse(word) or NO_FORM) for word in words))
