@@ -105,7 +105,7 @@ class BFCLPaper(Paper):
         return answered
 
     def file_of(self, task: Any) -> str:
-        return f"BFCL_v4_{task.suite}_result.json"
+        return f"BFCL_v4_{getattr(task, 'category', task.suite)}_result.json"
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
         """A line of such a file: calls with their arguments as texts, or what was said instead.

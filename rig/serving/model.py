@@ -138,12 +138,13 @@ class ServedModel(Model):
         key = request.in_words, tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.tools != request.tools:
-            own: ServedFormat | AnswerFormat | None = None
             if request.in_words:
-                own = PlainFormat(request.tools, self._template)
+                form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
-                own = ServedFormat(request.tools)
-            form = self._forms[key] = own or self._format(request.tools, "none", self._template)
+                form = ServedFormat(request.tools)
+            else:
+                form = self._format(request.tools, "none", self._template)
+            self._forms[key] = form
         return form
 
     def body(self, request: Request) -> JsonObject:

@@ -141,29 +141,23 @@ def _xml_calls(text: str, is_verbose: bool) -> list[dict[str, Any]]:
         place = function.find("params") if is_verbose else None
         arguments: dict[Any, Any] = {}
         for element in (function if place is None else place).findall("param"):
-            kind = element.attrib.get("type", "string")
+            cast = _CASTS.get(element.attrib.get("type", "string"), str)
             if is_verbose:
-                arguments[element.attrib.get("name")] = _cast(element.attrib.get("value", ""), kind)
+                arguments[element.attrib.get("name")] = cast(element.attrib.get("value", ""))
             else:
-                arguments[element.attrib["name"]] = _cast((element.text or "").strip(), kind)
+                arguments[element.attrib["name"]] = cast((element.text or "").strip())
         calls.append({function.attrib["name"]: arguments})
     return calls
 
 
-def _cast(text: str, kind: str) -> Any:
-    """The value that a text stands for as one of a type; of one that is not known, the text."""
-    match kind:
-        case "integer":
-            return int(text)
-        case "float":
-            return float(text)
-        case "boolean":
-            return text.lower() == "true"
-        case "null":
-            return None
-        case "array" | "tuple" | "object" | "dict":
-            return ast.literal_eval(text)
-    return text
+_CASTS: Mapping[str, Callable[[str], Any]] = {
+    "integer": int,
+    "float": float,
+    "boolean": lambda text: text.lower() == "true",
+    "null": lambda _text: None,
+    **dict.fromkeys(("array", "tuple", "object", "dict"), ast.literal_eval),
+}
+"""The value that a text stands for as one of a type; of one that is not here, the text."""
 
 
 def _other(text: str, language: str) -> list[dict[str, Any]]:
