@@ -35,6 +35,7 @@ class Episode:
     """An episode of a method. Subclasses say what happens in a turn, and what all of them are worth.
 
     `played` are the turns that have ended, `steps` those of the turn under way, whose number is `turn`.
+    `speaker` is the role whose call is carried out.
     `tools_s` and `scoring_s` are the seconds that it spent in tools and in scoring.
     """
 
@@ -42,6 +43,7 @@ class Episode:
         self.setup, self.task, self.settings = setup, task, settings
         self.where, self.emit, self.slot = where, emit, slot
         self.evaluated: str = setup.method.roles[0]
+        self.speaker = self.evaluated
         self.played: list[PlayedTurn] = []
         self.turn = 0
         self.steps: list[Step] = []
@@ -88,8 +90,12 @@ class Episode:
         """What was predicted, as the method reads it."""
         return prediction
 
+    def acts(self, role: str) -> bool:
+        """Whether a role's calls are carried out: by default, those of the evaluated one alone."""
+        return role == self.evaluated
+
     def execute(self, call: Call) -> ExecutedCall | None:
-        """Carry out a call of the evaluated role; None if nothing can be called."""
+        """Carry out a call of the `speaker`; None if nothing can be called."""
         return None
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict | None, tuple[Rejudged, ...]]:
@@ -161,11 +167,12 @@ class Episode:
                 break
 
     def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
-        """The next step: a prediction, with its call carried out and judged if the evaluated role made it."""
+        """The next step: a prediction, with its call carried out and judged if the role acts."""
         number = len(self.steps)
         self.emit(PredictionMade(self.where, self.turn, number, prediction, role))
         step = Step(prediction, role=role, parent=parent)
-        if prediction.call is not None and role == self.evaluated:
+        if prediction.call is not None and self.acts(role):
+            self.speaker = role
             clock = perf_counter()
             executed = self.execute(prediction.call)
             self.tools_s += perf_counter() - clock

@@ -120,7 +120,10 @@ class Plan:
         for arm in self.arms:
             if dials := getattr(arm.settings, "stress", None):
                 declaration = dials.declared(declaration)
-        return declaration.cautioned(self.caution)
+        own, text = declaration.caution, self.caution.text
+        if own and own not in text:  # that of a resumed run has it already
+            text = f"{own}; {text}" if text else own
+        return declaration.cautioned(Remark(text, declaration.decides and self.caution.decides))
 
     @property
     def grader(self) -> GraderInfo:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from time import perf_counter
 
 from rig import cluster, engine, serving
@@ -150,8 +150,7 @@ class _Loop:
     def run(self) -> bool:
         plan = self.plan
         self.clock.emit(self.state.started)
-        if plan.caution.text:
-            self._notify(plan.caution.text)
+        self._notify(plan.declaration.caution or None)
         self._notify(plan.shortfall or None)
         try:
             for position, left in self._visits():
@@ -165,7 +164,7 @@ class _Loop:
             if is_whole:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
-                    self.state.writer.set_remark(plan.declaration.cautioned(NO_REMARK))
+                    self.state.writer.set_remark(replace(plan, caution=NO_REMARK).declaration)
         self.clock.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 

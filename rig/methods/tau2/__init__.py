@@ -1,4 +1,4 @@
-"""τ²-bench in solo mode: an agent works off a ticket with tools, and the world that it leaves is judged."""
+"""τ²-bench: an agent works off a ticket or talks to a customer, and the world that it leaves is judged."""
 
 from rig.plugins import Registry
 
@@ -6,3 +6,4 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("tau2", "rig.methods.tau2.method:METHOD", roles=("assistant",))
+    registry.methods.later("tau2-user", "rig.methods.tau2.customers:METHOD", roles=("assistant", "user"))

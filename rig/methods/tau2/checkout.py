@@ -33,12 +33,16 @@ Owner: TypeAlias = Literal["assistant", "user"]
 
 SOLO = ("telecom", "mock")
 """The domains that have a policy for an agent without a user."""
+USER_ALONE = ("retail", "airline")
+"""The domains that need a user who talks; those with a solo mode can be played with one."""
 POLICIES = ("manual", "workflow")
 """The technical part of telecom's policy: a manual, or the same as a work flow."""
 
 _ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
     "telecom": lambda: import_module("tau2.domains.telecom.environment"),
     "mock": lambda: import_module("tau2.domains.mock.environment"),
+    "retail": lambda: import_module("tau2.domains.retail.environment"),
+    "airline": lambda: import_module("tau2.domains.airline.environment"),
 }
 _IMPORT_S = 60.0
 _WRITE = "write"
@@ -57,12 +61,14 @@ class Result(NamedTuple):
 class Domain(NamedTuple):
     """A domain of a checkout. `policy` is what the agent is told, `writes` are the tools that change a world.
 
-    `fingerprint` is a hash of all files that were loaded for it. `pristine` is the world that all begin with.
+    `tools` are the agent's, in solo mode with the `user_tools`. `fingerprint` is a hash of all files
+    that were loaded for it. `pristine` is the world that all begin with.
     """
 
     place: Path
     policy: str
     tools: tuple[ToolDoc, ...]
+    user_tools: tuple[ToolDoc, ...]
     writes: frozenset[str]
     fingerprint: str
     pristine: Any
@@ -79,11 +85,14 @@ class TicketWorld:
         self._environment = environment
         self._place = place
 
-    def call(self, name: str, arguments: Any) -> Result:
-        """Call a tool as upstream's environment does, and let agent and phone take note of each other."""
+    def call(self, name: str, arguments: Any, owner: Owner = "assistant") -> Result:
+        """Call a tool as upstream's environment does, and let agent and phone take note of each other.
+
+        In solo mode all calls are the assistant's.
+        """
         if not isinstance(arguments, dict):
             return Result("Error: the arguments of a call are an object", True)
-        message = SimpleNamespace(id="", name=name, arguments=copy.deepcopy(arguments), requestor="assistant")
+        message = SimpleNamespace(id="", name=name, arguments=copy.deepcopy(arguments), requestor=owner)
         try:
             answer = self._within_time(lambda: self._environment.get_response(message))
         except Exception as error:
@@ -132,18 +141,22 @@ class TicketWorld:
         return self._environment.user_tools if owner == "user" else self._environment.tools
 
 
-def domain(place: str, name: str, policy: str) -> Domain:
+def domain(place: str, name: str, policy: str, is_solo: bool = True) -> Domain:
     """A domain of the checkout or installed package at a place. Raises RigError if it cannot be had."""
     package, data = _places(place)
-    if name not in domains_of(place):
-        raise RigError(f"{place}: holds no domain {name} of tau2-bench with a solo mode")
-    return _domain(package, data, name, policy)
+    if name not in domains_of(place, is_solo):
+        kind = "with a solo mode" if is_solo else "that rig plays with a user"
+        raise RigError(f"{place}: holds no domain {name} of tau2-bench {kind}")
+    return _domain(package, data, name, policy, is_solo)
 
 
-def domains_of(place: str) -> tuple[str, ...]:
-    """The domains with a solo mode that a checkout has. Raises RigError if it is none."""
+def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
+    """The domains that a checkout has: those with a solo mode, or those with a user. Raises RigError if it
+    is none.
+    """
     package, data = _places(place)
-    return tuple(name for name in SOLO if (package / "domains" / name).is_dir() and (data / name).is_dir())
+    names = SOLO if is_solo else (*SOLO, *USER_ALONE)
+    return tuple(name for name in names if (package / "domains" / name).is_dir() and (data / name).is_dir())
 
 
 def _places(place: str) -> tuple[Path, Path]:
@@ -162,12 +175,12 @@ def _places(place: str) -> tuple[Path, Path]:
 
 
 @cache
-def _domain(package: Path, data: Path, name: str, policy: str) -> Domain:
+def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) -> Domain:
     def build() -> Any:
         with _LOCK, _importable(package, data.parents[1]) as modules:
             module = _ENVIRONMENTS[name]()
             kwargs = {"policy_type": policy} if name == "telecom" else {}
-            environment = module.get_environment(solo_mode=True, **kwargs)
+            environment = module.get_environment(solo_mode=is_solo, **kwargs)
             files = (getattr(module, "__file__", None) for module in modules())
             return environment, sorted(Path(file) for file in files if file)
 
@@ -185,11 +198,16 @@ def _domain(package: Path, data: Path, name: str, policy: str) -> Domain:
     )
     contents = (read_bytes(path) for path in (*code, *sorted(held)))
     kits = [kit for kit in (environment.tools, environment.user_tools) if kit is not None]
-    schemas = [tool.openai_schema["function"] for kit in kits for tool in kit.get_tools().values()]
+    docs = [
+        tuple(_doc(tool.openai_schema["function"], folder) for tool in kit.get_tools().values())
+        for kit in kits
+    ]
+    user_tools = docs[1] if len(docs) > 1 else ()
     return Domain(
         package,
         str(environment.policy),
-        tuple(_doc(schema, folder) for schema in schemas),
+        docs[0] + user_tools if is_solo else docs[0],
+        user_tools,
         frozenset(tool for kit in kits for tool in kit.tools if _is_write(kit, tool)),
         sha256(b"\0".join(contents)).hexdigest(),
         environment,

@@ -15,12 +15,12 @@ from typing import Any
 from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
 from rig.errors import MACHINE, RigError
 from rig.events import Rejudged
-from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.base import Checked, Grading, Loaded, Method, Option, Setup
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called
 from rig.methods.tau2 import tickets
-from rig.methods.tau2.checkout import POLICIES, Domain, TicketWorld, domain, domains_of
+from rig.methods.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, TicketWorld, domain, domains_of
 from rig.methods.tau2.tickets import DONE, Action, Assertion, Ticket
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
@@ -31,6 +31,7 @@ MOST_MESSAGES = 100
 MOST_ERRORS = 10
 """Calls that may fail. The message with the last of them is the last one."""
 HAND_OVER = "transfer_to_human_agents"
+_HAND_OVER = Call(HAND_OVER, {"summary": ""})
 
 INSTRUCTIONS = """\
 You work for a company's customer service and have a ticket to settle by yourself, with tools alone: the
@@ -57,6 +58,8 @@ class Tau2Settings:
     policy: str
     place: str
 
+    is_solo = True
+
     @property
     def fingerprint(self) -> JsonObject:
         told = hashlib.sha256(f"{INSTRUCTIONS}{_DONE}".encode()).hexdigest()
@@ -64,7 +67,7 @@ class Tau2Settings:
 
     def domain(self, name: str) -> Domain:
         """A domain of the checkout. Raises RigError."""
-        return domain(self.place, name, self.policy)
+        return domain(self.place, name, self.policy, self.is_solo)
 
 
 class Solo(Episode):
@@ -78,6 +81,7 @@ class Solo(Episode):
         self._domain = self.settings.domain(self.task.domain)
         self.world = self.task.begin(self._domain)
         self.calls: list[Call] = []
+        self.callers: list[str] = []
         self.errors: list[bool] = []
 
     def begin(self) -> None:
@@ -86,8 +90,10 @@ class Solo(Episode):
     def resume(self, played: PlayedTurn) -> None:
         """Take in what was played before; its calls are made again."""
         super().resume(played)
-        for executed in played.executed:
-            self.execute(executed.call)
+        for step in played.steps:
+            if step.executed is not None:
+                self.speaker = step.role
+                self.execute(step.executed.call)
 
     def speak(self) -> Asking:
         """Ask until the work is done, nothing is called, or a limit is reached."""
@@ -103,13 +109,17 @@ class Solo(Episode):
         return prediction if done is None else replace(prediction, call=done, further=())
 
     def execute(self, call: Call) -> ExecutedCall:
+        result = self.answer(call)
         self.calls.append(call)
-        if call.name == DONE:
-            self.errors.append(False)
-            return ExecutedCall(call, Outcome("The work on the ticket has ended."))
-        result = self.world.call(call.name, call.arguments)
+        self.callers.append(self.speaker)
         self.errors.append(result.is_error)
         return ExecutedCall(call, Outcome(result.text))
+
+    def answer(self, call: Call) -> Result:
+        """What a call gives."""
+        if call.name == DONE:
+            return Result("The work on the ticket has ended.")
+        return self.world.call(call.name, call.arguments)
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return self._verdicts()[-1], ()
@@ -119,18 +129,24 @@ class Solo(Episode):
         """Whether the agent has ended the work itself."""
         return bool(self.calls) and self.calls[-1].name == DONE
 
+    @property
+    def told(self) -> Sequence[str]:
+        """The agent's words, also those beside a call, which upstream takes for said."""
+        steps = (step for turn in self.played for step in turn.steps if step.role == self.evaluated)
+        return [text for step in steps if (text := step.prediction.reply or step.prediction.content)]
+
     def score(self) -> Score:
         error = next((turn.error for turn in self.played if turn.error), None)
-        faults = faults_of(self.task, self._domain, self.world, self.calls)
+        faults = faults_of(self.task, self._domain, self.world, self.calls, self.told)
         if not self.is_done:
-            faults = (self._ending(str(error) if error else ""),)
+            faults = (self.ending(str(error) if error else ""),)
         verdicts = self._verdicts()
         counts: dict[str, float] = {
             "success": int(not faults),
             f"success.{self.task.intent}": int(not faults),
             f"tasks.{self.task.intent}": 1,
             **sound_counts(self.task, self.task.suite, int(not faults)),
-            "hand_over": int(self.setup.is_for_a_person(self.task, self._domain)),
+            "hand_over": int(self.setup.is_reached_by(self.task, self._domain, _HAND_OVER)),
             "calls": len(self.calls),
             "errors": sum(self.errors),
             "unneeded": sum(verdict.bad_action for verdict in verdicts),
@@ -140,31 +156,40 @@ class Solo(Episode):
         named = tuple(Fault(kind if self.is_done else FaultKind.MISSING_CALL, 0, text) for text in faults)
         return Score(counts, verdicts, types, named)
 
-    def _ending(self, error: str) -> str:
+    def ending(self, error: str) -> str:
+        """Why the work ended without success."""
         if sum(self.errors) >= MOST_ERRORS:
             return f"too many errors: {MOST_ERRORS} calls failed"
         if error:
             return f"no answer: the last message ended in an error ({error})"
-        if self.played and self.played[-1].steps[-1].executed is None:
+        if self.settings.is_solo and self.played and self.played[-1].steps[-1].executed is None:
             return "no call: a message called no tool, which ends the work without success"
-        return f"too many steps: {MOST_MESSAGES} messages without `done`"
+        return f"too many steps: {MOST_MESSAGES} messages, and no end"
 
     def _verdicts(self) -> tuple[Verdict, ...]:
         """Each call by whether it is one of the truth's, and if not, whether it changed something."""
-        due = dict(enumerate((*self.task.actions, Action(name=DONE, arguments={}))))
+        due = dict(enumerate(self.task.due))
         verdicts = []
-        for call, is_error in zip(self.calls, self.errors, strict=True):
-            place = next((at for at, action in due.items() if _is_same(action, call)), None)
+        for call, is_error, caller in zip(self.calls, self.errors, self.callers, strict=True):
+            same = (
+                at for at, action in due.items() if _is_same(action, call) and self.may_make(action, caller)
+            )
+            place = next(same, None)
             if place is not None and not is_error:
                 del due[place]
-                verdicts.append(Verdict(True, CallPlace(0, place)))
+                is_known = place < len(self.task.expected(0).calls)
+                verdicts.append(Verdict(True, CallPlace(0, place) if is_known else None))
             elif is_error:
                 verdicts.append(Verdict(False, reason="the call failed"))
-            elif call.name in self._domain.writes:
+            elif call.name in self._domain.writes and caller == self.evaluated:
                 verdicts.append(Verdict(False, bad_action=True, reason="changes what need not be changed"))
             else:
                 verdicts.append(Verdict(False, reason="looks something up"))
         return tuple(verdicts)
+
+    def may_make(self, action: Action, caller: str) -> bool:
+        """Whether a true call is for this role to make: in solo mode, all are the agent's."""
+        return True
 
 
 def _is_same(action: Action, call: Call) -> bool:
@@ -172,8 +197,10 @@ def _is_same(action: Action, call: Call) -> bool:
     return action.is_made_by(call) and (is_free or call.arguments == action.arguments)
 
 
-def faults_of(task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call]) -> tuple[str, ...]:
-    """What is wrong with the world that was left and with the calls, by a task's basis: nothing earns 1.
+def faults_of(
+    task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call], told: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """What is wrong with the world that was left, the calls and the words, by the basis: nothing earns 1.
 
     Databases are compared before assertions are made, which may change them.
     """
@@ -190,6 +217,10 @@ def faults_of(task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[C
     if "ACTION" in task.criteria.reward_basis:
         missing = (action for action in task.actions if not any(map(action.is_made_by, calls)))
         faults += [f"action: {action.name} was not called as it should be" for action in missing]
+    if "COMMUNICATE" in task.criteria.reward_basis:
+        heard, due = [text.lower().replace(",", "") for text in told], task.criteria.communicate_info or ()
+        unsaid = (text for text in due if not any(text.lower() in words for words in heard))
+        faults += [f"words: the customer was not told {text}" for text in unsaid]
     return tuple(faults)
 
 
@@ -222,23 +253,24 @@ class SoloSetup(Setup):
 
     def __init__(self, method: Method, settings: Tau2Settings) -> None:
         super().__init__(method, settings)
-        self._for_a_person: dict[str, bool] = {}
+        self._reached: dict[tuple[str, int], bool] = {}
 
-    def is_for_a_person(self, task: Ticket, place: Domain) -> bool:
-        """Whether an agent succeeds that hands the ticket over to a person, and does nothing else.
+    def is_reached_by(self, task: Ticket, place: Domain, *calls: Call) -> bool:
+        """Whether an agent succeeds that does no more than to hand over to a person, or not even that.
 
         It is tried once for each task, however many arms and repeats play it.
         """
-        if task.name not in self._for_a_person:
+        key = task.name, len(calls)
+        if key not in self._reached:
             world = task.begin(place)
-            call = Call(HAND_OVER, {"summary": ""})
-            world.call(call.name, call.arguments)
-            self._for_a_person[task.name] = not faults_of(task, place, world, [call])
-        return self._for_a_person[task.name]
+            for call in calls:
+                world.call(call.name, call.arguments)
+            self._reached[key] = not faults_of(task, place, world, calls)
+        return self._reached[key]
 
     @property
     def fingerprint(self) -> JsonObject:
-        names = domains_of(self.settings.place)
+        names = domains_of(self.settings.place, self.settings.is_solo)
         return {f"{name}_sha256": self.settings.domain(name).fingerprint for name in names}
 
     @property
@@ -247,8 +279,10 @@ class SoloSetup(Setup):
         return Grading("reward", version, "", {"grader": "reward", "grader_version": version})
 
     def check(self, task: Ticket, settings: Tau2Settings) -> None:
-        """Raise RigError for a task that this checkout cannot set up."""
-        task.begin(settings.domain(task.domain))
+        """Raise RigError for a task that this checkout cannot set up. A large world is not copied for it."""
+        place = settings.domain(task.domain)
+        if task.is_prepared:
+            task.begin(place)
 
 
 class Tau2(Method):
@@ -291,16 +325,20 @@ class Tau2(Method):
         sound = sound_metrics(tasks, dict.fromkeys(dict.fromkeys(t.suite for t in tasks), "success"))
         return self.declaration._replace(metrics=(*self.declaration.metrics, *sound, *parts))
 
-    def recognises(self, place: Path) -> bool:
-        return tickets.tasks_of(place) is not None
+    settings_class: type[Tau2Settings] = Tau2Settings
+    parse = staticmethod(tickets.parse_ticket)
 
-    load = staticmethod(tickets.load)
-    parse = staticmethod(tickets.parse)
+    def recognises(self, place: Path) -> bool:
+        file = tickets.tasks_of(place)
+        return file is not None and (file.parent.name in USER_ALONE) is not self.settings_class.is_solo
+
+    def load(self, place: Path) -> Loaded:
+        return tickets.load(place, self.settings_class.is_solo)
 
     def settings(self, values: Mapping[str, Any]) -> Tau2Settings:
         if values["policy"] not in POLICIES:
             raise RigError(f"--set policy={values['policy']}: {' or '.join(POLICIES)}")
-        return Tau2Settings(values["policy"], str(values["code"] or os.environ.get("RIG_TAU2", "")))
+        return self.settings_class(values["policy"], str(values["code"] or os.environ.get("RIG_TAU2", "")))
 
     def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:
         """The policy and the tools, which all tasks share, and then the ticket."""
@@ -324,9 +362,11 @@ class Tau2(Method):
             code = settings.domain(task.domain)
             left = task.begin(code)
             calls = [Call(action.name, action.arguments) for action in task.actions]
-            for call in calls:
-                left.call(call.name, call.arguments)
-            faults += [f"{task.name}: {fault}" for fault in faults_of(task, code, left, calls)]
+            for action in task.actions:
+                owner = "assistant" if settings.is_solo else action.requestor
+                left.call(action.name, action.arguments, owner)
+            words = task.criteria.communicate_info or ()
+            faults += [f"{task.name}: {fault}" for fault in faults_of(task, code, left, calls, words)]
         return Checked(place, len(tasks), tuple(faults))
 
 

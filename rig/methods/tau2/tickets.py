@@ -1,4 +1,4 @@
-"""Tasks of τ²-bench in solo mode: a ticket, the state that it starts in, and what its end is judged by."""
+"""Tasks of τ²-bench: a ticket or a customer, the state that it starts in, and what its end is judged by."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ from rig.errors import RigError
 from rig.files import read_json
 from rig.methods.base import Loaded
 from rig.methods.defects import defects
-from rig.methods.tau2.checkout import SOLO, Domain, Owner, TicketWorld
+from rig.methods.tau2.checkout import SOLO, USER_ALONE, Domain, Owner, TicketWorld
 from rig.tasks import ExpectedTurn, Task
 
 DONE = "done"
+TALKING = ", with a user"
+"""What the names of suites end with that are played with a user."""
 
 
 class _WorldCall(Foreign):
@@ -65,6 +67,7 @@ class _Criteria(Foreign):
     actions: Many[Action] | None = None
     env_assertions: Many[Assertion] | None = None
     communicate_info: Many[str] | None = None
+    nl_assertions: Many[str] | None = None
     reward_basis: Many[Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]] = Field(
         ["DB", "COMMUNICATE"]
     )
@@ -76,6 +79,24 @@ class _TicketSource(Foreign):
     ticket: str | None = None
     initial_state: _InitialState | None = None
     evaluation_criteria: _Criteria
+
+
+class Instructions(Foreign):
+    """What a user is told of themselves, in prose."""
+
+    reason_for_call: str
+    known_info: str | None = None
+    unknown_info: str | None = None
+    task_instructions: str | None = None
+
+
+class _Scenario(Foreign):
+    persona: str | None = None
+    instructions: Instructions | str
+
+
+class _CustomerSource(_TicketSource):
+    user_scenario: _Scenario
 
 
 @dataclass(frozen=True)
@@ -101,6 +122,11 @@ class Ticket(Task):
         return self.criteria.actions or ()
 
     @property
+    def due(self) -> Sequence[Action]:
+        """The calls that are due, to the last."""
+        return (*self.actions, Action(name=DONE, arguments={}))
+
+    @property
     def ground_truth_count(self) -> int:
         return len(self.actions)
 
@@ -114,8 +140,13 @@ class Ticket(Task):
         return {"domain": self.domain, "intent": self.intent, "judged by": basis}
 
     def expected(self, turn: int) -> ExpectedTurn:
-        calls = (*(Call(action.name, action.arguments) for action in self.actions), Call(DONE, {}))
-        return ExpectedTurn((self.ticket,), tuple(ExecutedCall(call, Outcome()) for call in calls))
+        calls = (ExecutedCall(Call(action.name, action.arguments), Outcome()) for action in self.due)
+        return ExpectedTurn((self.ticket,), tuple(calls))
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its world begins otherwise than the domain's."""
+        return self.start != _InitialState()
 
     def begin(self, place: Domain) -> TicketWorld:
         """A world in the state that the task starts in. Raises RigError where it cannot be made."""
@@ -133,10 +164,37 @@ class Ticket(Task):
         return world
 
 
-def load(place: Path) -> Loaded:
+@dataclass(frozen=True, kw_only=True)
+class CustomerTask(Ticket):
+    """A task with a user who talks: the customer is `told` who they are, and no ticket is written."""
+
+    told: Instructions
+    persona: str
+
+    @property
+    def due(self) -> Sequence[Action]:
+        return self.actions
+
+    @property
+    def stretches(self) -> tuple[tuple[list[Action], list[Action]], ...]:
+        """The truth by turns: calls of the agent's, and the customer's that follow."""
+        parts: list[tuple[list[Action], list[Action]]] = [([], [])]
+        for action in self.actions:
+            if action.requestor == "assistant" and parts[-1][1]:
+                parts.append(([], []))
+            parts[-1][action.requestor == "user"].append(action)
+        return tuple(parts)
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """Nothing: nobody knows in which turn a call is due."""
+        return ExpectedTurn()
+
+
+def load(place: Path, is_solo: bool = True) -> Loaded:
     """The tasks of a domain's folder (those of the split `base`), or all of a file of tasks.
 
-    `faults` say why a task is left out. Raises RigError if there is none at all.
+    They are tickets, or with a user where not `is_solo`. `faults` say why a task is left out. Raises RigError
+    if there is none at all.
     """
     file = tasks_of(place)
     if file is None:
@@ -148,8 +206,9 @@ def load(place: Path) -> Loaded:
     suite = f"{file.parent.name} {'base' if base is not None else file.stem.removeprefix('tasks_')}"
     tasks: list[Ticket] = []
     faults: list[str] = []
+    model, parse = (_TicketSource, parse_ticket) if is_solo else (_CustomerSource, parse_customer)
     for row in (row for row in rows if base is None or row.get("id") in base):
-        source = {name: row[name] for name in _TicketSource.model_fields if name in row}
+        source = {name: row[name] for name in model.model_fields if name in row}
         try:
             tasks.append(parse({**source, "domain": file.parent.name}, f"{file}: {row.get('id')}", suite))
         except RigError as error:
@@ -159,7 +218,7 @@ def load(place: Path) -> Loaded:
     return Loaded(tasks, faults)
 
 
-def parse(source: JsonObject, where: str, suite: str) -> Ticket:
+def parse_ticket(source: JsonObject, where: str, suite: str) -> Ticket:
     """A task from what is stored of it. Raises RigError, also for one that needs a user or a judge."""
     row = parsed(_TicketSource, source, where, "a task of tau2-bench")
     start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
@@ -170,9 +229,37 @@ def parse(source: JsonObject, where: str, suite: str) -> Ticket:
         "it needs words to a user": "COMMUNICATE" in criteria.reward_basis and criteria.communicate_info,
         "nothing in it can be judged": not criteria.actions and not criteria.env_assertions,
     }
+    _require(reasons, where)
+    return Ticket(row.id, suite, row.domain, row.ticket or "", start, criteria, source)
+
+
+def parse_customer(source: JsonObject, where: str, suite: str) -> CustomerTask:
+    """A task with a user from what is stored of it. Raises RigError, also for one that needs a judge.
+
+    A task with assertions in prose in its basis, but none to make, needs none: upstream takes them for met.
+    """
+    row = parsed(_CustomerSource, source, where, "a task of tau2-bench")
+    start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
+    basis, scenario = criteria.reward_basis, row.user_scenario
+    can_be_judged = "DB" in basis or criteria.actions or criteria.env_assertions
+    reasons = {
+        "rig does not play its domain with a user": row.domain not in (*SOLO, *USER_ALONE),
+        "it begins in the middle of a conversation": start.message_history,
+        "it needs a judge": "NL_ASSERTION" in basis and criteria.nl_assertions,
+        "nothing in it can be judged": not can_be_judged,
+    }
+    _require(reasons, where)
+    told = scenario.instructions
+    told = Instructions(reason_for_call=told) if isinstance(told, str) else told
+    suite = suite if suite.endswith(TALKING) else f"{suite}{TALKING}"
+    parts = row.id, suite, row.domain, "", start, criteria, source
+    return CustomerTask(*parts, told=told, persona=scenario.persona or "")
+
+
+def _require(reasons: Mapping[str, object], where: str) -> None:
+    """Raise RigError with the first reason that applies."""
     if reason := next((text for text, applies in reasons.items() if applies), ""):
         raise RigError(f"{where} is left out: {reason}")
-    return Ticket(row.id, suite, row.domain, row.ticket or "", start, criteria, source)
 
 
 def tasks_of(place: Path) -> Path | None:

@@ -1,0 +1,289 @@
+"""τ²-bench with a user who talks: another model plays the customer, whose instructions are the task's.
+
+A turn is what the customer says, the agent's calls, and its words. The customer ends the conversation. In
+`telecom` the customer has a phone, and calls its tools.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+from types import MappingProxyType
+
+from rig.calls import FaultKind, Json, JsonObject
+from rig.methods.kit import Asking, Call, Method, Metric, Oracle, Prediction, Request, called, replied
+from rig.methods.tau2 import method, tickets
+from rig.methods.tau2.checkout import SOLO, Result
+from rig.methods.tau2.tickets import Action, CustomerTask, Ticket
+from rig.metrics import Score
+from rig.models import CallMessage, Message, Model, ReplyMessage, StepKey, ToolDoc, UserMessage
+from rig.tasks import ASSISTANT
+
+THE_USER = "user"
+"""The role of the customer, by the name that tasks have for them, too."""
+DONE = "[DONE]"
+"""What the customer ends a conversation with."""
+
+CAUTION = "a user of rig's own and rig's prompts: not comparable with τ²-bench's leaderboard"
+
+AGENT = """\
+You work for a company's customer service and talk to a customer. In each message either call tools or write
+to the customer, not both. Do what the customer wants as far as the company's policy allows, which stands
+below. Say nothing that neither the policy nor the customer nor a tool has told you.
+
+<policy>
+{policy}
+</policy>"""
+
+CUSTOMER = f"""\
+You are a customer who contacts a company's customer service. Each message you read is from its agent; answer
+as the customer, with one short message at a time. Below is why you call, what you know and what you do not,
+and how you behave: keep to it. Tell what you are asked for and no more, in your own words, and never make up
+what is not there. Where you have tools, they are your phone's: call one when the agent asks you to do or look
+up something, one at a time, and tell the agent what came of it. Never act as the agent. When your wish is
+settled, when you have been handed over to a person, or when you cannot go on with what stands below, write
+{DONE}."""
+
+GREETING = "Hello, how can I help you today?"
+
+
+@dataclass(frozen=True)
+class CustomerSettings(method.Tau2Settings):
+    """How an agent and a customer talk."""
+
+    is_solo = False
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        told = hashlib.sha256(json.dumps([AGENT, CUSTOMER, GREETING]).encode()).hexdigest()
+        return {"protocol": "tau2-user", "policy": self.policy, "prompt_sha256": told}
+
+
+class CustomerTalk(method.Solo):
+    """An agent and a customer: the world goes on from the calls of both until the customer ends it."""
+
+    task: CustomerTask
+    settings: CustomerSettings
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a limit is reached. Upstream counts a message and its answer as two steps."""
+        steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
+        messages = sum(
+            step.prediction.part == 0 and (step.role == ASSISTANT or step.executed is not None)
+            for step in steps
+        )
+        return messages >= method.MOST_MESSAGES or sum(self.errors) >= method.MOST_ERRORS
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the customer has ended it."""
+        return self._has_last(THE_USER) and DONE in (self.played[-1].steps[-1].prediction.reply or "")
+
+    @property
+    def is_over(self) -> bool:
+        is_waiting = self._has_last(ASSISTANT) and self.played[-1].steps[-1].prediction.reply is not None
+        return bool(self.played) and (self.is_exhausted or not is_waiting)
+
+    def _has_last(self, role: str) -> bool:
+        return bool(self.played) and self.played[-1].steps[-1].role == role
+
+    @property
+    def _is_users_failure(self) -> bool:
+        return self._has_last(THE_USER) and self.played[-1].error is not None
+
+    def speak(self) -> Asking:
+        """The customer's calls and words, and then the agent's."""
+        role = THE_USER
+        while not self.is_exhausted:
+            yield from self.ask(role)
+            if self.steps[-1].executed is None:
+                reply = self.steps[-1].prediction.reply
+                if role == ASSISTANT or reply is None or DONE in reply:
+                    return
+                role = ASSISTANT
+
+    def messages(self, role: str) -> Iterable[Message]:
+        """What a role has heard. The greeting is before the customer's first words."""
+        greeting = (UserMessage(GREETING),) if role == THE_USER else ()
+        return (*greeting, *super().messages(role))
+
+    def phrases(self, role: str) -> tuple[str, ...]:
+        return (DONE,) if role == THE_USER else ()
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        return prediction
+
+    def acts(self, role: str) -> bool:
+        return True
+
+    def answer(self, call: Call) -> Result:
+        return self.world.call(call.name, call.arguments, "user" if self.speaker == THE_USER else "assistant")
+
+    def may_make(self, action: Action, caller: str) -> bool:
+        return action.requestor == caller
+
+    def score(self) -> Score:
+        score, is_users = super().score(), self._is_users_failure
+        is_idle_enough = self.setup.is_reached_by(self.task, self._domain)
+        counts = {**score.counts, "idle": int(is_idle_enough), "user_failed": int(is_users)}
+        faults = (replace(fault, kind=FaultKind.GENERATION_FAILED) for fault in score.faults)
+        return replace(score, counts=counts, faults=tuple(faults) if is_users else score.faults)
+
+    def ending(self, error: str) -> str:
+        if self._is_users_failure:
+            return f"the user failed: its last message ended in an error ({error})"
+        return super().ending(error)
+
+
+RULES = "1"
+"""Version of the scripted customer; to be raised with any change that can change what is said or called."""
+
+UNKNOWN = "I don't know that."
+_ARTICLE = r"(?:(?:the|your|a)\s+)?"
+_OWN = {"you are": "I am", "you": "I", "your": "my", "yourself": "myself"}
+
+
+def first_person(text: str) -> str:
+    """What is said to somebody about themselves, as they would say it."""
+
+    def own(match: re.Match[str]) -> str:
+        words = _OWN[match[0].lower()]
+        return words[0].upper() + words[1:] if match[0][0].isupper() else words
+
+    return re.sub(rf"(?i)\b({'|'.join(_OWN)})\b", own, text)
+
+
+def script(task: CustomerTask) -> str:
+    """What a model reads that plays the customer."""
+    told = task.told
+    parts = {
+        "Who you are": task.persona,
+        "Why you call": told.reason_for_call,
+        "What you know": told.known_info,
+        "What you do not know": told.unknown_info,
+        "How you behave": told.task_instructions,
+    }
+    return "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text and text.strip())
+
+
+def named_calls(text: str, tools: Sequence[ToolDoc]) -> list[Call]:
+    """The tools that a text names, by name or in its words, each with the JSON object that follows it."""
+    names = sorted((tool.name for tool in tools), key=len, reverse=True)
+    pattern = "|".join(rf"[\s_]+{_ARTICLE}".join(name.split("_")) for name in names)
+    calls = []
+    for match in re.finditer(rf"(?i)\b(?:{pattern})\b", text) if names else ():
+        rest = text[match.end() :].lstrip(" (`:")
+        try:
+            arguments = json.JSONDecoder().raw_decode(rest)[0] if rest.startswith("{") else {}
+        except (ValueError, RecursionError):
+            arguments = {}
+        calls.append(Call(re.sub(rf"[\s_]+{_ARTICLE}", "_", match[0].lower()), arguments))
+    return calls
+
+
+def customer_step(task: CustomerTask, request: Request) -> Prediction:
+    """What a customer does who says everything at once, and then what the agent's words name.
+
+    They call the tools that are named, tell what came of it, answer a question with what they know, and end
+    the conversation where nothing is asked of them.
+    """
+    own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+    heard = [message.text for message in request.messages if isinstance(message, UserMessage)][-1]
+    known = first_person(task.told.known_info or "")
+    if not own:
+        return replied(f"{first_person(task.told.reason_for_call)} {known}".strip())
+    results = [f"{call.call.name}: {call.outcome.response}" for call in _last_calls(request)]
+    calls = named_calls(heard, request.tools)
+    if len(results) < len(calls):
+        call = calls[len(results)]
+        parameters = next(tool.parameters for tool in request.tools if tool.name == call.name)
+        lacking = [name for name in parameters.get("required", ()) if name not in call.arguments]
+        if not lacking:
+            return called(call.name, call.arguments)
+        return replied(f"I need {', '.join(lacking)} for {call.name}.")
+    if results:
+        return replied("I did that. " + "; ".join(results))
+    answers = (known, UNKNOWN) if "?" in heard else ()
+    return replied(next((text for text in answers if text and text not in own), DONE))
+
+
+def _last_calls(request: Request) -> list[CallMessage]:
+    """The role's own calls since something was said."""
+    calls = takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages))
+    return [message for message in calls if isinstance(message, CallMessage)][::-1]
+
+
+class ScriptedCustomer(Oracle):
+    """Plays the customers of tasks by rules, without a model."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return {"engine": "scripted customer", "rules": RULES}
+
+
+def true_step(task: CustomerTask, request: Request) -> Prediction:
+    """The truth's calls in this turn, then words that name what the customer has to do or be told."""
+    turn, number = request.key.turn, len(_last_calls(request))
+    own, others = task.stretches[turn] if turn < len(task.stretches) else ([], [])
+    if number < len(own):
+        return called(own[number].name, own[number].arguments)
+    if others:
+        named = (f"{action.name} {json.dumps(action.arguments)}" for action in others)
+        return replied(f"Please do this: {', '.join(named)}.")
+    return replied(f"Everything is settled. {', '.join(task.criteria.communicate_info or ())}".strip())
+
+
+def idle_step(task: CustomerTask, request: Request) -> Prediction:
+    """An agent that does nothing."""
+    return replied("I cannot do anything for you.")
+
+
+def hand_over_step(task: CustomerTask, request: Request) -> Prediction:
+    """An agent that hands every customer over to a person."""
+    if request.key.turn == 0 and not _last_calls(request):
+        return called(method.HAND_OVER, {"summary": "For a person."})
+    return replied("A person will go on from here.")
+
+
+class Tau2User(method.Tau2):
+    """τ²-bench's tasks, played with a user who talks."""
+
+    name = "tau2-user"
+    roles: tuple[str, ...] = (ASSISTANT, THE_USER)
+    oracles = MappingProxyType({"oracle": true_step, "hand-over": hand_over_step, "idle": idle_step})
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle", THE_USER: "knowing"})
+    episode = CustomerTalk
+    settings_class = CustomerSettings
+    parse = staticmethod(tickets.parse_customer)
+    declaration = method.Tau2.declaration._replace(
+        method="tau2-user",
+        metrics=(
+            *method.Tau2.declaration.metrics,
+            Metric("idle", "success of doing nothing", "idle", place="tables"),
+            Metric("user_failed", "users that failed", "user_failed", better="lower", place="tables"),
+        ),
+        caution=CAUTION,
+    )
+
+    def models(self, tasks: Sequence[CustomerTask]) -> Mapping[str, Callable[[], Model]]:
+        """The customer of the `oracle` is the scripted one; others get it where customers have a phone."""
+        names = ["knowing"]
+        if all(task.domain in SOLO for task in tasks):
+            names.append("scripted")
+        users = {name: partial(ScriptedCustomer, tasks, customer_step, name) for name in names}
+        return {**super().models(tasks), **users}
+
+    def opening(self, task: Ticket, settings: method.Tau2Settings, role: str) -> Request:
+        """The policy and the tools for the agent; the task's instructions and the phone for the customer."""
+        assert isinstance(task, CustomerTask)
+        place, key = settings.domain(task.domain), StepKey(task.name)
+        if role == THE_USER:
+            return Request(key, CUSTOMER, place.user_tools, script(task), several_calls=True)
+        return Request(key, AGENT.format(policy=place.policy), place.tools, several_calls=True)
+
+
+METHOD: Method = Tau2User()
