@@ -177,9 +177,13 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
             by_task.setdefault(keys[cell.conversation], []).append(cell.counts)
     places = []
     for position, by_task in by_arm.items():
-        arm, sources = run.arms[position], {t.name: t.source for t in tasks if keys.get(t.name) in by_task}
+        arm = run.arms[position]
         place = RankedArm(run, arm, frozenset(by_task), {}, {name: by_task}, planned=len(keys))
-        places.append(place._replace(leaks=leaks_of(arm.fingerprint, sources)))
+        places.append(
+            place._replace(
+                leaks=leaks_of(arm.fingerprint, [task for task in tasks if keys.get(task.name) in by_task])
+            )
+        )
     return places
 
 
@@ -294,7 +298,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
     for run, arm in arms:
         tasks = runs.conversations(run)
         suites = tuple(dict.fromkeys(task.suite for task in tasks))
-        leaks = leaks_of(arm.fingerprint, {task.name: task.source for task in tasks})
+        leaks = leaks_of(arm.fingerprint, tasks)
         for score in runs.scores(run):
             if score.arm != arm.position or arm.not_evaluated:
                 continue

@@ -15,6 +15,7 @@ from typing import Any
 
 from rig.calls import Json, JsonObject
 from rig.errors import counted
+from rig.tasks import Task
 
 SAMPLE = 16
 """Hashes of 5-grams that are kept of a conversation. With its own hash they fit into 127 bytes of text."""
@@ -48,10 +49,18 @@ def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> li
     return names
 
 
-def leaks_of(fingerprint: Mapping[str, Any] | None, conversations: Mapping[str, JsonObject]) -> list[str]:
-    """The same for what an arm's fingerprint says of the making of its model's file."""
-    made_from = (fingerprint or {}).get("model.made_from") or {}
-    return leaked(made_from.get("calibrated_on") or (), conversations)
+def leaks_of(fingerprint: Mapping[str, Any] | None, tasks: Iterable[Task]) -> list[str]:
+    """The same for what an arm's fingerprint says of the making of its model's file, in these tasks.
+
+    Their sources are only read where it says something.
+    """
+    traces = traces_of(fingerprint)
+    return leaked(traces, {task.name: task.source for task in tasks}) if traces else []
+
+
+def traces_of(fingerprint: Mapping[str, Any] | None) -> Sequence[str]:
+    """The traces of conversations that an arm's file was calibrated on."""
+    return ((fingerprint or {}).get("model.made_from") or {}).get("calibrated_on") or ()
 
 
 def leak_text(label: str, names: Sequence[str], what: str) -> str:

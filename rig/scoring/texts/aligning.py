@@ -19,6 +19,8 @@ class Group:
 
     first: list[int] = field(default_factory=list)
     second: list[int] = field(default_factory=list)
+    is_left_over: bool = False
+    """Whether these are simply all that are like no other clause."""
 
 
 Texts = tuple[Sequence[Clause], Sequence[Clause]]
@@ -35,7 +37,9 @@ def align(first: Sequence[Clause], second: Sequence[Clause]) -> list[Group]:
     if any(group.first for group in lone) and any(group.second for group in lone):
         groups = [group for group in groups if group not in lone]
         groups.append(
-            Group([n for group in lone for n in group.first], [n for group in lone for n in group.second])
+            Group(
+                [n for group in lone for n in group.first], [n for group in lone for n in group.second], True
+            )
         )
     return sorted(groups, key=lambda group: (group.first or [len(first)], group.second))
 

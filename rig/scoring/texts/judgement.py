@@ -324,6 +324,9 @@ class _Comparison:
     def _judged(self, group: Group, remains: Residue) -> Finding:
         """What one group of clauses means: the gravest of all that remains."""
         findings = list(self._structure(group, remains))
+        if group.is_left_over and len(group.first) != len(group.second):
+            # A clause more is something more to say, however alike the rest is.
+            findings.append(unclear("more clauses on one side, like none on the other"))
         if group in self.lists:
             return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
         remains = without_double_negation(remains)
