@@ -289,7 +289,8 @@ class _Comparison:
             for number in {self.rest[0][n].sentence for n in group.first}:
                 by_sentence.setdefault(number, []).append(group)
         for several in by_sentence.values():
-            whole = Group(*(sorted(n for group in several for n in side(group)) for side in SIDES))
+            first, second = (sorted(n for group in several for n in side(group)) for side in SIDES)
+            whole = Group(first, second)
             one_each = len({self.rest[1][n].sentence for n in whole.second}) == 1
             if len(several) > 1 and one_each and all(group in groups for group in several):
                 starts = [
