@@ -18,6 +18,7 @@ from rig.authoring.desk import Proposal, Rejected
 from rig.authoring.scenes import Scene
 from rig.events import Where
 from rig.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.reading.lexicon import vocabulary
 from rig.scoring import load as load_similarity
 from rig.scoring.texts import Meaning, beside
 from rig.toolbox.spec import FREE_TEXT
@@ -27,6 +28,10 @@ SAMPLED = 3
 """Tools that a scenario is proposed from; the first must be used."""
 _LONGEST = 2.5
 """How many times as long as before a line may become, in characters, and 40 more."""
+_BENDING = vocabulary(
+    "perhaps maybe possibly not don't never no only but if unless except instead actually or yesterday would"
+)
+"""Words that can turn a line into another one, and that no wording may bring in or leave out."""
 _SIDES = {"user": "a user who talks to an assistant", "assistant": "an assistant who talks to a user"}
 
 
@@ -118,6 +123,11 @@ class ModelAuthor:
             return "shape"
         if any(name in wording and name not in text for name in self._toolbox.tools):
             return "names a tool"
+        words, before = (
+            [word.strip(".,:;!?'\"").lower() for word in line.split()] for line in (wording, text)
+        )
+        if sorted(words) == sorted(before) or _BENDING & (set(words) ^ set(before)):
+            return "order or doubt"
         judged = self._similarity.judge(FREE_TEXT, text, wording, beside(()))
         return "" if judged.meaning is Meaning.SAME else f"{judged.meaning.value} meaning"
 
