@@ -287,6 +287,11 @@ def write_worded(
     maker.writer, distinct = writer, Distinct()
     simulator = Simulator(maker.toolbox.world(), maker.toolbox)
     desk = Desk([Replays(simulator), Evident(maker.toolbox), distinct])
+
+    def save(tried: int) -> JsonObject:
+        told = {"tried": tried, "wordings": dict(writer.wordings), "picks": writer.picks}
+        return _save(folder, settings, desk, distinct, told)
+
     with _continuing(folder, settings) as before:
         tried = before.get("tried", 0)
         writer.repeat(before.get("picks", ()))
@@ -305,11 +310,9 @@ def write_worded(
             kept = proposal and desk.offer(partial(writer.reword, proposal))
             if kept:
                 file.write_text(written(kept.source), encoding="utf-8")
-            told = {"tried": number + 1, "wordings": dict(writer.wordings), "picks": writer.picks}
-            _save(folder, settings, desk, distinct, told)
+            save(number + 1)
             watch(number + 1, desk.thrown + Counter(kept=len(desk.kept)))
-        told = {"tried": maker.count, "wordings": dict(writer.wordings), "picks": writer.picks}
-        return _save(folder, settings, desk, distinct, told)
+        return save(maker.count)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from rig import methods
 from rig.authoring.desk import Proposal, Rejected
 from rig.authoring.scenes import Scene
 from rig.events import Where
+from rig.methods.episode import course
 from rig.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
 from rig.reading.lexicon import vocabulary
 from rig.scoring import load as load_similarity
@@ -135,23 +136,15 @@ class ModelAuthor:
         """Let the model play the conversation. Raises Rejected if it does not do what is right."""
         task = methods.first().parse(proposal.source, proposal.name, "")
         episode = self._setup.start(task, self._settings, Where(0, task.name), lambda _event: None, 0)
-        while episode.next_turn is not None:
-            playing = episode.play()
-            try:
-                asked = next(playing)
-                while True:
-                    asked = playing.send(self._predict(asked.request))
-            except StopIteration:
-                continue
+        for _ in course(episode, dict.fromkeys(methods.first().roles, self._model)):
+            pass
         if not episode.score().counts.get("successes"):
             raise Rejected("misread", proposal.name)
 
     def _ask(self, instructions: str, text: str, tools: tuple[ToolDoc, ...] = ()) -> Prediction:
         key = StepKey("author", 0, 0)
-        return self._predict(Request(key, instructions, tools, "", (UserMessage(text),), False))
-
-    def _predict(self, request: Request) -> Prediction:
         if not self._is_ready:
-            self._model.prepare(Request(request.key, request.instructions, request.tools), 1)
+            self._model.prepare(Request(key, instructions, tools), 1)
             self._is_ready = True
+        request = Request(key, instructions, tools, "", (UserMessage(text),), False)
         return self._model.predict(request, lambda _piece: None)

@@ -125,6 +125,8 @@ class WordingSpread(ByName):
 
 def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[WordingSpread, ...]:
     """The spread of success over wordings, for each file and whatever else tells arms apart."""
+    if not declaration.success:
+        return ()
     groups: list[tuple[str, str, dict[str, ScoredArm]]] = []
     for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
         arms = {arm.chosen.arm.name: arm for arm in scored if arm.chosen.run.id == run.id}
@@ -135,8 +137,6 @@ def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float)
                 if len(by_level) > 1:
                     group = {words[place]: arms[arm] for place, arm in by_level.items()}
                     groups.append((name, option, group))
-    if not declaration.success:
-        return ()
     return tuple(filter(None, (_spread(*group, alpha / len(groups)) for group in groups)))
 
 

@@ -187,15 +187,15 @@ class Episode:
         return step
 
 
-def course(episode: Episode, players: Mapping[str, Model]) -> Iterator[tuple[Request, Prediction]]:
-    """Play an episode to its end with models that answer at once: every request, and what was predicted."""
+def course(episode: Episode, players: Mapping[str, Model]) -> Iterator[tuple[Ask, Prediction]]:
+    """Play an episode to its end with models that answer at once: what was asked, and what was predicted."""
     while episode.next_turn is not None:
         playing = episode.play()
         try:
             ask = next(playing)
             while True:
                 prediction = players[ask.role].predict(ask.request, lambda _piece: None)
-                yield ask.request, prediction
+                yield ask, prediction
                 ask = playing.send(prediction)
         except StopIteration:
             continue

@@ -183,7 +183,7 @@ def longest_requests(
         setup.meet(players)
         for task in tasks:
             episode = setup.start(task, own, Where(0, task.name), lambda _event: None, 0)
-            requests = (request for request, _ in course(episode, players))
+            requests = (ask.request for ask, _ in course(episode, players))
             longest.append(max(requests, key=lambda request: len(repr(request.messages))))
     return tuple(longest)
 

@@ -18,6 +18,7 @@ from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError, counted
 from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
+from rig.methods.episode import course
 from rig.models import Model, Notify, Request, StepKey
 from rig.screening.divergence import log_softmax, token_divergence
 from rig.screening.results import ArmScreen, Screen, ScreenedStep, ScreenedToken
@@ -50,18 +51,10 @@ def true_steps(
     The `players` are those models. Raises RigError as a run does.
     """
     episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
-    while episode.next_turn is not None:
-        playing = episode.play()
-        ask = next(playing)
-        while True:
-            prediction = players[ask.role].predict(ask.request, lambda _piece: None)
-            answer = prediction.reply if prediction.call is None else prediction.call
-            if ask.role == evaluated and answer is not None:
-                yield TrueStep(turn_number(task, ask.request.key.turn), ask.request, answer)
-            try:
-                ask = playing.send(prediction)
-            except StopIteration:
-                break
+    for ask, prediction in course(episode, players):
+        answer = prediction.reply if prediction.call is None else prediction.call
+        if ask.role == evaluated and answer is not None:
+            yield TrueStep(turn_number(task, ask.request.key.turn), ask.request, answer)
 
 
 Values: TypeAlias = npt.NDArray[np.float32]

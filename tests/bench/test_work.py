@@ -25,7 +25,7 @@ def played(name: str) -> list[Request]:
         METHOD, ToolTalkSettings(), World.open, Grader("default", Exact(), TOOLTALK), "exact"
     )
     dialogue = setup.start(conversation, ToolTalkSettings(), Where(0, name), lambda event: None, 0)
-    return [request for request, _ in course(dialogue, {ASSISTANT: oracle})]
+    return [ask.request for ask, _ in course(dialogue, {ASSISTANT: oracle})]
 
 
 @pytest.mark.parametrize("name", ["AddAlarm-easy", "UserLogin-easy", "rain-date", "username-taken"])

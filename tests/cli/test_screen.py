@@ -14,13 +14,7 @@ Rig = Callable[..., Any]
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    models = tmp_path / "models"
-    models.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(models))
-    monkeypatch.chdir(tmp_path)
-    small_talks.write(tmp_path)
-    for seed, name in enumerate(("base", "other")):
-        tiny_gguf.write(models / f"{name}.gguf", n_ctx=16384, seed=seed)
+    small_talks.write_with_models(tmp_path, monkeypatch)
     return tmp_path
 
 

@@ -190,13 +190,7 @@ TEXT = ("--kld", "--text", "text.txt", "--n-ctx", "64", "--threads", "1")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    models = tmp_path / "models"
-    models.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(models))
-    monkeypatch.chdir(tmp_path)
-    small_talks.write(tmp_path)
-    for seed, name in enumerate(("base", "other")):
-        tiny_gguf.write(models / f"{name}.gguf", n_ctx=16384, seed=seed)
+    models = small_talks.write_with_models(tmp_path, monkeypatch)
     tiny_gguf.write(models / "spm.gguf", n_ctx=16384, tokenizer="spm")
     text = "".join(f"The {number} of May, a line of\\ttext. " for number in range(40))
     (tmp_path / "text.txt").write_text(text + "\n")

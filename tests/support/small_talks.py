@@ -10,7 +10,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import small_world
+import tiny_gguf
 
 from rig.calls import Call
 from rig.errors import ErrorKind, RigError
@@ -127,6 +129,18 @@ def write(directory: Path) -> Path:
         (folder / f"{each['name']}.json").write_text(json.dumps(each), encoding="utf-8")
     small_world.write(directory / "databases")
     return folder
+
+
+def write_with_models(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, for rig to run there, and the tiny models `base` and `other`; returns their folder."""
+    models = directory / "models"
+    models.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(models))
+    monkeypatch.chdir(directory)
+    write(directory)
+    for seed, name in enumerate(("base", "other")):
+        tiny_gguf.write(models / f"{name}.gguf", n_ctx=16384, seed=seed)
+    return models
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202ebad[/red][bold]\x00\r\nline\ud800"
