@@ -9,10 +9,10 @@ that the command line prints. Stores are only read, so that a run in progress ne
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, overload
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import click
 from markupsafe import escape
@@ -50,15 +50,19 @@ __all__ = [
 ]
 
 
-class SupportsDict(Protocol):
-    """Anything that is flat as a dict."""
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a table is made of: anything that is flat as a dict."""
 
     def to_dict(self) -> JsonObject:
         """All of it by name."""
-        ...
+        return self._named(*(part.name for part in fields(self) if part.name[0] != "_"))
+
+    def _named(self, *names: str) -> JsonObject:
+        return {name: getattr(self, name) for name in names}
 
 
-R = TypeVar("R", bound=SupportsDict)
+R = TypeVar("R", bound=Record)
 _MOST_SHOWN = 60
 """Rows of records that a notebook shows."""
 
@@ -105,7 +109,7 @@ def _cell(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationScore:
+class ConversationScore(Record):
     """What an arm made of a conversation, by the grader whose scores are shown.
 
     `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
@@ -126,14 +130,12 @@ class ConversationScore:
 
     def to_dict(self) -> JsonObject:
         """All of it but for the counts by kind, flat."""
-        own = {
-            name: getattr(self, name) for name in ("run", "arm", "suite", "conversation", "repeat", "success")
-        }
-        return {**own, "unclear": self.unclear, **self.rates, "errors": sum(self.errors.values())}
+        own = self._named("run", "arm", "suite", "conversation", "repeat", "success", "unclear")
+        return {**own, **self.rates, "errors": sum(self.errors.values())}
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedStep:
+class PlayedStep(Record):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
     `turn` is from 1, `step` and `repeat` from 0, times are in seconds. `match` and `bad_action` are None for
@@ -168,26 +170,19 @@ class PlayedStep:
     prefill_s: float
     decode_s: float
 
-    def to_dict(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
-
 
 def _step(row: Mapping[str, Any]) -> PlayedStep:
     """The step that a row of the view stands for."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
-    for name, read in (
-        ("arguments", json.loads),
-        ("response", json.loads),
-        ("match", bool),
-        ("bad_action", bool),
-    ):
-        values[name] = None if values[name] is None else read(values[name])
+    values |= {
+        name: json.loads(values[name]) for name in ("arguments", "response") if values[name] is not None
+    }
+    values |= {name: bool(values[name]) for name in ("match", "bad_action") if values[name] is not None}
     return PlayedStep(**values)
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedConversation:
+class PlayedConversation(Record):
     """A conversation as an arm played it, `turns_done` of its `turns` so far.
 
     `success` is None until it is scored. As text, it is what `rig show RUN CONVERSATION` prints.
@@ -215,19 +210,14 @@ class PlayedConversation:
     @property
     def steps(self) -> RecordTable[PlayedStep]:
         """Its steps, in order."""
-        names = ("arm", "conversation", "repeat")
-        return self._run.steps.where(**{name: getattr(self, name) for name in names})
-
-    def to_dict(self) -> JsonObject:
-        """All of it, flat."""
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.name[0] != "_"}
+        return self._run.steps.where(**self._named("arm", "conversation", "repeat"))
 
     def __str__(self) -> str:
         return printable(transcript_text(self.transcript))
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedArm:
+class PlayedArm(Record):
     """An arm of a run: a model with its settings, and what it came to.
 
     `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `speed` has
@@ -257,12 +247,12 @@ class PlayedArm:
 
     def to_dict(self) -> JsonObject:
         """Names, rates, and speed; not the fingerprint, which has settings by the dozen."""
-        own = {name: getattr(self, name) for name in ("run", "arm", "model", "conversations", "failure")}
+        own = self._named("run", "arm", "model", "conversations", "failure")
         return {**own, **self.rates, **self.speed}
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Record):
     """A stored run. `state` is `finished`, `running` or `interrupted`; `settings` are its options."""
 
     id: str
@@ -327,7 +317,7 @@ class Run:
 
     def to_dict(self) -> JsonObject:
         """What it is, without its settings and arms."""
-        own = {name: getattr(self, name) for name in ("id", "name", "created", "state", "method", "repeats")}
+        own = self._named("id", "name", "created", "state", "method", "repeats")
         return {**own, "arms": len(self.arms)}
 
 

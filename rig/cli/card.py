@@ -11,7 +11,7 @@ from rig.calls import ByName, JsonObject
 from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import print_json, printable, say
-from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
+from rig.cli.verbs import Verbs, argument, option, verb
 from rig.compare.arms import ComparisonOptions
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import inspect
@@ -30,15 +30,7 @@ _FORMATS: Mapping[str, Callable[[JsonObject], str]] = {
 }
 
 
-class CardVerbs(Verbs):
-    """`rig card RUN/ARM` makes a card, as `rig card make RUN/ARM` does."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        is_address = bool(args) and args[0] not in (*self.commands, *HELP_NAMES)
-        return super().parse_args(context, ["make", *args] if is_address else args)
-
-
-@verb(CardVerbs)
+@verb(Verbs, default="make")
 def command() -> None:
     """Make a card of an arm (`rig card RUN/ARM`), or verify one that somebody gave you.
 

@@ -41,16 +41,7 @@ from rig.solutions.judgements import DEFAULTS, SEED, UPSTREAM, Shape, Ties, Unso
 from rig.store import Runs
 
 
-class _Judging(Verbs):
-    """An argument that names no other command is something to judge."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.commands, *context.help_option_names):
-            args = ["answers", *args]
-        return super().parse_args(context, args)
-
-
-@verb(_Judging)
+@verb(Verbs, default="answers")
 def command() -> None:
     """Let a model judge whole answers: which pass, and which of two is better.
 

@@ -24,35 +24,20 @@ from rig.models import CallMessage, ToolDoc, UserMessage
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-_CONTEXTS = (2048, 8192, 32768, 131072)
-_SEQUENCES = (1, 4, 8)
-
-
 def info_json(name: str, facts: GgufInfo, adapter: AdapterInfo | None, source: str | None) -> JsonObject:
     """All of it by name; `source` is the chat template that would be used."""
     return {
         "name_in_rig": name,
         **facts.as_json(),
         "adapter": adapter and adapter.as_json(),
-        "memory_needed": _memory_needed(facts),
         "tool_calls": _tools_json(source),
     }
 
 
 def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
-    """Print it: the file, the memory it needs, its tool calls, and its templates."""
+    """Print it: the file, its tool calls, and its templates."""
     _print_facts(facts, entry, adapter)
-    click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
-    needs = _memory_needed(facts)
-    sizes = [[file_size(need[name]) for name in ("kv_f16", "kv_q8_0", "total_f16")] for need in needs]
-    print_table(
-        ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
-        [(need["n_ctx"], need["sequences"], *row) for need, row in zip(needs, sizes, strict=True)],
-    )
-    if facts.kv_values_per_token is None:
-        click.echo("(the file does not say what its cache takes; --fit asks llama.cpp)")
-    if facts.memory != "attention":
-        click.echo("(the fixed-size state of its recurrent layers is not counted)")
+    click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
     show_tools(source)
     own = facts.chat_template or template_of(family_of(facts))
     of_registry = " (the registry's)" if own and not facts.chat_template else ""
@@ -62,25 +47,8 @@ def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None,
         say("none; `rig run` needs --chat-template" if template is None else template)
 
 
-def _memory_needed(gguf: GgufInfo) -> list[JsonObject]:
-    """Bytes for each context (up to the model's own) and number of sequences."""
-    longest = gguf.context_length or _CONTEXTS[1]
-    return [
-        {
-            "n_ctx": n_ctx,
-            "sequences": sequences,
-            "kv_f16": (kv := gguf.kv_bytes(n_ctx, sequences)),
-            "kv_q8_0": gguf.kv_bytes(n_ctx, sequences, "q8_0"),
-            "total_f16": None if kv is None else gguf.weight_bytes + kv,
-        }
-        for n_ctx in [n for n in _CONTEXTS if n <= longest] or [longest]
-        for sequences in _SEQUENCES
-    ]
-
-
 def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = gguf.bits_per_weight
-    layers = counted(gguf.attention_layers or 0, "attention layer", "no")
     facts: dict[str, object] = {
         "file": str(gguf.path),
         "size": file_size(gguf.size),
@@ -103,9 +71,7 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
         "head size": gguf.key_length and f"{gguf.key_length} (keys), {gguf.value_length} (values)",
         "experts": gguf.experts,
         "window": gguf.sliding_window,
-        "memory": gguf.memory
-        if gguf.memory == "attention"
-        else f"{gguf.memory}: {layers}; cannot drop part of its state",
+        "memory": gguf.memory + ("; cannot drop part of its state" if gguf.memory != "attention" else ""),
         "vocabulary": gguf.vocabulary_size,
         "tokenizer": " / ".join(part for part in (gguf.tokenizer, gguf.pre_tokenizer) if part),
         "sampling": ", ".join(f"{name} {value}" for name, value in gguf.sampling.items()),

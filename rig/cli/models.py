@@ -1,12 +1,12 @@
 """`rig models`: list, inspect, fetch and verify models; `rig.cli.model_files` makes new ones."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import AS_JSON, MODEL, complete_model_files, of_table
+from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verb, Verbs, argument, option, verb
 from rig.displays.base import endings_as_exceptions
@@ -27,7 +27,7 @@ from rig.engine.files.registry import (
 )
 from rig.engine.files.registry import pull as pull_model
 from rig.errors import RigError, did_you_mean
-from rig.options import OF_ENGINE
+from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
 
 _MAKING = {
@@ -39,32 +39,11 @@ _MAKING = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """What a fit decides by itself otherwise."""
-
-    gpu_layers: int | None = of_table("gpu_layers", help="With --fit: layers on the GPU; -1 for all.")
-    n_cpu_moe: int | None = of_table("n_cpu_moe", help="With --fit: layers with experts in main memory.")
-    cpu_moe: bool | None = of_table("cpu_moe", help="With --fit: all experts stay in main memory.")
-    override_tensor: str | None = of_table("override_tensor", help="With --fit: devices of single tensors.")
-    tensor_split: str | None = of_table("tensor_split", help="With --fit: shares of the GPUs.")
-    main_gpu: int | None = of_table("main_gpu", help="With --fit: the only GPU to use.")
-    n_ctx: int | None = of_table("n_ctx", help="With --fit: context in tokens.")
-    rope_scaling: str | None = of_table("rope_scaling", help="With --fit: as in `rig run`.")
-    rope_scale: float | None = of_table("rope_scale", help="With --fit: as in `rig run`.")
-    yarn_orig_ctx: int | None = of_table("yarn_orig_ctx", help="With --fit: as in `rig run`.")
-    n_batch: int | None = of_table("n_batch", help="With --fit: tokens in a batch.")
-    parallel: int | None = of_table("parallel", help="With --fit: conversations at once.")
-    kv: str | None = of_table("kv", help="With --fit: type of the KV cache.")
-    flash_attention: str | None = of_table("flash_attention", help="With --fit: as in `rig run`.")
-
-    @property
-    def settings(self) -> EngineSettings:
-        """What is asked of the engine."""
-        chosen = [(OF_ENGINE[name], value) for name, value in vars(self).items() if value is not None]
-        return EngineSettings(
-            **{option.field: (option.values or {}).get(value, value) for option, value in chosen}
-        )
+_FITTING = (
+    *("gpu_layers", "n_cpu_moe", "cpu_moe", "override_tensor", "tensor_split", "main_gpu", "n_ctx"),
+    *("rope_scaling", "rope_scale", "yarn_orig_ctx", "n_batch", "parallel", "kv", "flash_attention"),
+)
+"""What a fit decides by itself otherwise."""
 
 
 @verb(Verbs, later=_MAKING)
@@ -103,7 +82,9 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 
 
-@command.verb()
+@command.verb(
+    kind=Grouped, options=[click_option(TABLE[name], single=True, group="With --fit") for name in _FITTING]
+)
 def info(
     *,
     model: str = MODEL,
@@ -114,8 +95,8 @@ def info(
     ),
     tools: bool = option("Show how the model calls tools, with an example, instead."),
     chat_template: Path | None = option("Read this Jinja2 file instead of the model's own chat template."),
-    asked: FitOptions,
     as_json: bool = AS_JSON,
+    **values: Any,
 ) -> None:
     """Show what is in a GGUF file, the memory it needs, and how its model calls tools.
 
@@ -131,10 +112,14 @@ def info(
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     source = template_source(facts, chat_template, own_format=True)
+    chosen = [(OF_ENGINE[name], value) for name, value in values.items() if value is not None]
+    asked = EngineSettings(
+        **{option.field: (option.values or {}).get(value, value) for option, value in chosen}
+    )
     if fit:
-        model_info.show_fit(resolved.name, facts, asked.settings, source, load=load, as_json=as_json)
+        model_info.show_fit(resolved.name, facts, asked, source, load=load, as_json=as_json)
         return
-    if load or asked.settings != EngineSettings():
+    if load or asked != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
     if tools:
         model_info.show_tools(source)

@@ -143,12 +143,20 @@ class Verb(NamedTuple):
 class Verbs(click.Group):
     """A group whose members are listed with the whole first sentence of their help.
 
-    Those that are `later` are imported when they are used.
+    Those that are `later` are imported when they are used. A first word that names no member is an argument
+    of the `default` one.
     """
 
-    def __init__(self, *names: Any, later: Mapping[str, Verb] | None = None, **parts: Any) -> None:
+    def __init__(
+        self, *names: Any, later: Mapping[str, Verb] | None = None, default: str = "", **parts: Any
+    ) -> None:
         super().__init__(*names, **parts)
         self.later = later or {}
+        self.default = default
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        is_implied = self.default and args and args[0] not in (*self.commands, *HELP_NAMES)
+        return super().parse_args(context, [self.default, *args] if is_implied else args)
 
     def verb(
         self, name: str | None = None, kind: type[click.Command] = click.Command, **parts: Any

@@ -89,14 +89,6 @@ def test_info_shows_everything_that_decides_a_run(rig: Rig, smollm2: Path) -> No
         assert part in out
 
 
-def test_info_gives_the_cost_of_each_context_and_number_of_sequences(rig: Rig, smollm2: Path) -> None:
-    info = rig("models", "info", smollm2, "--json").json
-    needs = {(need["n_ctx"], need["sequences"]): need for need in info["memory_needed"]}
-    assert set(needs) == {(n_ctx, n) for n_ctx in (2048, 8192) for n in (1, 4, 8)}
-    assert needs[8192, 4]["kv_f16"] == 4 * needs[8192, 1]["kv_f16"]
-    assert needs[2048, 1]["total_f16"] == info["weight_bytes"] + needs[2048, 1]["kv_f16"]
-
-
 def test_fit_says_how_it_would_be_loaded(rig: Rig, smollm2: Path) -> None:
     out = rig("models", "info", smollm2, "--fit").out
     for part in ("all 31 on the CPU", "8192 tokens", "512 tokens", "f16, flash attention off", "180.0 MiB"):

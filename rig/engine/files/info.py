@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
+from gguf.constants import LlamaFileType
 
 from rig.calls import JsonObject
-from rig.engine.core.settings import KV_TYPES as RUN_KV_TYPES
 from rig.engine.files.header import Array, Header, PerLayer, read_header
 from rig.errors import RigError
 
@@ -106,13 +105,6 @@ class Origin:
         }
 
 
-KV_TYPES = ("f32", *RUN_KV_TYPES)
-"""The types llama.cpp can keep a KV cache in."""
-
-CELLS = 256
-"""llama.cpp rounds the cells of a KV cache up to a multiple of this."""
-_OTHER_CACHES = ("attention.kv_lora_rank", "attention.key_length_swa", "nextn_predict_layers")
-"""Keys of models whose layers do not all keep keys and values of one size; only llama.cpp can count them."""
 _TEMPLATE = "tokenizer.chat_template"
 _SAMPLING = "general.sampling."
 _SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
@@ -157,7 +149,6 @@ class GgufInfo:
     experts: int | None
     sliding_window: int | None
     memory: Literal["attention", "recurrent", "hybrid"]
-    attention_layers: int | None
     vocabulary_size: int | None
     tokenizer: str | None
     pre_tokenizer: str | None
@@ -170,33 +161,6 @@ class GgufInfo:
     @property
     def bits_per_weight(self) -> float | None:
         return 8 * self.weight_bytes / self.parameters if self.parameters else None
-
-    @property
-    def kv_values_per_token(self) -> int | None:
-        """Numbers that all layers together keep for one token; None if the file does not say enough."""
-        if self.attention_layers == 0:
-            return 0
-        heads, layers = self.kv_heads, self.attention_layers
-        if heads is None or layers is None or self.key_length is None or self.value_length is None:
-            return None
-        all_heads = heads * layers if isinstance(heads, int) else sum(heads)
-        return all_heads * (self.key_length + self.value_length)
-
-    def kv_bytes(self, n_ctx: int, n_seq: int = 1, kv_type: str = "f16") -> int | None:
-        """Bytes of a KV cache in which each of `n_seq` sequences can hold `n_ctx` tokens.
-
-        None if the file does not say enough. Layers with a sliding window count in full, as llama.cpp
-        allocates them with `swa_full`; the fixed-size state of recurrent layers is not counted.
-        Raises ValueError for a type not in KV_TYPES.
-        """
-        if kv_type not in KV_TYPES:
-            raise ValueError(f"KV cache type {kv_type!r} is none of {', '.join(KV_TYPES)}")
-        values = self.kv_values_per_token
-        if values is None:
-            return None
-        block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[kv_type.upper()]]
-        cells = -(-n_ctx * n_seq // CELLS) * CELLS
-        return int(cells * values * block_bytes // block)
 
     def as_json(self) -> JsonObject:
         """Every field by name, as JSON values."""
@@ -235,7 +199,6 @@ def inspect(path: Path) -> GgufInfo:
     own_kv_heads = header.per_layer("attention.head_count_kv")
     kv_heads = heads if own_kv_heads is None else own_kv_heads
     types = _tensor_types(header)
-    memory, attention_layers = _memory(header, kv_heads)
     vocabulary = header.get("tokenizer.ggml.tokens", Array)
     specials = ((_SPECIAL.fullmatch(key), value) for key, value in header.metadata.items())
     return GgufInfo(
@@ -257,8 +220,7 @@ def inspect(path: Path) -> GgufInfo:
         value_length=header.own("attention.value_length", head_length),
         experts=header.own("expert_count"),
         sliding_window=header.own("attention.sliding_window"),
-        memory=memory,
-        attention_layers=attention_layers,
+        memory=_memory(header, kv_heads),
         vocabulary_size=(vocabulary.length if vocabulary else 0) or header.own("vocab_size"),
         tokenizer=header.get("tokenizer.ggml.model", str),
         pre_tokenizer=header.get("tokenizer.ggml.pre", str),
@@ -296,17 +258,8 @@ def _quantization(header: Header, types: Mapping[str, TensorTypes]) -> str:
     return next(iter(types), "none")
 
 
-def _memory(
-    header: Header, heads: PerLayer | None
-) -> tuple[Literal["attention", "recurrent", "hybrid"], int | None]:
-    """The kind of memory, and how many layers keep keys and values."""
-    layers = header.own("block_count")
-    if any(header.own(key) for key in _OTHER_CACHES):
-        return "attention", None
-    keeping = sum(map(bool, heads)) if isinstance(heads, tuple) else None
+def _memory(header: Header, kv_heads: PerLayer | None) -> Literal["attention", "recurrent", "hybrid"]:
     if not any(f"{header.architecture}.{key}" in header.metadata for key in _STATE_KEYS):
-        return "attention", layers if keeping is None else keeping
-    if not (heads if keeping is None else keeping):
-        return "recurrent", 0
-    interval = header.own("full_attention_interval")
-    return "hybrid", (layers // interval if layers and interval else layers) if keeping is None else keeping
+        return "attention"
+    keeps_keys = any(kv_heads) if isinstance(kv_heads, tuple) else kv_heads
+    return "hybrid" if keeps_keys else "recurrent"
