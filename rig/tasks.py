@@ -1,6 +1,7 @@
 """Tasks, what models have to do, and the steps and turns that were played of them."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
@@ -200,3 +201,11 @@ class PlayedTurn:
     def executed(self) -> tuple[ExecutedCall, ...]:
         """The calls that were executed, in order."""
         return tuple(step.executed for step in self.steps if step.executed is not None)
+
+
+def require_unique(tasks: Iterable[Task], where: object) -> None:
+    """Raise RigError where two tasks have the same name."""
+    names = Counter(task.name for task in tasks)
+    repeated = sorted(name for name, count in names.items() if count > 1)
+    if repeated:
+        raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")

@@ -94,22 +94,11 @@ class JudgeOptions:
         for name in unfit:
             if getattr(self, name) is not None:
                 raise RigError(f"--{name} {'has no effect with' if is_win else 'needs'} --against")
-        of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
-        rules = {name: getattr(self, name) for name in of_method}
-        return JudgingRequest(
-            places=places,
-            judge=self.judge,
-            evaluator=self.evaluator,
-            votes=self.votes,
-            against=self.against,
-            passes=self.passes,
-            test_ids=self.test_ids,
-            answered_only=self.answered_only,
-            shape=self.invalid,
-            seed=self.walk_seed,
-            options=options,
-            rules={name: rule for name, rule in rules.items() if rule is not None},
-        )
+        chosen = dict(vars(self))
+        rules = {name: chosen.pop(name) for name in ("reason", "orders", "ties", "unsure", "unsolvable")}
+        rules |= dict.fromkeys(("unsure", "unsolvable")) if is_win else {}
+        rules = {name: rule for name, rule in rules.items() if rule is not None}
+        return JudgingRequest(places, **chosen, options=options, rules=rules)
 
 
 @command.verb("answers", Grouped, options=table_options("judge"))

@@ -33,8 +33,9 @@ from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
 from rig.paths import CONVERSATIONS
 from rig.rates import Estimate, rates
-from rig.solutions.judgements import Judgement, parse, require_unique
+from rig.solutions.judgements import Judgement, parse
 from rig.store import Runs, RunWriter, StoredRun
+from rig.tasks import require_unique
 
 SUITE = "labels"
 """What a run of labels names as what it judges."""

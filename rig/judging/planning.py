@@ -22,10 +22,10 @@ from rig.solutions.judgements import (
     ModelAnswers,
     Shape,
     judgements_of,
-    require_unique,
 )
 from rig.solutions.solution import Solution
 from rig.store import Runs
+from rig.tasks import require_unique
 
 PASS, WIN = "judge-pass", "judge-win"
 VOTES = {PASS: 3, WIN: 1}
@@ -49,8 +49,8 @@ class JudgingRequest:
     passes: str | None = None
     test_ids: Path | None = None
     answered_only: bool = False
-    shape: Shape = "seeded"
-    seed: int = SEED
+    invalid: Shape = "seeded"
+    walk_seed: int = SEED
     options: Mapping[str, Any] = field(default_factory=dict)
     rules: Mapping[str, Any] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
     tasks: list[Judgement] = []
     for text in request.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
-            answers += paper.toolbench().answers(Path(text), request.shape, request.seed)
+            answers += paper.toolbench().answers(Path(text), request.invalid, request.walk_seed)
         else:
             tasks = merged(tasks, judgements_of_run(store, text, votes))
     if answers:

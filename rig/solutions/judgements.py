@@ -322,14 +322,6 @@ def judgements_of(
     return tasks
 
 
-def require_unique(tasks: Sequence[Judgement], where: str) -> None:
-    """Raise RigError where two have the same name."""
-    names = [task.name for task in tasks]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise RigError(f"{where}: {', '.join(repeated[:3])} is there more than once")
-
-
 class _Node(Foreign):
     role: str
     message: str | JsonObject

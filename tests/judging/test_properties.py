@@ -62,10 +62,10 @@ from rig.solutions.judgements import (
     joined,
     judgements_of,
     parse_judgement,
-    require_unique,
     sopr,
     tally,
 )
+from rig.tasks import require_unique
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -497,7 +497,7 @@ def test_places_are_merged_by_query_and_no_model_is_there_twice() -> None:
     assert merged([], theirs) == theirs
     with pytest.raises(RigError, match="two sets of answers by a"):
         merged(ours, ours)
-    with pytest.raises(RigError, match="here: 1 is there more than once"):
+    with pytest.raises(RigError, match="here: names must be unique; repeated: 1"):
         require_unique([*ours, *ours], "here")
 
 
@@ -681,7 +681,7 @@ def test_labels_that_say_nothing(tmp_path: Path, more: dict[str, Any], fault: st
 
 
 def test_labels_of_one_name_or_none_at_all(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="own is there more than once"):
+    with pytest.raises(RigError, match="names must be unique; repeated: own"):
         labels(tmp_path, item(name="own"), item(name="own"))
     with pytest.raises(RigError, match="holds no labels"):
         labels(tmp_path)

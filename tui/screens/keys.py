@@ -11,6 +11,21 @@ def _key(
     return Binding(key, action, word, show=show, tooltip=does, key_display=display)
 
 
+def _searching(where: str) -> tuple[Binding, ...]:
+    return (
+        _key("slash", "search", "search", f"search in {where}", "/"),
+        _key("n", "match(1)", "next", "go to the next match"),
+        _key("N", "match(-1)", "before", "go to the previous match", show=False),
+    )
+
+
+_SCROLLING = (
+    _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
+    _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
+    _key("home", "scroll_to(0)", "top", "scroll to the top", show=False),
+    _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+)
+
 _RUN = Section(
     "The run",
     (
@@ -71,9 +86,7 @@ _CONVERSATIONS = Section(
 _TRANSCRIPT = Section(
     "Transcript",
     (
-        _key("slash", "search", "search", "search in the transcript", "/"),
-        _key("n", "match(1)", "next", "go to the next match"),
-        _key("N", "match(-1)", "before", "go to the previous match", show=False),
+        *_searching("the transcript"),
         _key("escape", "end_search", "end search", "end the search"),
         _key("r", "full", "all", "show a call and its response in full, or cut them"),
         _key("c", "copy", "copy", "copy the chosen call as JSON, or the last one in view"),
@@ -87,10 +100,7 @@ _TRANSCRIPT = Section(
         _key("shift+tab", "call(-1)", "call before", "choose the previous call", show=False),
         _key("right_square_bracket", "turn(1)", "next turn", "go to the next turn", "]", show=False),
         _key("left_square_bracket", "turn(-1)", "turn before", "go to the previous turn", "[", show=False),
-        _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
-        _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
-        _key("home", "scroll_to(0)", "top", "scroll to the top", show=False),
-        _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+        *_SCROLLING,
     ),
 )
 
@@ -130,13 +140,8 @@ _VIEWS = Section(
         _key("r", "full", "all", "show long texts in full, or cut them"),
         _key("c", "copy", "copy", "copy the step as JSON"),
         _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
-        _key("slash", "search", "search", "search in this page", "/"),
-        _key("n", "match(1)", "next", "go to the next match"),
-        _key("N", "match(-1)", "before", "go to the previous match", show=False),
-        _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
-        _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
-        _key("home", "scroll_to(0)", "top", "scroll to the top", show=False),
-        _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+        *_searching("this page"),
+        *_SCROLLING,
     ),
 )
 
@@ -200,9 +205,7 @@ TEXT = (
             _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
             _key("home,g", "scroll_to(0)", "top", "to the beginning", show=False),
             _key("end,G", "scroll_to(1)", "end", "to the end", show=False),
-            _key("slash", "search", "search", "search in it", "/"),
-            _key("n", "match(1)", "next", "go to the next match"),
-            _key("N", "match(-1)", "before", "go to the match before", show=False),
+            *_searching("it"),
             _key("c", "copy", "copy", "copy all of it"),
         ),
     ),

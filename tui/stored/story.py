@@ -91,14 +91,19 @@ def write_turn(page: PageWriter, record: Record, turn: int, effects: Effects | N
     number = record.turns.index(turn) + 1
     page.title(TurnHeading(turn, number).text(len(record.turns)))
     _write_said(page, record, turn)
+    _write_steps(page, record, turn, effects)
+    _write_faults(page, record, turn)
+    write_truth(page, record, turn)
+
+
+def _write_steps(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
     steps = record.steps(turn)
     if not steps:
+        page.gap()
         page.note("not played yet")
     for step in steps:
         page.gap()
         write_step(page, step, effects)
-    _write_faults(page, record, turn)
-    write_truth(page, record, turn)
 
 
 def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects: Effects | None) -> None:
@@ -196,12 +201,6 @@ def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read
     page.lines.append(fit([(f" {sign.sign} ", Tint(sign.tint)), name], width))
     if turn is None:
         write_conversation(page, record)
-        return page.lines
-    steps = record.steps(turn)
-    if not steps:
-        page.gap()
-        page.note("not played yet")
-    for step in steps:
-        page.gap()
-        write_step(page, step, None)
+    else:
+        _write_steps(page, record, turn, None)
     return page.lines

@@ -1,7 +1,7 @@
 """Scenarios: who wants what, and the call that would do it; and the API documents on offer."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -11,7 +11,7 @@ from rig.errors import RigError
 from rig.files import PLAIN, read_json
 from rig.models import ToolDoc
 from rig.paths import real
-from rig.tasks import ExpectedTurn, Task
+from rig.tasks import ExpectedTurn, Task, require_unique
 
 Required: TypeAlias = Literal["fixed", "compat"]
 """Which parameters are required: those marked so, or, as upstream's evaluation has it by mistake, all."""
@@ -241,16 +241,8 @@ def load_directory(directory: Path) -> list[Scenario]:
     ]
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
-    require_unique(directory, (scenario.name for scenario in scenarios))
+    require_unique(scenarios, directory)
     return scenarios
-
-
-def require_unique(place: Path, names: Iterable[str]) -> None:
-    """Raise RigError where names repeat."""
-    seen: set[str] = set()
-    repeated = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
-    if repeated:
-        raise RigError(f"{place}: names must be unique; repeated: {', '.join(repeated)}")
 
 
 def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:

@@ -23,7 +23,7 @@ from rig.models import CallMessage, Message, ReplyMessage, Request, StepKey, Too
 from rig.paths import real
 from rig.reading import Sort, facts, states
 from rig.solutions.solution import FINISH_TOOL, readable
-from rig.tasks import ExpectedTurn, Task
+from rig.tasks import ExpectedTurn, Task, require_unique
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
 
@@ -122,10 +122,7 @@ def load(place: Path) -> list[Query]:
         queries += [parse(row, f"{path}, query {number}", suite) for number, row in enumerate(rows, start=1)]
     if not queries:
         raise RigError(f"{place}: holds no queries (*.json)")
-    names = [query.name for query in queries]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise RigError(f"{place}: names must be unique; repeated: {', '.join(repeated)}")
+    require_unique(queries, place)
     return queries
 
 

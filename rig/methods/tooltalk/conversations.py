@@ -24,7 +24,7 @@ from rig.methods.tooltalk.ends import Expected
 from rig.methods.tooltalk.written import read_written
 from rig.paths import real
 from rig.scoring.matching import Terms
-from rig.tasks import ExpectedTurn, Task
+from rig.tasks import ExpectedTurn, Task, require_unique
 from rig.toolbox import rules
 from rig.toolbox.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
@@ -340,8 +340,5 @@ def load_directory(directory: Path) -> list[Conversation]:
         for path in files_of(directory)
         for conversation in load_file(path)
     ]
-    names = [conversation.name for conversation in conversations]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise RigError(f"{directory}: conversation names must be unique; repeated: {', '.join(repeated)}")
+    require_unique(conversations, directory)
     return conversations
