@@ -85,7 +85,7 @@ def test_listing_twenty_models_takes_a_moment(rig: Rig, models: Path, smollm2: P
 
 def test_info_shows_everything_that_decides_a_run(rig: Rig, smollm2: Path) -> None:
     out = rig("models", "info", smollm2).out
-    for part in ("llama", "134.5M", "Q4_1", "8192", "gpt2 / smollm", "bos 1", "<|im_start|>", "180.0 MiB"):
+    for part in ("llama", "134.5M", "Q4_1", "8192", "gpt2 / smollm", "bos 1", "<|im_start|>"):
         assert part in out
 
 
