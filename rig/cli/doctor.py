@@ -62,54 +62,53 @@ def command(
     the world and the similarity model. It changes nothing and uses no network. The exit code is 1 if
     something would stop a run.
     """
-    if url is not None:
-        return _server(url, as_json=as_json)
     findings = []
-    checks = (_python(), _libraries(), _llama_cpp(), _models(), _store(runs))
-    for finding in chain(*checks, _conversations(), _world(), _similarity()):
+    for finding in _machine(runs) if url is None else _server(url):
         findings.append(finding)
         if not as_json:
             _print(finding)
-    healthy = all(finding.state != "fail" for finding in findings)
-    if healthy:
-        online = Symptom("network", "ok", "not needed: everything a run uses is on this machine")
-    else:
-        online = Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
+    has_failed = any(finding.state == "fail" for finding in findings)
     if as_json:
-        print_json({"ok": healthy, "findings": [asdict(finding) for finding in (*findings, online)]})
+        print_json({"ok": not has_failed, "findings": [asdict(finding) for finding in findings]})
+    return has_failed
+
+
+def _machine(runs: Path) -> Iterator[Symptom]:
+    """What is on this machine, and whether the network is needed for what is not."""
+    checks = (_python(), _libraries(), _llama_cpp(), _models(), _store(runs))
+    is_whole = True
+    for finding in chain(*checks, _conversations(), _world(), _similarity()):
+        is_whole &= finding.state != "fail"
+        yield finding
+    if is_whole:
+        yield Symptom("network", "ok", "not needed: everything a run uses is on this machine")
     else:
-        _print(online)
-    return not healthy
+        yield Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
 
 
-def _server(url: str, *, as_json: bool) -> int:
+def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests: one line on each thing that it does wrong."""
     # Kept from the other checks: HTTP takes a moment to load.
     from rig.serving.loading import load
     from rig.serving.probes import probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 
-    remarks: list[str] = []
     settings = settings_for_probes(EngineSettings())
     serving.check(url, settings)
-    served = load(url, settings, remarks.append)
-    findings = [Symptom("server", "ok", served.line)]
+    served = load(url, settings, lambda _remark: None)
+    yield Symptom("server", "ok", served.line)
+    faults = []
     try:
-        for symptom in dict.fromkeys(probe(served)):
-            findings.append(Symptom(symptom.name, "fail", symptom.fault, symptom.advice))
+        faults = [
+            Symptom(symptom.name, "fail", symptom.fault, symptom.advice)
+            for symptom in dict.fromkeys(probe(served))
+        ]
     except ServerFault as fault:
-        findings.append(Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log"))
+        faults = [Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log")]
     finally:
         served.close()
-    if len(findings) == 1:
-        looked_at = "tools, context, sampling, calls, thoughts, stop tokens and streams are as they should be"
-        findings.append(Symptom("answers", "ok", looked_at))
-    if as_json:
-        print_json({"ok": len(findings) == 2, "findings": [asdict(finding) for finding in findings]})
-    else:
-        for finding in findings:
-            _print(finding)
-    return any(finding.state == "fail" for finding in findings)
+    looked_at = "tools, context, sampling, calls, thoughts, stop tokens and streams are as they should be"
+    yield from faults or [Symptom("answers", "ok", looked_at)]
 
 
 def _print(finding: Symptom) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter, process_time
-from typing import Protocol, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from rig.events import (
     ConversationFinished,
@@ -37,20 +37,8 @@ It yields None to be held while the run is paused, and is sent None to begin and
 """
 
 
-class Course(Protocol):
-    """Something that asks models for predictions, one after another."""
-
-    def begin(self, slot: int) -> Asking:
-        """Start asking. Of the courses with the same `slot` only one is under way at a time."""
-        ...
-
-    def listen(self, ask: Ask, piece: Piece) -> None:
-        """Hear of text as it is generated. What this raises ends all courses under way."""
-        ...
-
-
 def drive(
-    courses: Iterable[Course],
+    courses: Iterable["TaskCourse"],
     models: Mapping[str, Model],
     slots: int,
     control: Control,
@@ -62,7 +50,7 @@ def drive(
     is stopped while it is paused; what a course or a model raises comes through.
     """
     waiting = deque(courses)
-    under_way: dict[int, tuple[Course, Asking]] = {}
+    under_way: dict[int, tuple[TaskCourse, Asking]] = {}
     held: set[int] = set()
     # The slots that wait for an answer, by the first of the roles that have the same model.
     busy: dict[str, set[int]] = {role: set() for role in models}
@@ -205,11 +193,13 @@ class TaskCourse:
         self._siblings: dict[tuple[int, int, str], Sibling] = {}
 
     def listen(self, ask: Ask, piece: Piece) -> None:
+        """Hear of text as it is generated. What this raises ends all courses under way."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
         self._session.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
+        """Start asking. Of the courses with the same `slot` only one is under way at a time."""
         session, where = self._session, self._where
         emit, deciding = session.clock.emit, session.deciding
         if deciding is not None and deciding.is_over(where.arm):

@@ -1,7 +1,7 @@
 """A similarity with people's answers and a reader: what it calls unclear these decide, in this order."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rig.calls import Json
 from rig.scoring.answers import Answers
@@ -9,14 +9,8 @@ from rig.scoring.similarity.protocol import Similarity
 from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
 from rig.toolbox.spec import Text
 
-
-class Decider(Protocol):
-    """A reader that was measured."""
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]: ...
-
-    def same_text(self, first: str, second: str) -> bool | None: ...
+if TYPE_CHECKING:
+    from rig.scoring.readers import Measured
 
 
 class Adjudicated:
@@ -25,7 +19,7 @@ class Adjudicated:
     """
 
     def __init__(
-        self, similarity: Similarity, answers: Answers | None = None, reader: Decider | None = None
+        self, similarity: Similarity, answers: Answers | None = None, reader: "Measured | None" = None
     ) -> None:
         self.similarity = similarity
         self.reader = reader
