@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rig.scoring.seen import leaves
+
 RUN = 8
 """So many words in a row are a sentence that could have been copied."""
 
@@ -24,7 +26,7 @@ def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
     """All runs of RUN words within one text, without regard to case and punctuation. 7:30 is a word."""
     ngrams: set[tuple[str, ...]] = set()
     for source in sources:
-        for text in _texts(source):
+        for text in filter(lambda leaf: isinstance(leaf, str), leaves(source)):
             words = re.findall(r"[\w']+(?::\d\d)*", text.lower())
             ngrams.update(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
     return ngrams
@@ -33,14 +35,6 @@ def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
 def names(sources: Iterable[Any]) -> set[str]:
     """The people, addresses, events, tasks and subjects that occur, in lower case."""
     return {name.lower() for source in sources for name in _named(source)}
-
-
-def _texts(node: Any) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, dict | list):
-        for value in node.values() if isinstance(node, dict) else node:
-            yield from _texts(value)
 
 
 def _named(node: Any) -> Iterator[str]:

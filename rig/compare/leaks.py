@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from rig.calls import Json, JsonObject
+from rig.calls import JsonObject
 from rig.errors import counted
+from rig.scoring.seen import leaves
 from rig.tasks import Task
 
 SAMPLE = 16
@@ -93,20 +94,9 @@ def _hash(source: JsonObject) -> bytes:
 def _grams(source: JsonObject) -> frozenset[bytes]:
     """Hashes of all runs of five words in its texts."""
     grams = set()
-    for text in _texts(source):
-        words = _WORD.findall(text.lower())
+    for text in leaves(source):
+        words = _WORD.findall(text.lower()) if isinstance(text, str) else []
         for at in range(len(words) - _WORDS + 1):
             gram = " ".join(words[at : at + _WORDS])
             grams.add(blake2b(gram.encode(), digest_size=4).digest())
     return frozenset(grams)
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)

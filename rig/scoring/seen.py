@@ -5,7 +5,7 @@ that was said or shown supports it; free text, which a model composes, never doe
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import date, time
 
@@ -147,7 +147,8 @@ def leaves(value: Json) -> Iterator[Json]:
     left = [value]
     while left:
         element = left.pop()
-        if isinstance(element, dict | list):
-            left.extend(reversed(element.values() if isinstance(element, dict) else element))
+        if isinstance(element, Mapping | list | tuple):
+            parts = element.values() if isinstance(element, Mapping) else element
+            left.extend(reversed(list(parts)))
         else:
             yield element
