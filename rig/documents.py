@@ -351,5 +351,6 @@ _FAULTS = {
     "too_short": "has too few values",
     "too_long": "has too many values",
     "recursion_depth_exceeded": "is nested too deeply",
+    "extra_forbidden": "is not known here",
 }
 """pydantic's kinds of fault in the words of JSON."""

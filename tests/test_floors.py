@@ -375,3 +375,14 @@ def test_a_room_has_few_files(room: str) -> None:
     place = CHECKOUT.joinpath(*room.split("."))
     files = place.glob("*.py") if room in ("rig", "rig.methods") else place.rglob("*.py")
     assert len(list(files)) <= LARGE.get(room, MOST_FILES)
+
+
+def test_the_page_on_the_architecture_names_what_is_there() -> None:
+    page = (CHECKOUT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    rooms = {room.replace(".", "/") for room in RANKS if room != "rig"}
+    folders = {room for room in rooms if (CHECKOUT / room).is_dir()}
+    assert folders <= set(re.findall(r"(?m)^(?:floor \d)? +(\S+)", page))
+    places = re.findall(r"`([a-z_]+(?:/[a-z_]+)+(?:/|\.py)?)`", page)
+    assert len(places) > 20
+    for place in places:
+        assert (CHECKOUT / place).exists() or (CHECKOUT / "rig" / place).exists(), place

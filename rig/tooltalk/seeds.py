@@ -10,16 +10,16 @@ import re
 import sqlite3
 import struct
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from sqlite_utils import Database
 
 from rig import times
 from rig.calls import Json, JsonObject
+from rig.documents import parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
@@ -170,24 +170,15 @@ def checked(seeds: JsonObject) -> Seeds:
 
 
 def _checked(data: Json, name: str, where: str) -> JsonObject:
-    _, repeated = _FILES[name]
-    try:
-        content: JsonObject = _adapter(name).dump_python(_adapter(name).validate_python(data))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "top level"
-        raise RigError(f"{where}: not a part of a world: {place}: {first['msg']}") from error
+    kind, repeated = _FILES[name]
+    seeds = parsed(kind, data, where, "a part of a world")
+    content: JsonObject = TypeAdapter(kind).dump_python(seeds)
     for owner, records in ({"": content} if name == "Account" else content).items():
         for key, record in records.items() if repeated is not None else ():
             if record[repeated] != key:
                 place = f"{owner}.{key}" if owner else key
                 raise RigError(f"{where}: {place}: the record's {repeated} is {record[repeated]!r}")
     return content
-
-
-@cache
-def _adapter(name: str) -> TypeAdapter[JsonObject]:
-    return TypeAdapter(_FILES[name][0])
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:

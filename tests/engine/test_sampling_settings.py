@@ -88,7 +88,7 @@ def test_settings_stand_on_the_command_line_or_in_a_file(
         ("temp=hot", "temp"),
         ("temp=0.6,temp=0.7", "there twice"),
         ("temp=0.6,top_k", "no setting"),
-        ("warmth=1", "warmth"),
+        ("warmth=1", "warmth is not known here"),
         ("top_p=1.5", "top_p"),
         ("samplers=top_k;top_k", "there twice"),
         (".", "no such file"),

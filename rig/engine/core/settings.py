@@ -33,8 +33,8 @@ KV_TYPES = {
 
 def kv_types(text: str) -> tuple[str, str]:
     """Of keys and of values, from `q8_0` or `q8_0/q4_0`. Raises RigError for types that there are not."""
-    keys, _, values = text.partition("/")
-    types = keys, values or keys
+    keys, slash, values = text.partition("/")
+    types = keys, values if slash else keys
     for name in types:
         if name not in KV_TYPES:
             raise RigError(

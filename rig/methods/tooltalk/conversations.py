@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from rig import times
 from rig.calls import Call, CallPlace, Json, JsonObject, Outcome
-from rig.documents import ENDINGS
+from rig.documents import ENDINGS, parsed
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.methods.tooltalk import ends
@@ -224,16 +224,9 @@ class _File(BaseModel):
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
+    file = parsed(_File, source, where, "a conversation")
     try:
-        file = _File.model_validate(source)
         times.read(file.metadata.timestamp, times.INSTANT)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "top level"
-        text = first["msg"]
-        if first["type"] == "dataclass_type":  # said as of the file's other objects
-            text = f"Input should be a valid dictionary or instance of _{first['ctx']['class_name']}"
-        raise RigError(f"{where}: not a conversation: {place}: {text}") from error
     except ValueError as error:
         raise RigError(f"{where}: not a conversation: metadata.timestamp: {error}") from error
     if not file.name:

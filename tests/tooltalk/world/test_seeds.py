@@ -26,7 +26,7 @@ def _set(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     [
         (_set("Account", "mara", "password", value=5), r"Account.json.*mara.password"),
         (_set("Account", "mara", "username", value="tara"), r"mara: the record's username is 'tara'"),
-        (_set("Account", "mara", "shoe_size", value=5), r"mara.shoe_size: Extra inputs"),
+        (_set("Account", "mara", "shoe_size", value=5), r"mara.shoe_size is not known here"),
         (_set("Alarm", "mara", "0001-0001", "time", value="7 o'clock"), r"0001-0001.time"),
         (_set("Alarm", "mara", "0001-0001", "alarm_id", value="x"), r"mara.0001-0001: the record's alarm_id"),
         (_set("Calendar", "mara", "00000001-0001", "end_time", value="2024-02-30 10:00:00"), r"end_time"),
