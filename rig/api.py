@@ -51,7 +51,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FlatRecord:
     """What a table is made of: anything that is flat as a dict."""
 
     def to_dict(self) -> JsonObject:
@@ -62,7 +62,7 @@ class Record:
         return {name: getattr(self, name) for name in names}
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=FlatRecord)
 _MOST_SHOWN = 60
 """Rows of records that a notebook shows."""
 
@@ -109,7 +109,7 @@ def _cell(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationScore(Record):
+class ConversationScore(FlatRecord):
     """What an arm made of a conversation, by the grader whose scores are shown.
 
     `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
@@ -135,7 +135,7 @@ class ConversationScore(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedStep(Record):
+class PlayedStep(FlatRecord):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
     `turn` is from 1, `step` and `repeat` from 0, times are in seconds. `match` and `bad_action` are None for
@@ -182,7 +182,7 @@ def _step(row: Mapping[str, Any]) -> PlayedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedConversation(Record):
+class PlayedConversation(FlatRecord):
     """A conversation as an arm played it, `turns_done` of its `turns` so far.
 
     `success` is None until it is scored. As text, it is what `rig show RUN CONVERSATION` prints.
@@ -217,7 +217,7 @@ class PlayedConversation(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedArm(Record):
+class PlayedArm(FlatRecord):
     """An arm of a run: a model with its settings, and what it came to.
 
     `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `speed` has
@@ -252,7 +252,7 @@ class PlayedArm(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Record):
+class Run(FlatRecord):
     """A stored run. `state` is `finished`, `running` or `interrupted`; `settings` are its options."""
 
     id: str

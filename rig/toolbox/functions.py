@@ -29,6 +29,7 @@ from rig.errors import RigError
 from rig.plugins import module_of
 from rig.toolbox.listing import LOOKUPS, Declared, matching
 from rig.toolbox.rules import Rule, simple
+from rig.toolbox.schemas import without_keys
 from rig.toolbox.spec import (
     FREE_TEXT,
     Match,
@@ -344,7 +345,8 @@ def _declared(
         raw = model.model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
-    schema = Declared(DocumentPart(_without_titles(raw), Path(where))).parameters()
+    untitled = without_keys(raw, ("title",))  # pydantic makes them of names
+    schema = Declared(DocumentPart(untitled, Path(where))).parameters()
     for name, words in _arguments(doc).items():
         if name in schema["properties"]:
             schema["properties"][name].setdefault("description", words)
@@ -352,17 +354,6 @@ def _declared(
         if argument.get("default", ...) is None:
             del argument["default"]
     return first, {name: TypeAdapter(hints[name]) for name in parameters}, schema
-
-
-def _without_titles(node: Any, names: bool = False) -> Any:
-    """A schema without the titles that pydantic makes of names."""
-    if isinstance(node, dict):
-        return {
-            key: _without_titles(value, key == "properties" and not names)
-            for key, value in node.items()
-            if names or key != "title"
-        }
-    return [_without_titles(part) for part in node] if isinstance(node, list) else node
 
 
 def _arguments(doc: str) -> dict[str, str]:

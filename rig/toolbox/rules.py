@@ -293,18 +293,11 @@ def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     return is_match(rule.of, text)
 
 
-def is_match(pattern: str, text: str) -> bool:
-    """Whether the whole text is one of a pattern; no text is that takes too long to tell."""
+def is_match(pattern: str, text: str, *, whole: bool = True) -> bool:
+    """Whether a text, or a part of it, is one of a pattern; none is that takes too long to tell."""
+    match = regex.fullmatch if whole else regex.search
     try:
-        return regex.fullmatch(pattern, text, timeout=LIMIT_S) is not None
-    except TimeoutError:
-        return False
-
-
-def is_match_inside(pattern: str, text: str) -> bool:
-    """Whether a pattern is anywhere in a text; in none that takes too long to tell."""
-    try:
-        return regex.search(pattern, text, timeout=LIMIT_S) is not None
+        return match(pattern, text, timeout=LIMIT_S) is not None
     except TimeoutError:
         return False
 

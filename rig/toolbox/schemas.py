@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig import times
 from rig.calls import Json, JsonObject
-from rig.toolbox.rules import equal, is_match, is_match_inside
+from rig.toolbox.rules import equal, is_match
 from rig.toolbox.spec import Tool, ToolError, quoted
 
 Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
@@ -45,6 +45,17 @@ _TYPES = {
     "array": _Type(list, "a list", "lists"),
     "object": _Type(dict, "an object", "objects"),
 }
+
+
+def without_keys(node: Any, keys: Collection[str], *, names: bool = False) -> Any:
+    """A schema without some of its keywords. Under `properties` the keys are names, and all of them stay."""
+    if isinstance(node, dict):
+        return {
+            key: without_keys(value, keys, names=key == "properties" and not names)
+            for key, value in node.items()
+            if names or key not in keys
+        }
+    return [without_keys(item, keys) for item in node] if isinstance(node, list) else node
 
 
 def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
@@ -149,7 +160,7 @@ def _validator_class(whole_patterns: bool) -> Any:
             return
         if whole_patterns and not is_match(needed[1:-1], value):
             yield ValidationError(f"{value!r} does not have the form that is asked for")
-        elif not whole_patterns and not is_match_inside(needed, value):
+        elif not whole_patterns and not is_match(needed, value, whole=False):
             yield ValidationError(f"{value!r} does not match {needed!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]

@@ -25,7 +25,7 @@ from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
-from rig.toolbox.schemas import validator
+from rig.toolbox.schemas import validator, without_keys
 
 
 class CallChecker:
@@ -291,7 +291,7 @@ def _type(schema: JsonObject) -> str:
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
-        return json_text(_undocumented(schema))
+        return json_text(without_keys(schema, ("description", "x-format", "title")))
     return str(schema["type"])
 
 
@@ -302,17 +302,6 @@ def _object(properties: JsonObject) -> JsonObject:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _undocumented(node: Any, *, names: bool = False) -> Any:
-    """A schema without its documentation. Under `properties` the keys are names, and all of them stay."""
-    if isinstance(node, dict):
-        return {
-            key: _undocumented(value, names=key == "properties" and not names)
-            for key, value in node.items()
-            if names or key not in ("description", "x-format", "title")
-        }
-    return [_undocumented(item) for item in node] if isinstance(node, list) else node
 
 
 _FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this order:"
