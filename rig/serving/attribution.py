@@ -84,23 +84,20 @@ def attribute(
         return Cause("server fault", f"it could not be asked again: {error}")
 
 
+@dataclass
 class _Evidence:
     """What is known of one answer, the file's and the server's, and what the server tells if asked again."""
 
-    def __init__(
-        self,
-        request: Request,
-        mine: Prediction,
-        theirs: Prediction,
-        reference: ReferenceModel,
-        served: ServedModel,
-    ) -> None:
-        self.request, self.mine, self.theirs = request, mine, theirs
-        self.reference, self.served = reference, served
-        self.ids = reference.prompt(request)
-        self.body = served.body(request)
-        self.whole, self.inside = served.whole(self.body)
-        self.message = _Message.of(theirs.raw)
+    request: Request
+    mine: Prediction
+    theirs: Prediction
+    reference: ReferenceModel
+    served: ServedModel
+
+    def __post_init__(self) -> None:
+        self.ids, self.body = self.reference.prompt(self.request), self.served.body(self.request)
+        self.whole, self.inside = self.served.whole(self.body)
+        self.message = _Message.of(self.theirs.raw)
 
     def causes(self) -> Iterator[Cause | None]:
         """Each possible cause in its order, None where it is not one. The last always is."""
@@ -110,9 +107,11 @@ class _Evidence:
             yield Cause("context", self.theirs.error_detail or "the server ended the answer before its end")
         if what := self.mangled():
             yield Cause("calls", what)
-        mark = THINKING.search(self.message.content)
-        if mark or (self.mine.reasoning and self.mine.reasoning[:40] in self.message.content):
+        mark, thought = THINKING.search(self.message.content), self.mine.reasoning[:40]
+        if mark or (thought and thought in self.message.content):
             yield Cause("reasoning", f"{mark[0] if mark else 'what was thought'} is in the answer")
+        if thought and not self.theirs.reasoning and thought in str(self.inside.get("content")):
+            yield Cause("reasoning", "what was thought is lost")
         yield self.weights()
         yield self.choice()
 
@@ -131,7 +130,7 @@ class _Evidence:
         if text is None:
             return self._counted(count)
         if list(ids or ()) in (self.ids, self.ids[1:]):
-            return None
+            return self._counted(count) if "prompt" in self.inside else None
         mine = self.reference.text(self.ids)
         kind, what = self._difference(mine, text)
         place = common(mine, text)
@@ -145,12 +144,9 @@ class _Evidence:
             return None
         bare = {name: value for name, value in self.body.items() if name != "tools"}
         if "tools" in self.body and self.served.count(bare) == count:
-            return Cause(
-                "prompt", f"the tools are missing: {count} tokens with and without them, not {length}"
-            )
+            return Cause("prompt", f"the tools are missing: {count} tokens with or without, not {length}")
         n_ctx = self.served.identity.n_ctx
-        is_full = n_ctx is not None and length + self.served.settings.max_tokens > n_ctx
-        if is_full and count < length:
+        if n_ctx and count < length and length + self.served.settings.max_tokens > n_ctx:
             return Cause("context", f"{count} of {length} tokens are left in a context of {n_ctx}")
         return Cause("prompt", f"{count} tokens, not {length}: another template, or messages were lost")
 
@@ -163,16 +159,13 @@ class _Evidence:
                 return "prompt", f"tools are renamed: {', '.join(missing[:3])}"
             which = "the tools are missing" if len(missing) == len(tools) else "tools are missing"
             return "prompt", f"{which}: {', '.join(missing[:3])}"
-        messages = [(message["role"], str(message.get("content") or "")) for message in self.body["messages"]]
-        lost = [
-            (number, role, text)
-            for number, (role, text) in enumerate(messages)
-            if text and text in mine and text not in theirs
-        ]
-        if lost and any(theirs.count(sign) > mine.count(sign) for sign in _ESCAPES):
-            return "prompt", "text is escaped"
+        texts = [(number, *_shown(message)) for number, message in enumerate(self.body["messages"])]
+        messages = [(number, role, text) for number, role, text in texts if text and text in mine]
+        lost = [message for message in messages if message[2] not in theirs]
         if theirs.count('\\"') > mine.count('\\"'):
             return "prompt", "arguments of earlier calls are encoded twice"
+        if lost and any(theirs.count(sign) > mine.count(sign) for sign in _ESCAPES):
+            return "prompt", "text is escaped"
         if mine.casefold() == theirs.casefold():
             return "prompt", "upper and lower case are other"
         letters, others = "".join(mine.split()), "".join(theirs.split())
@@ -187,7 +180,7 @@ class _Evidence:
         if not removed:
             return "prompt", f"something is added: {_begin(added)}"
         if lost:
-            return _lost(lost, len(messages), theirs)
+            return _lost(lost, messages, theirs)
         what = f"something is missing: {_begin(removed)}"
         if added:
             what = f"another template, or other roles: {_begin(removed)} became {_begin(added)}"
@@ -207,6 +200,11 @@ class _Evidence:
                     return Cause("sampler", f"{name} is {actual:g}, not {value:g} as asked for")
             if settings.get("logit_bias") and "logit_bias" not in self.body:
                 return Cause("sampler", "tokens have a bias that nobody asked for")
+            ends = {stop for stop in settings.get("stop") or () if stop in self.mine.raw}
+            if ends := sorted(ends.difference(self.reference.specials())):
+                return Cause("sampler", f"answers end at {ends[0]!r}, which nobody asked for")
+            if self.body.get("tool_choice") == "required" and settings.get("grammar_lazy"):
+                return Cause("sampler", "tool_choice is not required, as was asked for")
         elif self.served.is_greedy and self.served.whole(self.body)[0].raw != self.whole.raw:
             return Cause("sampler", "two answers to one request differ, though temperature 0 was asked for")
         return None
@@ -217,6 +215,8 @@ class _Evidence:
         Where the server tells the text of an answer, both come from one generation.
         """
         text, whole = self.inside.get("content"), _Message.of(self.whole.raw)
+        if "one index" in self.theirs.salvage:
+            return "several calls have one index"
         if text is None:
             return self._mangling(self.mine.raw, self.message, is_same=False)
         if (what := self._mangling(text, whole, is_same=True)) or whole == self.message:
@@ -236,6 +236,8 @@ class _Evidence:
         )
         if leak:
             return f"the special token {leak} is in the text"
+        if not self.served.takes_tools:  # calls are words, too
+            return "the text is changed" if is_same and text.strip() != message.content.strip() else None
         if len(message.calls) < len(expected):
             names = {call.name for call in expected}
             if not message.calls and CALL.search(message.content):
@@ -249,6 +251,8 @@ class _Evidence:
         for call, (name, arguments) in zip(expected, message.calls, strict=False):
             if what := _changed(call.name, call.arguments, name, arguments, is_same=is_same):
                 return what
+        if reading and is_same and len(message.calls) > len(expected) and (expected or not CALL.search(text)):
+            return f"calls are added: {len(message.calls)} instead of {len(expected)}"
         if reading and expected and reading.content and not message.content.strip():
             return "words beside calls are lost"
         is_plain = not any(mark.search(text + message.content) for mark in (CALL, THINKING))
@@ -281,6 +285,8 @@ class _Evidence:
         if not self.served.is_greedy:
             return Cause("chance", "the same prompt, settings and weights: other draws")
         if parting == min(len(answer), len(mine)):
+            if what := self._mangling(self.mine.raw, self.message, is_same=False):
+                return Cause("calls", f"{what}, but not when asked again")
             return Cause("chance", "a tie: asked again, the server answers as the file does")
         prefix = [*self.ids, *answer[:parting]]
         [row] = self.reference.logprobs(prefix, answer[parting : parting + 1])
@@ -289,7 +295,10 @@ class _Evidence:
         if (apart := self._divergence(prefix, scored)) > 5 * NOISE:
             return Cause("weights", f"log-probabilities where the answers part diverge by {apart:.3f} nats")
         free = self._id(scored[0].token) if scored else None
-        if free is not None and free != answer[parting] and self.inside["settings"].get("grammar"):
+        settings: Any = self.inside.get("settings") or {}
+        if free is not None and free != answer[parting] and settings.get("grammar"):
+            if "tool_choice" not in self.body and not settings.get("grammar_lazy", True):
+                return Cause("sampler", "answers are held to a grammar that nobody asked for")
             return Cause("grammar", "the server's grammar held a call to the tools; it answers alike without")
         if gap <= GAP:
             return Cause("chance", f"a tie: what the answers part in is {gap:.2f} nats less likely")
@@ -302,16 +311,27 @@ class _Evidence:
         return ids[0] if len(ids) == 1 else None
 
 
-def _lost(lost: Sequence[tuple[int, str, str]], count: int, theirs: str) -> tuple[CauseKind, str]:
-    """Which of so many messages are not in the server's prompt."""
+def _shown(message: JsonObject) -> tuple[str, str]:
+    """Who says a message, and its words; of calls without words, the arguments of the first."""
+    words = message.get("content") or ""
+    calls: Any = message.get("tool_calls") or ()
+    return str(message["role"]), str(words or next((call["function"]["arguments"] for call in calls), ""))
+
+
+def _lost(
+    lost: Sequence[tuple[int, str, str]], messages: Sequence[tuple[int, str, str]], theirs: str
+) -> tuple[CauseKind, str]:
+    """Which of the messages are not in the server's prompt: those that a cut leaves out are in one piece."""
     number, role, text = lost[0]
+    part = max(len(text) // 4, 8)
+    if len(text) > 2 * part and (text[:part] in theirs) != (text[-part:] in theirs):
+        return "context", f"a message is cut: {text[:40]!r}"
     if role == "system":
         return "prompt", "the system prompt is missing, or another"
-    if (begin := text[: len(text) // 4]) and begin in theirs and len(text) > 80:
-        return "context", f"a message is cut: {text[:40]!r}"
-    roles = {role for _, role, _ in lost}
-    if ("user" in roles or len(roles) > 1) and lost[-1][0] < count - 1:
-        place = "the oldest messages are" if number == 1 else "messages in the middle are"
+    roles, first = {role for _, role, _ in lost}, messages.index(lost[0])
+    is_piece = list(lost) == list(messages[first : first + len(lost)]) and lost[-1] != messages[-1]
+    if is_piece and ("user" in roles or len(roles) > 1) and (number < 2 or len(lost) > 1):
+        place = "the oldest messages are" if number < 2 else "messages in the middle are"
         return "context", f"{place} cut"
     name = {"tool": "a result of a tool", "assistant": "an earlier message"}.get(role, "a message")
     return "prompt", f"{name} is missing or another: {text[:40]!r}"

@@ -28,8 +28,10 @@ def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = 
         if probing:
             _probe(model, notify)
         return model
-    except BaseException:
+    except BaseException as error:
         client.close()
+        if isinstance(error, ServerFault):
+            raise RigError(f"{address.origin}: {error}; see whether the server is at work") from error
         raise
 
 

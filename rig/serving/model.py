@@ -81,7 +81,7 @@ class ServedModel(Model):
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
         self._happenings: queue.Queue[tuple[_PendingStep, Happening]] = queue.Queue()
         self._jobs: dict[int, _PendingStep] = {}
-        self._faults = 0
+        self._faults, self._build = 0, ""
         self._checked = monotonic()
         self._thinks = settings.thinking == "on" or (
             settings.thinking == "auto" and "think" in identity.template
@@ -101,15 +101,10 @@ class ServedModel(Model):
     def fingerprint(self) -> Mapping[str, Json]:
         """What the server says of itself, and what requests say."""
         settings, identity = self.settings, self.identity
-        sampled: JsonObject = (
-            {"temperature": self._sampling.temp} if self._sampling else {"temperature": "server"}
-        )
+        sampled: JsonObject = {"temperature": self._sampling.temp if self._sampling else "server"}
         if self._sampling is None or self._sampling.draws:
             sampled |= {"seed": settings.seed, "sampling": str(self._sampling or "author")}
-        native: JsonObject = {
-            "several_calls": settings.several_calls,
-            "tool_choice": settings.tool_choice,
-        }
+        native = {"several_calls": settings.several_calls, "tool_choice": settings.tool_choice}
         return {
             "engine": "served",
             "dialect": self.dialect.name,
@@ -289,14 +284,10 @@ class ServedModel(Model):
                 break
             tell(f"{fault}; asked again ({trial + 1} of {TRIES})")
         usage = _usage(answer, began, first or perf_counter())
-        if answer.build and answer.build != self._build(answer):
+        self._build = self._build or answer.build
+        if answer.build and answer.build != self._build:
             self._check()
         return self._prediction(request, answer, usage, fault)
-
-    def _build(self, answer: StreamedAnswer) -> str:
-        """The build that answers name, which has to stay what it was in the first."""
-        self._first_build = getattr(self, "_first_build", answer.build)
-        return self._first_build
 
     def _wait_for_server(self, fault: ServerFault, tell: Any) -> ServerFault:
         """Nobody listens: wait a little for somebody. Raises RigError if nobody comes."""

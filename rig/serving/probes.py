@@ -19,6 +19,8 @@ _TEXTS = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who
 INSTRUCTIONS = "You are a helpful assistant; this is a probe."
 MOST_CONTEXT = 40_000
 """Tokens up to which a context is filled over its end."""
+REFUSED_S = 5.0
+"""Seconds in which a prompt that is too long is refused. To cut and read it can take a server minutes."""
 THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
 CALL = re.compile(
@@ -43,12 +45,11 @@ class ProbeFinding:
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
     """Everything that small requests show, one finding after another. Raises ServerFault.
 
-    `quickly` leaves out what takes more than seconds: filling the context, and a second answer.
+    `quickly` leaves out what takes more than seconds: a full context, and a second answer.
     """
     if served.takes_tools:
         yield from _tools(served)
-    if not quickly:
-        yield from _context(served)
+    yield from _context(served, quickly=quickly)
     yield from _sampling(served)
     if served.takes_tools:
         yield from _answers(served, _TEXTS[:1] if quickly else _TEXTS)
@@ -74,16 +75,20 @@ def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
         )
 
 
-def _context(served: ServedModel) -> Iterator[ProbeFinding]:
-    """Whether a prompt that is too long is refused, as it should be, or cut without a word."""
-    n_ctx = served.identity.n_ctx
+def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
+    """Whether a prompt that fits is read whole, and one that does not is refused instead of cut silently."""
+    n_ctx, patience = served.identity.n_ctx, served.client.timeout_s
     if not n_ctx or n_ctx > MOST_CONTEXT:
         return
-    text = "The word is zebra. " + "one " * int(1.2 * n_ctx) + "Which word?"
-    with suppress(ServerFault):
-        count = served.count(served.body(_request(text, tools=False)))
-        what = f"a prompt of more than {n_ctx} tokens is answered, as {count} tokens"
-        yield _finding("context", f"{what}: the rest was cut silently")
+    for size in (int(1.2 * n_ctx), *([] if quickly else [int(0.8 * n_ctx)])):
+        text, count = f"The word is zebra. {'one ' * size}Which word?", size
+        served.client.timeout_s = min(patience, REFUSED_S) if quickly else patience
+        with suppress(ServerFault):
+            count = served.count(served.body(_request(text, tools=False)))
+        served.client.timeout_s = patience
+        if count < size:
+            what = f"a prompt of over {size} tokens is answered, as {count}, in a context of {n_ctx}"
+            yield _finding("context", f"{what}: the rest was cut silently")
 
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:

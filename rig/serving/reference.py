@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
 from rig.engine.core.llama import Chunk
 from rig.engine.decoding.drafting import read_prompt
@@ -53,14 +54,8 @@ class ReferenceModel:
         """
         context = self._model.context
         read_prompt(context, 0, prompt)
-        rows = [_log_softmax(context.logits())]
+        rows = [context.logits().astype(np.float64)]
         for token in answer[:-1]:
             context.decode([Chunk(0, (token,), 1)])
-            rows.append(_log_softmax(context.logits()))
-        return rows
-
-
-def _log_softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    shifted = logits.astype(np.float64) - logits.max()
-    logprobs: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
-    return logprobs
+            rows.append(context.logits().astype(np.float64))
+        return list(log_softmax(rows, axis=-1))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from real_servers import (
     Server,
+    fault_proxy,
     free_port,
     llama_cpp_server,
     llama_server,
@@ -20,6 +21,7 @@ from real_servers import (
     rig_process,
     vendored_llama_server,
 )
+from terminals import RIG, Terminal
 
 from rig.serving import FAITHFUL, in_short
 
@@ -114,6 +116,24 @@ def test_a_killed_server_ends_the_arm_and_the_run_goes_on_later(taught_tools: Pa
     assert again.returncode == 0, again.stderr
     assert _turns(store) == 12
     assert json.loads(again.stdout)["arms"][0]["errors"].keys() <= {"invalid", "call_cap", "truncated"}
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_the_live_view_shows_causes_by_turns(
+    taught_tools: Path, served: Server, terminal: Terminal, tmp_path: Path
+) -> None:
+    one = ("--only", "AddAlarm-easy", *SHORT[2:-2], "--runs", "runs.sqlite")
+    with fault_proxy(served.url, "tools_dropped", tmp_path) as proxy:
+        command = " ".join(map(str, (RIG, "run", taught_tools, proxy.url, *one)))
+        terminal.resize(160, 50)
+        terminal.type(f"clear; {command}; echo code $?")
+        terminal.wait("not faithful to", "turns alike")
+        screen = terminal.wait("differing", "turn 1", "turn 1: the tools are missing: AddAlarm")
+        terminal.press("Enter", "q")
+        terminal.wait("code 0")
+    (row,) = (line.split() for line in screen.splitlines() if line.lstrip().startswith("prompt "))
+    assert int(row[1]) == sum(int(cell) for cell in row[2:4] if cell.isdigit()) >= 1
 
 
 def _turns(store: Path) -> int:

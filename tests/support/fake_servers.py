@@ -103,6 +103,9 @@ class FakeServer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 is_chat = self.path == "/v1/chat/completions"
                 if is_chat and owner.answers_probes and is_probe(body):
+                    if len(str(body)) > 4 * 4096:
+                        self.answer(whole({"error": {"message": "too long for the context size"}}, 400))
+                        return
                     self.answer(spoken("hm", 7 + 40 * ("tools" in body)))
                     return
                 owner.bodies.append(body)

@@ -1,9 +1,10 @@
 """A proxy that does one thing wrong: `python fault_proxy.py PORT UPSTREAM FAULT`. The fault can be `none`.
 
 What goes in is changed before the server sees it, what comes out before the client does. Answers are taken
-whole, and sent as a stream where one was asked for.
+whole, and sent as a stream where one was asked for. `GET /changes` says how many were changed so far.
 """
 
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -145,6 +146,59 @@ def biased(body: Body) -> None:
     body["logit_bias"] = [[token, -5.0] for token in range(100, 3000)]
 
 
+def result_cut(body: Body) -> None:
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            message["content"] = message["content"][: len(message["content"]) // 2]
+
+
+def second_user_lost(body: Body) -> None:
+    users = [message for message in body["messages"] if message["role"] == "user"]
+    for message in users[1:2]:
+        body["messages"].remove(message)
+
+
+def replies_lost(body: Body) -> None:
+    body["messages"] = [
+        message
+        for message in body["messages"]
+        if message["role"] != "assistant" or message.get("tool_calls") or message is body["messages"][-1]
+    ]
+
+
+def system_before(body: Body) -> None:
+    body["messages"].insert(0, {"role": "system", "content": "You are a pirate."})
+
+
+def parameters_bare(body: Body) -> None:
+    for tool in body.get("tools", ()):
+        for schema in tool["function"]["parameters"].get("properties", {}).values():
+            schema.pop("description", None)
+
+
+def stop_added(body: Body) -> None:
+    body["stop"] = [":"]
+
+
+def json_forced(body: Body) -> None:
+    if "tools" in body:
+        body["tool_choice"] = "required"
+    else:
+        body["response_format"] = {"type": "json_object"}
+
+
+def tool_choice_dropped(body: Body) -> None:
+    body.pop("tool_choice", None)
+
+
+def seed_dropped(body: Body) -> None:
+    body.pop("seed", None)
+
+
+def one_candidate(body: Body) -> None:
+    body["top_k"] = 1
+
+
 def first_call_only(message: Body) -> None:
     message["tool_calls"] = message.get("tool_calls", [])[:1] or None
 
@@ -217,6 +271,34 @@ def stop_leaked(message: Body) -> None:
     message["content"] = f"{message.get('content') or ''}<|im_end|>"
 
 
+def calls_doubled(message: Body) -> None:
+    message["tool_calls"] = (message.get("tool_calls") or []) * 2 or None
+
+
+def call_invented(message: Body) -> None:
+    function = {"name": "DeleteAlarm", "arguments": "{}"}
+    message["tool_calls"] = message.get("tool_calls") or [{"id": "x", "function": function}]
+
+
+def answer_cut(message: Body) -> None:
+    content = message.get("content") or ""
+    message["content"] = content[: len(content) // 2]
+
+
+answers = itertools.count()
+
+
+def calls_lost_at_times(message: Body) -> None:
+    if next(answers) % 2 == 0:
+        message.pop("tool_calls", None)
+
+
+def letters_lost(message: Body) -> None:
+    message["content"] = (message.get("content") or "").replace("e", "\ufffd")
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = call["function"]["arguments"].replace("0", "\ufffd")
+
+
 def last_brace_lost(message: Body) -> None:
     for call in message.get("tool_calls") or ():
         call["function"]["arguments"] = call["function"]["arguments"][:-1]
@@ -237,6 +319,8 @@ IN = {
         *(escaped, temperature_dropped, system_replaced, tools_sorted, tools_renamed, first_tool_only),
         *(descriptions_dropped, lowercased, white_space_squeezed, middle_cut, texts_cut, results_dropped),
         *(users_merged, repeat_penalty, min_p, max_tokens, biased),
+        *(result_cut, second_user_lost, replies_lost, system_before, parameters_bare),
+        *(stop_added, json_forced, tool_choice_dropped, seed_dropped, one_candidate),
     )
 }
 OUT = {
@@ -244,21 +328,27 @@ OUT = {
     for change in (
         *(first_call_only, left_in_text, encoded_twice, keys_renamed, tool_renamed, calls_dropped),
         *(thoughts_leaked, stop_leaked, numbers_as_text, object_arguments, keys_sorted, answers_lowercased),
-        values_trimmed,
+        *(values_trimmed, calls_doubled, call_invented, answer_cut, calls_lost_at_times),
     )
 }
-STREAMED = {"last_brace_lost": last_brace_lost}
+STREAMED = {change.__name__: change for change in (last_brace_lost, letters_lost)}
+ONE_INDEX = "one_index"
+"""Every streamed call has the first one's number."""
 BROKEN = ("closed_early", "status_500")
 
 
 class Proxy(BaseHTTPRequestHandler):
     upstream = fault = ""
+    changes = 0
 
     def log_message(self, *_: object) -> None:
         pass
 
     def do_GET(self) -> None:
-        self.pass_on(None)
+        if self.path == "/changes":
+            self.send(200, json.dumps(Proxy.changes).encode())
+        else:
+            self.pass_on(None)
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers["Content-Length"]))
@@ -268,6 +358,7 @@ class Proxy(BaseHTTPRequestHandler):
         body = json.loads(data)
         if self.fault in IN:
             IN[self.fault](body)
+        Proxy.changes += body != json.loads(data) or self.fault in BROKEN
         wants_stream = body.pop("stream", False)
         body.pop("stream_options", None)
         status, answer = self.asked(json.dumps(body).encode())
@@ -275,6 +366,7 @@ class Proxy(BaseHTTPRequestHandler):
             value = json.loads(answer)
             if self.fault in OUT:
                 OUT[self.fault](value["choices"][0]["message"])
+                Proxy.changes += value != json.loads(answer)
             if wants_stream:
                 self.stream(value)
                 return
@@ -284,7 +376,9 @@ class Proxy(BaseHTTPRequestHandler):
     def stream(self, value: Body) -> None:
         message, finish = value["choices"][0]["message"], value["choices"][0]["finish_reason"]
         if self.fault in STREAMED:
+            before = json.dumps(message)
             STREAMED[self.fault](message)
+            Proxy.changes += json.dumps(message) != before
         if self.fault == "status_500":
             self.send(500, b'{"error": {"message": "boom"}}')
             return
@@ -293,7 +387,12 @@ class Proxy(BaseHTTPRequestHandler):
             deltas.append(
                 {
                     "tool_calls": [
-                        {"index": index, "id": call["id"], "type": "function", "function": call["function"]}
+                        {
+                            "index": 0 if self.fault == ONE_INDEX else index,
+                            "id": call["id"],
+                            "type": "function",
+                            "function": call["function"],
+                        }
                     ]
                 }
             )
@@ -302,6 +401,7 @@ class Proxy(BaseHTTPRequestHandler):
         ]
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         chunks.append({"choices": [], "usage": value["usage"]})
+        Proxy.changes += self.fault == ONE_INDEX and len(deltas) > 2
         if self.fault == "closed_early":
             chunks = chunks[:1]
         lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]

@@ -1,6 +1,9 @@
 """The card at the end of a run: it stays until it is dismissed."""
 
+import json
 import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,34 @@ async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int,
         await pilot.press("enter")
         await eventually(lambda: pilot.app.screen is screen)
         assert pilot.app.is_running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
+async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
+    store: Path, size: tuple[int, int]
+) -> None:
+    causes = [
+        {"cause": kind, "detail": "tools\x1b[2J", "conversation": "c", "repeat": 0, "turn": turn}
+        for kind, turn in (("prompt", 1), ("prompt", 3), ("chance", 3))
+    ]
+    told = {"reference": "a", "alike": 5, "follows": 0, "others": 0, "causes": causes}
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE arms SET attribution = ? WHERE position = 1", (json.dumps(told),))
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=size) as pilot:
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        assert "not faithful to a: 5 of 8 turns alike" in screen.state.arms[1].evidence
+        await pilot.press("C")
+        card = await card_of(pilot)
+        await pilot.pause()
+        lines = plain(card.query_one("#card", Lines).lines).splitlines()
+    (row,) = (number for number, line in enumerate(lines) if "is not faithful to a: 5 of 8" in line)
+    assert lines[row + 1].split() == ["differing", "all", "turn", "1", "turn", "3"]
+    assert lines[row + 2].split()[:4] == ["prompt", "2", "1", "1"]
+    assert lines[row + 3].split()[:4] == ["chance", "1", "-", "1"]
+    assert all(len(line) <= size[0] and "\x1b" not in line for line in lines if "rig compare" not in line)
 
 
 @pytest.mark.slow

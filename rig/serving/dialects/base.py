@@ -51,6 +51,11 @@ class Dialect(ABC):
     takes_tool_choice: ClassVar[bool] = True
     thinking: ClassVar[tuple[JsonObject, JsonObject] | None] = None
     """What a request says to have the model think, and to have it not."""
+    by_template: ClassVar[tuple[JsonObject, JsonObject]] = (
+        {"chat_template_kwargs": {"enable_thinking": True}},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+    )
+    """The same where chat templates are told."""
     tells_logprobs: ClassVar[bool] = True
     insight: ClassVar[JsonObject] = {}
     """What a request says for the answer to have an inside."""
@@ -125,14 +130,8 @@ def choose_model(client: HttpClient, name: str) -> JsonObject:
     """The entry of `/v1/models` that is meant. Raises RigError if that is not clear."""
     listed = models(client)
     names = [str(entry.get("id")) for entry in listed]
-    if name:
-        fitting = [
-            entry
-            for entry in listed
-            if name in (entry.get("id"), str(entry.get("id")).removesuffix(":latest"))
-        ]
-    else:
-        fitting = listed
+    pairs = zip(names, listed, strict=True)
+    fitting = [entry for own, entry in pairs if not name or name in (own, own.removesuffix(":latest"))]
     if len(fitting) == 1:
         return fitting[0]
     origin = client.address.origin

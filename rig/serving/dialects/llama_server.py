@@ -20,10 +20,7 @@ class LlamaServer(Dialect):
         **{name: name for name in Sampling.model_fields if name not in OPENAI},
         "dry_last_n": "dry_penalty_last_n",
     }
-    thinking = (
-        {"chat_template_kwargs": {"enable_thinking": True}},
-        {"chat_template_kwargs": {"enable_thinking": False}},
-    )
+    thinking = Dialect.by_template
     insight: ClassVar[JsonObject] = {"verbose": True, "return_tokens": True, "cache_prompt": False}
 
     def recognises(self, client: HttpClient) -> bool:
@@ -35,11 +32,7 @@ class LlamaServer(Dialect):
         settings = props.get("default_generation_settings") or {}
         params = settings.get("params") or {}
         caps = props.get("chat_template_caps") or {}
-        told = {
-            name: value
-            for name, value in params.items()
-            if name in self.samplers.values() or name == "samplers"
-        }
+        names = {*self.samplers.values(), "samplers"}
         return Identity(
             model=str(entry.get("id")),
             build=str(props.get("build_info", "")),
@@ -47,7 +40,7 @@ class LlamaServer(Dialect):
             template=str(props.get("chat_template", "")),
             n_ctx=settings.get("n_ctx"),
             slots=props.get("total_slots"),
-            defaults=told,
+            defaults={name: value for name, value in params.items() if name in names},
             takes_tools=bool(caps.get("supports_tools", True)),
         )
 
@@ -73,14 +66,8 @@ class LlamaServer(Dialect):
     def scored(
         self, client: HttpClient, body: JsonObject, prompt: Sequence[int], count: int
     ) -> list[ScoredToken]:
-        asked = {
-            "prompt": list(prompt),
-            "n_predict": count,
-            "n_probs": 10,
-            "temperature": 0,
-            "cache_prompt": False,
-        }
-        answer: Any = client.post("/completion", asked)
+        options = {"n_predict": count, "n_probs": 10, "temperature": 0, "cache_prompt": False}
+        answer: Any = client.post("/completion", {"prompt": list(prompt), **options})
         return scored_content({"logprobs": {"content": answer.get("completion_probabilities")}})
 
     def inside(self, answer: JsonObject) -> JsonObject:

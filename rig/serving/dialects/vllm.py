@@ -19,10 +19,7 @@ class Vllm(Dialect):
         "min_p": "min_p",
         "repeat_penalty": "repetition_penalty",
     }
-    thinking = (
-        {"chat_template_kwargs": {"enable_thinking": True}},
-        {"chat_template_kwargs": {"enable_thinking": False}},
-    )
+    thinking = Dialect.by_template
 
     def recognises(self, client: HttpClient) -> bool:
         if not isinstance(client.try_get("/version").get("version"), str):

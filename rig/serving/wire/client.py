@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import httpx
 
@@ -15,6 +15,8 @@ from rig.errors import ErrorKind, RigError
 from rig.serving.wire.address import Address
 
 CONNECT_S = 5.0
+TOLD_S = 20.0
+"""Seconds that a server may take to tell what it is."""
 PAUSES_S = (0.5, 2.0, 5.0)
 """Before each further try, where a server is busy or still loading."""
 LARGEST = 8 * 2**20
@@ -56,7 +58,6 @@ class HttpClient:
         self._http = httpx.Client(
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
             limits=httpx.Limits(max_keepalive_connections=0),
         )
         self._sockets: set[socket.socket] = set()
@@ -85,18 +86,22 @@ class HttpClient:
 
     def get(self, path: str) -> Json:
         """The JSON at a path. Raises ServerFault."""
-        return self._whole("GET", path, None)
+        return self.post(path, None)
 
-    def post(self, path: str, body: JsonObject) -> Json:
+    def post(self, path: str, body: JsonObject | None) -> Json:
         """The JSON that a request is answered with. Raises ServerFault."""
-        return self._whole("POST", path, body)
+        with self._answer(path, body, LARGEST) as (_, chunks):
+            return _parsed(b"".join(chunks))
 
     def try_get(self, path: str) -> JsonObject:
-        """The JSON object at a path; an empty one if there is none."""
-        with suppress(ServerFault):
+        """The JSON object at a path; an empty one if there is none. Raises ServerFault if no answer comes."""
+        try:
             value = self.get(path)
-            return value if isinstance(value, dict) else {}
-        return {}
+        except ServerFault as fault:
+            if fault.kind is ErrorKind.TIMEOUT:
+                raise
+            return {}
+        return value if isinstance(value, dict) else {}
 
     def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
         """The events of a streamed answer of `most` bytes at most, or its one object. Raises ServerFault.
@@ -105,7 +110,7 @@ class HttpClient:
         """
         for pause in (*PAUSES_S, None):
             try:
-                with self._answer("POST", path, body, most) as (response, chunks):
+                with self._answer(path, body, most) as (response, chunks):
                     if "text/event-stream" in response.headers.get("content-type", ""):
                         yield from _events(chunks)
                     else:
@@ -116,30 +121,27 @@ class HttpClient:
                     raise
                 sleep(pause)
 
-    def _whole(self, method: Literal["GET", "POST"], path: str, body: JsonObject | None) -> Json:
-        with self._answer(method, path, body, LARGEST) as (_, chunks):
-            return _parsed(b"".join(chunks))
-
     @contextmanager
     def _answer(
-        self, method: str, path: str, body: JsonObject | None, most: int
+        self, path: str, body: JsonObject | None, most: int
     ) -> Iterator[tuple[httpx.Response, Iterator[bytes]]]:
         """A response whose status is that of success, and its bytes."""
-        began = monotonic()
-        with _translated(self.timeout_s), self._request(method, path, body) as response:
+        limit = self.timeout_s if body is not None else min(self.timeout_s, TOLD_S)
+        until = monotonic() + limit
+        with _translated(limit), self._request(path, body, limit) as response:
             stream = response.extensions.get("network_stream")
             open_socket = stream.get_extra_info("socket") if stream is not None else None
             if open_socket is not None:
                 self._sockets.add(open_socket)
             try:
-                chunks = _bounded(response.iter_raw(), most, began + self.timeout_s)
+                chunks = _bounded(response.iter_raw(), most, until)
                 if not response.is_success:
                     _refuse(response, b"".join(chunks))
                 yield response, chunks
             finally:
                 self._sockets.discard(open_socket)
 
-    def _request(self, method: str, path: str, body: JsonObject | None) -> Any:
+    def _request(self, path: str, body: JsonObject | None, limit_s: float) -> Any:
         address = self.address
         target = f"[{self._targets[0]}]" if ":" in self._targets[0] else self._targets[0]
         host = address.origin.partition("://")[2].removesuffix(address.path)
@@ -147,7 +149,9 @@ class HttpClient:
         if key := opening.key():
             headers["Authorization"] = f"Bearer {key}"
         url = f"{address.scheme}://{target}:{address.port}{address.path}{path}"
-        return self._http.stream(method, url, json=body, headers=headers)
+        limits = httpx.Timeout(limit_s, connect=CONNECT_S)
+        method = "GET" if body is None else "POST"
+        return self._http.stream(method, url, json=body, headers=headers, timeout=limits)
 
 
 @contextmanager
@@ -158,7 +162,7 @@ def _translated(timeout_s: float) -> Iterator[None]:
     except httpx.ConnectError as error:
         raise Unreachable(ErrorKind.CONNECTION, f"cannot be reached: {error}") from error
     except httpx.TimeoutException as error:
-        raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s (--timeout)") from error
+        raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
     except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL) as error:
         kind = (
             ErrorKind.CONNECTION
