@@ -313,18 +313,19 @@ class _Evidence:
 
 def _shown(message: JsonObject) -> tuple[str, str]:
     """Who says a message, and its words; of calls without words, the arguments of the first."""
-    words = message.get("content") or ""
-    calls: Any = message.get("tool_calls") or ()
-    return str(message["role"]), str(words or next((call["function"]["arguments"] for call in calls), ""))
+    calls: Any = message.get("tool_calls") or [{"function": {"arguments": ""}}]
+    return str(message["role"]), str(message.get("content") or calls[0]["function"]["arguments"])
 
 
 def _lost(
     lost: Sequence[tuple[int, str, str]], messages: Sequence[tuple[int, str, str]], theirs: str
 ) -> tuple[CauseKind, str]:
     """Which of the messages are not in the server's prompt: those that a cut leaves out are in one piece."""
-    number, role, text = lost[0]
+    (number, role, text), rest = lost[0], theirs
+    for message in messages:
+        rest = rest.replace(message[2], "")
     part = max(len(text) // 4, 8)
-    if len(text) > 2 * part and (text[:part] in theirs) != (text[-part:] in theirs):
+    if len(text) > 2 * part and (text[:part] in rest) != (text[-part:] in rest):
         return "context", f"a message is cut: {text[:40]!r}"
     if role == "system":
         return "prompt", "the system prompt is missing, or another"

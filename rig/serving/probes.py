@@ -87,8 +87,7 @@ def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
             count = served.count(served.body(_request(text, tools=False)))
         served.client.timeout_s = patience
         if count < size:
-            what = f"a prompt of over {size} tokens is answered, as {count}, in a context of {n_ctx}"
-            yield _finding("context", f"{what}: the rest was cut silently")
+            yield _finding("context", f"{size} tokens are cut silently to {count}, in a context of {n_ctx}")
 
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:

@@ -7,7 +7,7 @@ import pytest
 
 from rig.displays.attribution import attribution_lines
 from rig.serving import in_short
-from rig.serving.attribution import _changed, _Message
+from rig.serving.attribution import _changed, _lost, _Message
 
 TOLD: dict[str, Any] = {
     "reference": "a",
@@ -83,6 +83,41 @@ def test_a_call_that_was_changed_on_its_way_is_told_from_another_call(
 def test_of_one_text_every_other_call_was_changed(theirs: Any, what: str | None) -> None:
     changed = _changed("f", {"n": 3, "b": True}, "f", theirs, is_same=True)
     assert changed is None if what is None else what in str(changed)
+
+
+TALK = (
+    (1, "user", "Wake me at half past six, please."),
+    (2, "assistant", '{"time": "06:30:00"}'),
+    (3, "tool", '{"alarm_id": "1234-5678", "state": "set"}'),
+    (4, "assistant", "It rings at half past six."),
+    (5, "user", "Thanks. Delete it again."),
+    (6, "assistant", '{"alarm_id": "1234-5678"}'),
+)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "what"),
+    [
+        ((1,), "context", "the oldest messages are cut"),
+        ((1, 2, 3), "context", "the oldest messages are cut"),
+        ((2, 3, 4), "context", "messages in the middle are cut"),
+        ((5,), "prompt", "a message is missing"),
+        ((3,), "prompt", "a result of a tool is missing"),
+        ((2, 4), "prompt", "an earlier message is missing"),
+        ((1, 5), "prompt", "a message is missing"),
+        ((4, 5, 6), "prompt", "an earlier message is missing"),
+    ],
+)
+def test_what_a_cut_leaves_out_is_in_one_piece(numbers: tuple[int, ...], kind: str, what: str) -> None:
+    lost = [message for message in TALK if message[0] in numbers]
+    theirs = " ".join(text for number, _, text in TALK if number not in numbers)
+    told, detail = _lost(lost, TALK, theirs)
+    assert (told, detail[: len(what)]) == (kind, what)
+
+
+@pytest.mark.parametrize(("theirs", "kind"), [('{"alarm_id": "1234-', "context"), ("ok", "prompt")])
+def test_a_message_is_cut_where_one_end_is_left(theirs: str, kind: str) -> None:
+    assert _lost([TALK[2]], TALK, theirs)[0] == kind
 
 
 def test_a_message_is_what_the_server_sent() -> None:

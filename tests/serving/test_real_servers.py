@@ -128,7 +128,8 @@ def test_the_live_view_shows_causes_by_turns(
         command = " ".join(map(str, (RIG, "run", taught_tools, proxy.url, *one)))
         terminal.resize(160, 50)
         terminal.type(f"clear; {command}; echo code $?")
-        terminal.wait("not faithful to", "turns alike")
+        for text in ("1/2", "2/2", "turns alike"):
+            terminal.wait(text)
         screen = terminal.wait("differing", "turn 1", "turn 1: the tools are missing: AddAlarm")
         terminal.press("Enter", "q")
         terminal.wait("code 0")

@@ -3,7 +3,8 @@
 import json
 import os
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,49 @@ def test_a_run_begins_with_probes_and_says_what_they_show(serve: Serve, rig: Any
     run = rig("run", healthy.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
     assert run.code == 0
     assert "never sees" not in run.out
+
+
+def test_a_context_that_is_cut_silently_is_told_before_the_run(
+    serve: Serve, rig: Any, tmp_path: Path
+) -> None:
+    def chat(body: Body) -> Reply:
+        return spoken("hm", min(len(str(body)) // 4, 2050) if is_probe(body) else 90)
+
+    server = serve(chat, answers_probes=False)
+    run = rig("run", server.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
+    assert run.code == 0, run.err
+    assert "context: 4915 tokens are cut silently to 2050, in a context of 4096" in run.out
+    doctor = rig("doctor", server.url, "--json")
+    sizes = [line["detail"].split()[0] for line in doctor.json["findings"] if line["name"] == "context"]
+    assert sizes == ["4915", "3276"]
+
+
+@pytest.mark.parametrize("kind", ["identity", "context"])
+def test_who_never_answers_is_not_waited_for(
+    kind: str, serve: Serve, rig: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent() -> Iterator[bytes]:
+        time.sleep(2)
+        yield b""
+
+    monkeypatch.setattr("rig.serving.wire.client.TOLD_S", 0.2)
+    monkeypatch.setattr("rig.serving.probes.REFUSED_S", 0.2)
+
+    def chat(body: Body) -> Reply:
+        return Reply(silent()) if len(str(body)) > 10_000 else spoken("hm", 9 + 40 * ("tools" in body))
+
+    others = {"/props": Reply(silent())} if kind == "identity" else {}
+    run = rig(
+        "run",
+        serve(chat, others=others, answers_probes=False).url,
+        *(*SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite"),
+    )
+    if kind == "identity":
+        assert (run.code, len(run.err.strip().splitlines())) == (2, 1)
+        assert "no answer within 0.2 s; see whether the server is at work" in run.err
+    else:
+        assert run.code == 0, run.err
+        assert "context" not in run.out.partition("AddAlarm")[0].replace("tokens of context", "")
 
 
 def test_probes_that_fail_stop_no_run(serve: Serve, rig: Any, tmp_path: Path) -> None:
