@@ -1,13 +1,16 @@
 """What a run stores and says of a served arm beside its file, and what happened to calls on their way."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rig.calls import Call
 from rig.displays.attribution import attribution_lines
+from rig.engine.formats.base import Reading
 from rig.serving import in_short
-from rig.serving.attribution import _changed, _lost, _Message
+from rig.serving.attribution import _changed, _Evidence, _lost, _Message
 
 TOLD: dict[str, Any] = {
     "reference": "a",
@@ -83,6 +86,43 @@ def test_a_call_that_was_changed_on_its_way_is_told_from_another_call(
 def test_of_one_text_every_other_call_was_changed(theirs: Any, what: str | None) -> None:
     changed = _changed("f", {"n": 3, "b": True}, "f", theirs, is_same=True)
     assert changed is None if what is None else what in str(changed)
+
+
+TWO = '{"name": "f", "arguments": {"n": 1}}{"name": "f", "arguments": {"n": 2}}'
+ONE, OTHER = ("f", '{"n": 1}'), ("f", '{"n": 2}')
+
+
+@pytest.mark.parametrize(
+    ("calls", "content", "what"),
+    [
+        ((ONE, OTHER), "so", None),
+        ((ONE,), "so", "1 of 2 calls are lost"),
+        ((), "", "2 of 2 calls are lost"),
+        ((), TWO, "a call is left in the text"),
+        ((("f", '{"n": 1} {"n": 2}'),), "so", "several calls are merged into one"),
+        ((OTHER, ONE), "so", "arguments are changed on the way"),
+        ((ONE, OTHER, OTHER), "so", "calls are added: 3 instead of 2"),
+        ((ONE, OTHER), "", "words beside calls are lost"),
+        ((ONE, OTHER), "so<|im_end|>", "the special token <|im_end|> is in the text"),
+    ],
+)
+def test_what_became_of_two_calls(calls: Any, content: str, what: str | None) -> None:
+    reading = Reading((Call("f", {"n": 1}), Call("f", {"n": 2})), "so")
+    reference = SimpleNamespace(read=lambda *_: reading, specials=lambda: ["<|im_end|>"])
+    evidence: Any = SimpleNamespace(
+        reference=reference, served=SimpleNamespace(takes_tools=True), request=None
+    )
+    assert _Evidence._mangling(evidence, TWO, _Message(calls, content), is_same=True) == what
+
+
+@pytest.mark.parametrize(("content", "what"), [(f" {TWO}", None), ("so", "the text is changed")])
+def test_calls_in_words_are_no_fault_where_a_server_takes_no_tools(content: str, what: str | None) -> None:
+    reading = Reading((Call("f", {"n": 1}),), "")
+    reference = SimpleNamespace(read=lambda *_: reading, specials=list)
+    evidence: Any = SimpleNamespace(
+        reference=reference, served=SimpleNamespace(takes_tools=False), request=None
+    )
+    assert _Evidence._mangling(evidence, TWO, _Message((), content), is_same=True) == what
 
 
 TALK = (
