@@ -17,7 +17,7 @@ from rig.models import Model, Prediction, Request
 from rig.rates.rates import interval
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState
-from rig.tasks import PlayedTurn, Task
+from rig.tasks import PlayedTurn, Task, turn_number
 
 MOST = 200
 """Differing turns of an arm that are looked into."""
@@ -62,7 +62,7 @@ class TwinComparison:
 
         assert isinstance(served, ServedModel)
         reference: ReferenceModel | None = None
-        for place, mine, theirs, is_alike in self._differing():
+        for (task, repeat, turn), mine, theirs, is_alike in self._differing():
             if len(self._causes) >= MOST:
                 self._others += 1
                 continue
@@ -74,7 +74,7 @@ class TwinComparison:
                 self._alike += is_alike
                 self._following += not is_alike
                 continue
-            where = {"conversation": place[0].name, "repeat": place[1], "turn": place[2]}
+            where = {"conversation": task.name, "repeat": repeat, "turn": turn_number(task, turn)}
             self._causes.append({"cause": cause.kind, "detail": cause.detail, **where})
         return self.as_json()
 

@@ -130,7 +130,7 @@ def test_the_live_view_shows_causes_by_turns(
         terminal.type(f"clear; {command}; echo code $?")
         for text in ("1/2", "2/2", "turns alike"):
             terminal.wait(text)
-        screen = terminal.wait("differing", "turn 1", "turn 1: the tools are missing: AddAlarm")
+        screen = terminal.wait("differing", "AddAlarm-easy, turn 2: the tools are missing: AddAlarm")
         terminal.press("Enter", "q")
         terminal.wait("code 0")
     (row,) = (line.split() for line in screen.splitlines() if line.lstrip().startswith("prompt "))
