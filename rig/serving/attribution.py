@@ -200,9 +200,9 @@ class _Evidence:
                     return Cause("sampler", f"{name} is {actual:g}, not {value:g} as asked for")
             if settings.get("logit_bias") and "logit_bias" not in self.body:
                 return Cause("sampler", "tokens have a bias that nobody asked for")
-            ends = {stop for stop in settings.get("stop") or () if stop in self.mine.raw}
-            if ends := sorted(ends.difference(self.reference.specials())):
-                return Cause("sampler", f"answers end at {ends[0]!r}, which nobody asked for")
+            stops = {*(settings.get("stop") or ())}.difference(self.reference.specials())
+            if end := next((stop for stop in sorted(stops) if stop in self.mine.raw), None):
+                return Cause("sampler", f"answers end at {end!r}, which nobody asked for")
             if self.body.get("tool_choice") == "required" and settings.get("grammar_lazy"):
                 return Cause("sampler", "tool_choice is not required, as was asked for")
         elif self.served.is_greedy and self.served.whole(self.body)[0].raw != self.whole.raw:
