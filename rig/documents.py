@@ -27,7 +27,8 @@ LARGEST_JSON = 16 * 2**20
 LARGEST_YAML = 2**20
 """Bytes of a file. YAML is read slowly."""
 MOST_VALUES = 200_000
-"""Values of a YAML file, each as often as anchors repeat it."""
+MOST_TEXT = 2**22
+"""Values of a YAML file, and characters in them, each as often as anchors repeat it."""
 
 YAML_ENDINGS = (".yaml", ".yml")
 ENDINGS = (".json", *YAML_ENDINGS)
@@ -196,7 +197,7 @@ class _NodeReader:
     def __init__(self, file: Path) -> None:
         self.lines: Lines = {}
         self._file = file
-        self._left = MOST_VALUES
+        self._left, self._text = MOST_VALUES, MOST_TEXT
         self._above: list[Any] = []
 
     def value(self, node: Any, path: tuple[str | int, ...]) -> Json:
@@ -211,6 +212,9 @@ class _NodeReader:
         if node.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
             raise self._fault(node, f"the tag {node.tag!r} is not read; leave it out")
         if isinstance(node, yaml.ScalarNode):
+            self._text -= len(node.value)
+            if self._text < 0:
+                raise self._fault(node, f"anchors repeat more than {MOST_TEXT} characters; write less")
             return _plain(node.value) if node.style is None else node.value
         self._above.append(node)
         try:

@@ -46,7 +46,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     It waits for nothing: a pipe that nobody writes to, or a device without an end, is refused unread.
     """
     try:
-        with _regular(path) as file:
+        with regular(path) as file:
             # In parts: to read at most so many bytes, Python first makes room for all of them.
             parts, left = [], largest + 1
             while left and (part := file.read(min(left, 1 << 20))):
@@ -79,7 +79,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
 def beginning(path: Path, size: int = 1 << 16) -> str:
     """The first bytes of a regular file as text, even if they are not UTF-8; empty for anything else."""
     try:
-        with _regular(path) as file:
+        with regular(path) as file:
             return file.read(size).decode("utf-8", "replace")
     except (OSError, RigError):
         return ""
@@ -97,7 +97,7 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
     return value
 
 
-def files_below(place: Path, ending: str = ".json") -> list[Path]:
+def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
     """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
 
     Raises RigError for a folder with too much in it, such as a whole file system.
@@ -136,7 +136,7 @@ def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
 
 
 @contextmanager
-def _regular(path: Path) -> Iterator[BinaryIO]:
+def regular(path: Path) -> Iterator[BinaryIO]:
     """A file that is open for reading, at once. Raises OSError, and RigError if it is not a regular file."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

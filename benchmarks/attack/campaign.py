@@ -4,8 +4,13 @@ import argparse
 import contextlib
 import io
 import json
+import os
+import re
+import resource
+import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
@@ -19,6 +24,11 @@ from rig.cli import main as rig_main
 Case = Callable[[Random], str]
 """Plays a case and says in a word how it ended. It raises Broken, or anything at all, where rig did wrong."""
 _SHOWN = 20
+
+SECONDS = 60
+"""Processor seconds that a command may take, on however busy a machine; ten times as long by the clock."""
+MEMORY = 2 << 30
+"""Bytes that it may hold."""
 
 
 class Broken(Exception):
@@ -51,6 +61,81 @@ def rig(*arguments: object) -> Finished:
     if finished.code not in (0, 1, 2) or (finished.code == 2 and len(faults) != 1):
         raise Broken(f"{arguments}: exit code {finished.code}, {finished.err[-300:]!r}")
     return finished
+
+
+def apart(
+    *arguments: object,
+    keys: bytes = b"",
+    kill_s: float | None = None,
+    room: int | None = None,
+    **more: object,
+) -> Finished:
+    """Run rig's command line in a fork of this process, with more variables in its environment.
+
+    It is killed after so many seconds, or can write no file of more than `room` bytes. Raises Broken for a
+    traceback, a hang, too much memory, and a control character for the terminal.
+    """
+    with (
+        tempfile.TemporaryFile() as entered,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        entered.write(keys)
+        entered.seek(0)
+        child = os.fork()
+        if not child:
+            for number, stream in enumerate((entered, out, err)):
+                os.dup2(stream.fileno(), number)
+            os.environ |= {name: str(value) for name, value in more.items()}
+            _play([str(argument) for argument in arguments], room)
+        clock = threading.Timer(10 * SECONDS if kill_s is None else kill_s, os.kill, (child, signal.SIGKILL))
+        clock.start()
+        _, status, usage = os.wait4(child, 0)
+        clock.cancel()
+        for stream in (out, err):
+            stream.seek(0)
+        code = os.waitstatus_to_exitcode(status)
+        finished = Finished(code, *(stream.read().decode("utf-8", "replace") for stream in (out, err)))
+    if kill_s is not None and code == -signal.SIGKILL:
+        return finished
+    faults = [line for line in finished.err.splitlines() if line.startswith("rig: ")]
+    if "Traceback" in finished.err or finished.code not in (0, 1, 2):
+        raise Broken(f"exit code {finished.code}: {finished.err[-400:]!r}")
+    if finished.code == 2 and len(faults) != 1:
+        raise Broken(f"{len(faults)} lines say what is wrong: {finished.err[-400:]!r}")
+    if usage.ru_maxrss * 1024 > MEMORY:
+        raise Broken(f"{usage.ru_maxrss / 2**20:.1f} GiB of memory")
+    if steers := STEERS.search(finished.out + finished.err):
+        raise Broken(f"wrote {steers[0]!r}")
+    return finished
+
+
+def _play(arguments: list[str], room: int | None) -> None:
+    """rig in this process, whose end it is."""
+    code: Any = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        if room is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            for number, mode in enumerate("rww")
+        )
+        rig_main(arguments)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)
+
+
+STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What steers a terminal, or the order of what it shows."""
 
 
 def ended(finished: Finished) -> str:

@@ -4,22 +4,14 @@ Every case is a process of its own, in which rig answers or says in a line why i
 and 2 GiB of memory.
 """
 
-import os
-import resource
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
 from benchmarks.attack import stores
-from benchmarks.attack.campaign import Broken, folder, main
-
-SECONDS = 60
-"""Processor seconds that a verb may take, on however busy a machine; ten times as long by the clock."""
-MEMORY = 2 << 30
+from benchmarks.attack.campaign import Broken, apart, ended, folder, main
 
 Harm = Callable[[sqlite3.Connection, Random], None]
 
@@ -176,29 +168,12 @@ def harmed(place: Path, harm: Harm, random: Random) -> Path:
 
 
 def played(store: Path, verb: tuple[str, ...]) -> str:
-    """Run a verb on a store; raises Broken for a traceback, a hang, and more memory than it may have."""
+    """Run a verb on a store, and say in a word how that ended."""
     place = store.parent
     names = {"REPORT": "report.html", "EXPORT": "export", "COPY": "copy.sqlite", "STORE": "runs.sqlite"}
     words = [str(place / names[word]) if word in names else word for word in verb]
     runs = place / "other.sqlite" if "STORE" in verb else store
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "rig", *words, "--runs", str(runs)],
-            env={**os.environ, "RIG_CACHE": str(place / "cache")},
-            capture_output=True, stdin=subprocess.DEVNULL, timeout=10 * SECONDS, check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise Broken(f"{verb}: no end after {10 * SECONDS} s by the clock") from error
-    said = done.stderr.decode("utf-8", "replace")
-    faults = [line for line in said.splitlines() if line.startswith("rig: ")]
-    if "Traceback" in said or done.returncode not in (0, 1, 2) or (done.returncode == 2 and len(faults) != 1):
-        raise Broken(f"{verb}: exit code {done.returncode}: {said[-400:]}")
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    if peak > before and peak * 1024 > MEMORY:
-        raise Broken(f"{verb}: {peak / 2**20:.1f} GiB of memory")
-    return {0: "done", 1: "found", 2: "refused"}[done.returncode]
+    return ended(apart(*words, "--runs", runs, RIG_CACHE=place / "cache"))
 
 
 def case(random: Random) -> str:
@@ -209,7 +184,7 @@ def case(random: Random) -> str:
         try:
             return played(store, verb)
         except Broken as error:
-            raise Broken(f"{harm}: {error}") from error
+            raise Broken(f"{harm}: {verb}: {error}") from error
 
 
 if __name__ == "__main__":

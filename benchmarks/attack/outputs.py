@@ -1,17 +1,15 @@
 """Hostile outputs, shown in a terminal and on a page: nothing steers the one or acts in the other."""
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from html.parser import HTMLParser
 from random import Random
 
-from benchmarks.attack.campaign import Broken, folder, main, rig
+from benchmarks.attack.campaign import STEERS, Broken, folder, main, rig
 from benchmarks.attack.hostile import text
 from benchmarks.attack.stores import whole
 
-_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _COLUMNS = (
     "raw",
     "reply",
@@ -61,7 +59,7 @@ def case(random: Random) -> str:
                     )
         for name in names:
             shown = rig("show", "latest", name, "--runs", store)
-            if found := _STEERS.search(shown.out + shown.err):
+            if found := STEERS.search(shown.out + shown.err):
                 raise Broken(f"show {name} wrote {found[0]!r}")
         page = place / "report.html"
         reported = rig("report", "latest", "-o", page, "--runs", store)

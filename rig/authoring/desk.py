@@ -109,7 +109,8 @@ class Evident(Check):
         seen = Seen(*task.metadata.facts)
         for turn in task.turns:
             for call in turn.calls:
-                tool = self._toolbox.tools[call.name]
+                if (tool := self._toolbox.tools.get(call.name)) is None:
+                    raise Rejected("unknown", f"no tool is named {call.name}")
                 for name, value in call.arguments.items():
                     if name not in tool.injected and not seen.speaks_for(tool, name, value):
                         raise Rejected("unsaid", f"{call.name}: {name} {value!r}")

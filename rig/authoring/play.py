@@ -9,9 +9,12 @@ from typing import Any
 from rig.authoring.cast import KINDS, Cast
 from rig.authoring.draft import ConversationDraft
 from rig.authoring.scenes import CallNode, Condition, Either, Node, Scene, TurnNode
-from rig.authoring.voices import CAPITALS, Day, DayAndTime, Length, Scope, TimeOfDay, UnknownName
+from rig.authoring.voices import CAPITALS, MISFITS, Day, DayAndTime, Length, Scope, TimeOfDay, UnknownName
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.documents import DocumentPart
+
+_FARTHEST = 4_000
+"""Days from now."""
 
 
 class Unplayable(Exception):
@@ -46,7 +49,7 @@ def prepare(scene: Scene, stage: Stage) -> Stage:
             scope.names[name] = _drawn(part.value, mine)
         except UnknownName as error:
             raise part.fault(str(error)) from error
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        except MISFITS as error:
             raise part.fault(f"is no slot: {error}") from error
     return mine
 
@@ -106,8 +109,11 @@ def _call(node: CallNode, stage: Stage) -> None:
     except UnknownName as error:
         raise node.part.fault(str(error)) from error
     for name, rule in node.rules.items():
-        ruled = replace(rule, of=scope.value(rule.of), options=scope.value(dict(rule.options)))
-        values[name] = ruled.example
+        try:
+            ruled = replace(rule, of=scope.value(rule.of), options=scope.value(dict(rule.options)))
+            values[name] = ruled.example
+        except (UnknownName, TypeError, LookupError) as error:
+            raise node.part.fault(f"{name} needs an `example` that can be called with: {error}") from error
         node = node._replace(rules={**node.rules, name: ruled})
     call = Call(node.tool, {name: value for name, value in values.items() if value is not None})
     response = stage.draft.call(
@@ -179,7 +185,8 @@ def _time(spec: JsonObject, random: Random) -> time:
 
 def _day(text: Json, spec: JsonObject, stage: Stage) -> date:
     first, _, last = str(text).partition("..")
-    days = [stage.scope.now.date() + timedelta(ahead) for ahead in range(int(first), int(last or first) + 1)]
+    range_of_days = range(max(int(first), -_FARTHEST), min(int(last or first), _FARTHEST) + 1)
+    days = [stage.scope.now.date() + timedelta(ahead) for ahead in range_of_days]
     allowed = spec.get("weekday")
     names = [allowed] if isinstance(allowed, str) else allowed
     fitting = [day for day in days if not names or f"{day:%A}" in names]

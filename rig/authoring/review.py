@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 from rig.authoring.desk import Evident, Proposal, Rejected, Replays
-from rig.authoring.suite import written
+from rig.authoring.suite import require_no_links, source_of, written
 from rig.calls import JsonObject
 from rig.documents import from_yaml, to_yaml
 from rig.errors import RigError
-from rig.files import json_text, read_json
+from rig.files import json_text, read_json, write
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 REVIEW = "review.json.txt"
@@ -36,6 +36,7 @@ class Review:
         names = sorted(path.name for path in folder.glob("*.json") if path.is_file())
         if not names and not stored:
             raise RigError(f"{folder}: holds no conversations (.json) to review")
+        require_no_links(folder)
         self.left = [name for name in names if name not in stored]
         self._before: list[tuple[str, str]] = []
 
@@ -46,10 +47,7 @@ class Review:
 
     def source(self, name: str) -> JsonObject:
         """A conversation. Raises RigError for a file that is none."""
-        source = read_json(self.folder / name)
-        if not isinstance(source, dict) or not isinstance(source.get("conversation"), list):
-            raise RigError(f"{self.folder / name}: is no conversation; `rig check {self.folder}` says more")
-        return source
+        return source_of(self.folder / name)
 
     def keep(self, name: str) -> None:
         """Leave a conversation as it is."""
@@ -99,9 +97,7 @@ class Review:
         self._save()
 
     def _save(self) -> None:
-        part = self.folder / f"{REVIEW}.part"
-        part.write_text(json_text(self.decisions, indent=1), encoding="utf-8")
-        part.replace(self.folder / REVIEW)
+        write(json_text(self.decisions, indent=1), self.folder / REVIEW, force=True)
 
 
 def lines_of(source: JsonObject) -> str:

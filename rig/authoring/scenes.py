@@ -4,6 +4,7 @@ docs/how-to/author.md describes the form. Whatever is wrong in a file is one lin
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from rig.authoring.cast import KINDS
-from rig.authoring.voices import FILTERS
+from rig.authoring.voices import FILTERS, LONGEST
 from rig.calls import Json, JsonObject
-from rig.documents import YAML_ENDINGS, DocumentPart, read
+from rig.documents import LARGEST_YAML, YAML_ENDINGS, DocumentPart, read
 from rig.errors import RigError, did_you_mean
+from rig.files import files_below, size_text
 from rig.toolbox import rules
 from rig.toolbox.rules import Rule
 from rig.toolbox.toolbox import Toolbox
@@ -27,6 +29,8 @@ _SCENE_PARTS = (*_SCENE, "slots", "world", "turns")
 _TURN = ("user", "calls", "reply", "if", "chance", "tags", "order", "must_not_call")
 _OF_CALL = ("as", "returns", "raises", "optional", "if", "rules")
 _SLOT = ("pick", "time", "day", "moment", "number", "minutes", "after", "on", "of")
+_MOST = 1_000
+"""Scenes of a suite: each conversation weighs all of them."""
 _FILLERS = ("first", "after", "any")
 _LOGINS = ("in", "out", "new")
 BUILT_IN = ("me", "home", "now", "today", "code", "lists")
@@ -125,13 +129,11 @@ class Scenes(NamedTuple):
 
 def read_scenes(place: Path, toolbox: Toolbox) -> Scenes:
     """The scenes of a folder or file for these tools. Raises RigError, with the place of what is wrong."""
-    files = (
-        sorted(path for path in place.rglob("*") if path.suffix in YAML_ENDINGS)
-        if place.is_dir()
-        else [place]
-    )
+    files = files_below(place, YAML_ENDINGS) if place.is_dir() else [place]
     if not files:
         raise RigError(f"{place}: holds no scenes (*.yaml); `rig author new` makes a first one")
+    if sum(path.stat().st_size for path in files if path.exists()) > LARGEST_YAML:
+        raise RigError(f"{place}: more than {size_text(LARGEST_YAML)} of scenes; name a part of them")
     parts: list[DocumentPart] = []
     lists: dict[str, Sequence[Json]] = {}
     for document in chain.from_iterable(map(read, files)):
@@ -140,10 +142,12 @@ def read_scenes(place: Path, toolbox: Toolbox) -> Scenes:
             lists |= {name: [entry.value for entry in part.items()] for name, part in named.items()}
         else:
             parts += list(document.items()) if isinstance(document.value, list) else [document]
+    if len(parts) > _MOST:
+        raise RigError(f"{place}: more than {_MOST} scenes; name a part of them")
     scenes = tuple(_scene(part, toolbox, lists) for part in parts)
-    names = [scene.name for scene in scenes]
+    names = Counter(scene.name for scene in scenes)
     for scene in scenes:
-        if names.count(scene.name) > 1:
+        if names[scene.name] > 1:
             raise scene.part.fault(f"two scenes are called {scene.name}")
     if not any(scene.tools for scene in scenes):
         raise RigError(f"{place}: no scene calls a tool")
@@ -161,7 +165,7 @@ def _scene(part: DocumentPart, toolbox: Toolbox, lists: Collection[str]) -> Scen
     scene = Scene(
         part,
         fields["scene"].text(),
-        weight=_number(fields["weight"]) if "weight" in fields else 1.0,
+        weight=_number(fields["weight"], 1e-6) if "weight" in fields else 1.0,
         login=_choice(fields["login"], _LOGINS) if "login" in fields else "in",
         now=fields["now"].text() if "now" in fields else None,
         **{name: fields[name].flag() for name in ("alone", "ends") if name in fields},
@@ -214,6 +218,8 @@ _USED = re.compile(r"\{([^{}|.]*)(?:\.[^{}|]*)?((?:\|[^{}]*)?)\}")
 
 def _check_names(part: DocumentPart, names: Collection[str]) -> None:
     text = str(part.value)
+    if len(text) > LONGEST:
+        raise part.fault(f"longer than {LONGEST} characters")
     if text.count("{") != text.count("}") or text.count("[") != text.count("]"):
         raise part.fault("a bracket is not closed")
     for name, filters in _USED.findall(text):
@@ -228,6 +234,8 @@ def _node(part: DocumentPart, toolbox: Toolbox) -> Node:
     if "either" in part.fields():
         fields = part.known_fields(("either", "if", "chance"))
         ways = [[_node(turn, toolbox) for turn in way.items()] for way in fields["either"].items()]
+        if not ways:
+            raise part.fault("needs ways to choose from")
         return Either(part, ways, _condition(fields), _chance(fields))
     fields = part.known_fields(_TURN)
     if "user" not in fields:
@@ -255,6 +263,8 @@ def _node(part: DocumentPart, toolbox: Toolbox) -> Node:
 def _lines(part: DocumentPart) -> list[str]:
     """The ways to say something: the lines of a text, or the elements of a list."""
     lines = [line.strip() for text in part.texts() for line in text.splitlines()]
+    if not lines:
+        raise part.fault("needs at least one way to say it")
     return [line for line in lines if line]
 
 
@@ -278,9 +288,10 @@ def _chance(fields: Mapping[str, DocumentPart]) -> float:
     return _number(fields["chance"]) if "chance" in fields else 1.0
 
 
-def _number(part: DocumentPart) -> float:
-    if not isinstance(part.value, int | float) or isinstance(part.value, bool):
-        raise part.fault("needs a number")
+def _number(part: DocumentPart, least: float = 0.0) -> float:
+    is_number = isinstance(part.value, int | float) and not isinstance(part.value, bool)
+    if not is_number or not least <= part.value <= 1e6:
+        raise part.fault(f"needs a number from {least:g} to a million")
     return float(part.value)
 
 

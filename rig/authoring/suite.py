@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
+from rig import methods
 from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejected, Replays
 from rig.authoring.play import Stage, Unplayable, perform, prepare
 from rig.authoring.scenes import Scene, Scenes
@@ -19,7 +20,7 @@ from rig.authoring.worlds import is_in_time, setting_of
 from rig.authoring.writer import ModelAuthor
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.files import read_json
+from rig.files import json_text, read_json, write
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 TURNS = (2, 3, 4, 5, 6)
@@ -247,6 +248,21 @@ def written(source: JsonObject) -> str:
     return json.dumps(source, indent=2, ensure_ascii=False) + "\n"
 
 
+def source_of(file: Path) -> JsonObject:
+    """The conversation in a file. Raises RigError for a file that holds none."""
+    source = read_json(file)
+    if not isinstance(source, dict) or not isinstance(source.get("tags", []), list):
+        raise RigError(f"{file}: is no conversation")
+    methods.first().parse(source, str(file), "")
+    return source
+
+
+def require_no_links(folder: Path) -> None:
+    """Raise RigError for a folder with links: what is written there would be written elsewhere."""
+    if link := next((path for path in folder.iterdir() if path.is_symlink()), None):
+        raise RigError(f"{link}: is a link, and rig writes into this folder; put the file itself there")
+
+
 def digest(sources: Sequence[JsonObject]) -> str:
     """A hash of a suite: of its files, in order."""
     return hashlib.sha256("".join(map(written, sources)).encode()).hexdigest()
@@ -265,8 +281,7 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
     """
     with _continuing(folder, settings) as before:
         for number in range(len(before["scenes"])):
-            file = folder / f"{maker.name}-{number + 1:04}.json"
-            source = json.loads(file.read_text(encoding="utf-8"))
+            source = source_of(folder / f"{maker.name}-{number + 1:04}.json")
             maker.take(Proposal(source, tuple(before["scenes"][number])))
         maker.desk.thrown.update(before["thrown"])
         for proposal in maker.make(watch):
@@ -303,8 +318,7 @@ def write_worded(
             file = folder / f"{maker.name}-{number + 1:04}.json"
             if number < tried:
                 if proposal is not None and file.is_file():
-                    source = json.loads(file.read_text(encoding="utf-8"))
-                    desk.take(Proposal(source, proposal.scenes))
+                    desk.take(Proposal(source_of(file), proposal.scenes))
                 continue
             desk.thrown += maker.desk.thrown
             kept = proposal and desk.offer(partial(writer.reword, proposal))
@@ -321,6 +335,7 @@ def _continuing(folder: Path, settings: JsonObject) -> Iterator[JsonObject]:
     state = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        require_no_links(folder)
         before = {"settings": settings, "scenes": [], "thrown": {}}
         if state.is_file():
             before = read_json(state)
@@ -357,10 +372,7 @@ def _save(
 ) -> JsonObject:
     content = {"settings": settings, **report(desk, distinct), **(told or {})}
     content["scenes"] = [one.scenes for one in desk.kept]
-    state = folder / STATE
-    part = state.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    part.replace(state)
+    write(json_text(content, indent=1), folder / STATE, force=True)
     return content
 
 
@@ -371,7 +383,7 @@ def report(desk: Desk, distinct: Distinct) -> JsonObject:
     turns = Counter(sum(turn["role"] == "user" for turn in source["conversation"]) for source in sources)
     replies = [turn for source in sources for turn in source["conversation"] if turn["role"] == "assistant"]
     calls = Counter(sum(1 for _ in calls_of(source)) for source in sources)
-    tags = Counter(tag for source in sources for tag in source["tags"])
+    tags = Counter(str(tag) for source in sources for tag in source.get("tags", ()))
     return {
         "conversations": len(sources),
         "turns": dict(sorted(turns.items())),

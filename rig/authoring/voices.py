@@ -6,6 +6,7 @@ ways, the assistant in a plain one, and a tool gets the form that it reads.
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from random import Random
@@ -17,6 +18,10 @@ from rig.calls import Json
 from rig.errors import listed
 
 Voice: TypeAlias = Literal["user", "assistant", "tool"]
+
+
+MISFITS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+"""What Python raises where a scene has a value of another kind than is needed there."""
 
 
 class UnknownName(Exception):
@@ -149,6 +154,8 @@ class Length(Value):
 
 _NAME = re.compile(r"\{([^{}|]*)((?:\|[^{}]*)?)\}")
 _DEEPEST = 8
+LONGEST, _ROOM = 10_000, 100_000
+"""Characters of a text, and of all that a scene says of values: one may stand in another many times over."""
 _VOWEL = re.compile(r"(?!uni|use|usu|uti|one|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 _AS_IT_IS = ("username", "password", "email", "code")
 _SENTENCE = re.compile(r"(^|[.!?] )([A-Z])([a-z]*)")
@@ -201,6 +208,7 @@ class Scope:
         self.now = now
         self.names = names
         self.manner = manner
+        self._room = _ROOM
 
     def text(self, pattern: str, voice: Voice) -> str:
         """A sentence of a pattern in somebody's voice. Raises UnknownName."""
@@ -208,6 +216,8 @@ class Scope:
         if voice == "user":
             chosen = self.manner.written(chosen)
         sentence = str(self._filled(chosen, voice))
+        if not sentence.strip():
+            raise UnknownName(f"{pattern!r:.80} may say nothing")
         first = _NAME.match(chosen)
         if first and (voice == "assistant" or not self.manner.lower):
             is_code = first[1].split(".")[-1] in _AS_IT_IS or not sentence.split()[0].strip(",.:?!").isalpha()
@@ -246,9 +256,12 @@ class Scope:
     def _said(self, found: re.Match[str], voice: Voice, depth: int) -> Json:
         value = self.look(found[1])
         for how in filter(None, found[2].split("|")):
-            value = self._through(how.strip(), value, voice)
+            value = self._through(how.strip(), value, voice, depth)
         if isinstance(value, Value):
             return value.told(self, voice)
+        self._room -= 1 + (len(value) if isinstance(value, str) else 0)
+        if self._room < 0 or (isinstance(value, str) and len(value) > LONGEST):
+            raise UnknownName(f"{{{found[1]}}}: more than {LONGEST} characters, or {_ROOM} of a scene")
         if isinstance(value, str):
             chosen = speech.choose(self.random, value) if "[" in value else value
             return self._filled(chosen, voice, depth + 1) if "{" in chosen else chosen
@@ -256,7 +269,7 @@ class Scope:
             return int(value)
         return str(value) if hasattr(value, "parts") else value
 
-    def _through(self, how: str, value: Any, voice: Voice) -> Any:
+    def _through(self, how: str, value: Any, voice: Voice, depth: int) -> Any:
         name, _, argument = how.partition(" ")
         if name not in FILTERS:
             raise UnknownName(f"|{name} is not known; choose from: {', '.join(FILTERS)}")
@@ -265,10 +278,10 @@ class Scope:
         if isinstance(value, Value) and name not in ("time", "day", "plain"):
             value = value.told(self, voice)
         if isinstance(value, str) and "{" in value:
-            value = self._filled(value, voice)
+            value = self._filled(value, voice, depth + 1)
         try:
             return FILTERS[name](value, argument, self)
-        except (TypeError, ValueError, AttributeError) as error:
+        except MISFITS as error:
             raise UnknownName(f"|{how} does not work on {str(value)[:60]!r}: {error}") from error
 
 
@@ -307,9 +320,11 @@ def _list(value: Any, argument: str, scope: Scope) -> str:
     texts = []
     for record in value:
         names = record if isinstance(record, dict) else {"": record}
-        inner = Scope(scope.random, scope.now, {**scope.names, **names}, scope.manner)
+        inner = copy(scope)
+        inner.names = {**scope.names, **names}
         filled = pattern.replace("<>", str(record)).translate(_INNER)
         texts.append(str(inner._filled(filled, "assistant")))
+        scope._room = inner._room - len(texts[-1])
     return listed(texts)
 
 

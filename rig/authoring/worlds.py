@@ -10,7 +10,7 @@ from rig.authoring.cast import Cast, CastMember, hexes
 from rig.authoring.draft import ConversationDraft
 from rig.authoring.play import Stage, Unplayable
 from rig.authoring.scenes import Scene
-from rig.authoring.voices import Day, DayAndTime, Manner, Scope, UnknownName
+from rig.authoring.voices import MISFITS, Day, DayAndTime, Manner, Scope, UnknownName
 from rig.calls import SESSION_TOKEN, SIGNED_IN, JsonObject
 from rig.documents import DocumentPart
 from rig.times import INSTANT
@@ -89,14 +89,15 @@ class Household(SceneWorld):
 
     def add(self, part: DocumentPart, scope: Scope) -> None:
         for name, section in part.known_fields(_SECTIONS).items():
-            if name == "account":
-                self.account |= scope.value(section.value)
-            elif name == "noise":
-                self._add_noise(section.value, scope)
-            for entry in section.items() if name in (*_RECORDS, "weather") else ():
+            for entry in [section] if name in ("account", "noise") else section.items():
                 try:
-                    self._add_record(name, dict(entry.value), scope)
-                except (UnknownName, KeyError, TypeError, ValueError) as error:
+                    if name == "account":
+                        self.account |= scope.value(section.value)
+                    elif name == "noise":
+                        self._add_noise(section.value, scope)
+                    else:
+                        self._add_record(name, dict(entry.value), scope)
+                except (UnknownName, *MISFITS) as error:
                     raise entry.fault(f"{type(error).__name__}: {error}") from error
 
     def _add_record(self, kind: str, template: JsonObject, scope: Scope) -> None:

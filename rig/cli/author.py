@@ -179,7 +179,7 @@ def review(
                 say("nothing was decided before this one")
             elif key == "e" and (lines := click.edit(lines_of(source), extension=".yaml")) is not None:
                 reading.edit(name, lines)
-        except RigError as error:
+        except (RigError, OSError, UnicodeError) as error:
             say(str(error))
         except click.ClickException as error:
             say(error.message)

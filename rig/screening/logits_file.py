@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.errors import RigError
-from rig.files import put_in_place, temporary_folder
+from rig.files import put_in_place, regular, temporary_folder
 from rig.screening.divergence import LogProbs
 
 MAGIC = b"_logits_"
@@ -23,6 +23,7 @@ FLOOR = -16.0
 """The base's log-probability from which on llama-perplexity counts a token."""
 STEPS = 65535
 _HEADER = struct.Struct("<8siii")
+MOST_TOKENS = 1 << 26
 
 
 def encode(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
@@ -81,10 +82,10 @@ class LogitsFile:
     def chunk(self, number: int) -> Iterator[LogProbs]:
         """The log-probabilities of a chunk, row by row. Raises RigError for a damaged file."""
         self._file.seek(self._start + number * self._bytes)
-        data = np.frombuffer(self._file.read(self._bytes), dtype="<u2")
+        size = self._bytes // self.rows
         try:
-            for row in data.reshape(self.rows, -1):
-                yield decode(row, self.n_vocab)
+            for _ in range(self.rows):
+                yield decode(np.frombuffer(self._file.read(size), dtype="<u2", count=size // 2), self.n_vocab)
         except ValueError as error:
             raise RigError(f"{self._file.name}: damaged: {error} (chunk {number + 1})") from error
 
@@ -93,7 +94,7 @@ class LogitsFile:
 def reading(path: Path) -> Iterator[LogitsFile]:
     """Open a file that llama-perplexity or rig wrote. Raises RigError for any other, or part of one."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             size = path.stat().st_size
             head = file.read(_HEADER.size)
             if len(head) < _HEADER.size or not head.startswith(MAGIC):
@@ -101,7 +102,7 @@ def reading(path: Path) -> Iterator[LogitsFile]:
             _, n_ctx, n_vocab, chunks = _HEADER.unpack(head)
             rows = n_ctx - 1 - n_ctx // 2
             whole = _HEADER.size + chunks * (4 * n_ctx + 2 * rows * _width(n_vocab))
-            if min(rows, n_vocab, chunks) < 1 or size != whole:
+            if min(rows, n_vocab, chunks) < 1 or size != whole or chunks * n_ctx > MOST_TOKENS:
                 raise RigError(f"{path}: damaged: {size:,} bytes, where its header says {whole:,}")
             tokens = np.frombuffer(file.read(4 * chunks * n_ctx), dtype="<i4").reshape(chunks, n_ctx)
             if tokens.min() < 0 or tokens.max() >= n_vocab:

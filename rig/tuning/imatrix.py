@@ -17,9 +17,9 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from rig.engine.files.header import read_header
+from rig.engine.files.header import Array, read_header
 from rig.errors import RigError
-from rig.files import put_in_place, read_bytes, temporary_folder
+from rig.files import beginning, put_in_place, read_bytes, temporary_folder
 
 Floats: TypeAlias = NDArray[np.float32]
 Format: TypeAlias = Literal["gguf", "dat"]
@@ -31,7 +31,7 @@ CHUNK = 512
 _SUMS, _COUNTS = ".in_sum2", ".counts"
 _DATASETS, _CHUNKS, _CHUNK_SIZE = "imatrix.datasets", "imatrix.chunk_count", "imatrix.chunk_size"
 _MOST_ENTRIES, _LONGEST_NAME, _MOST_VALUES = 65_536, 4_096, 2**28
-_LARGEST = 2**30
+_LARGEST, _MOST_TEXTS = 2**29, 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class ImportanceMatrix:
 
 def read(path: Path) -> ImportanceMatrix:
     """Read either format. Raises RigError if it cannot be read, is damaged, or holds no importance matrix."""
-    data = read_bytes(path, _LARGEST)
     try:
-        matrix = _read_gguf(path) if data.startswith(b"GGUF") else _read_old(BytesIO(data))
+        is_gguf = beginning(path, 4) == "GGUF"
+        matrix = _read_gguf(path) if is_gguf else _read_old(BytesIO(read_bytes(path, _LARGEST)))
     except (struct.error, ValueError) as error:
         raise RigError(f"{path}: not an importance matrix, or damaged ({error})") from error
     return matrix.checked(path)
@@ -117,12 +117,15 @@ def _read_gguf(path: Path) -> ImportanceMatrix:
     header = read_header(path)  # which checks every count before anything is allocated
     if header.get("general.type", str) != "imatrix" or _DATASETS not in header.metadata:
         raise ValueError("a GGUF file of another type")
+    arrays = (value.length for value in header.metadata.values() if isinstance(value, Array))
+    if header.size > _LARGEST or sum(arrays) > _MOST_TEXTS:
+        raise ValueError("larger than a matrix of any model")
     reader = gguf.GGUFReader(path)
     tensors: dict[str, Floats] = {}
     for tensor in reader.tensors:
         if tensor.tensor_type != gguf.GGMLQuantizationType.F32:
             raise ValueError(f"{tensor.name!r:.80} is not F32")
-        tensors[tensor.name] = np.array(tensor.data, dtype=np.float32)
+        tensors[tensor.name] = tensor.data
     names = sorted(name.removesuffix(_SUMS) for name in tensors if name.endswith(_SUMS))
     if missing := [name for name in names if name + _COUNTS not in tensors]:
         raise ValueError(f"{missing[0]!r:.80} has no counts")

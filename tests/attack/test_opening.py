@@ -5,12 +5,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from rig import opening
-from rig.cli import VERBS
+from rig.cli import VERBS, cli
 from rig.errors import RigError
 
 CODE = "from pathlib import Path\nPath({marker!r}).write_text('run')\nraise SystemExit(3)\n"
@@ -41,7 +43,6 @@ UNREAD = {
     "world": "takes worlds that the user names",
     "config": "shows settings",
     "bundle": "packs models that the user names",
-    "doctor": "looks at what is installed",
     "docs": "opens pages that come with rig",
     "noise": "plays models that the user names",
     "author": "takes toolboxes and scenes that the user names",
@@ -65,7 +66,11 @@ CALLS = {
     "screen": [("--against", "RUN"), ("RUN",)],
     "score": [("RUN",), ("RUN", "--reexecute"), ("RUN", "--grader", "upstream")],
     "adjudicate": [("RUN", "--json"), ("RUN",)],
-    "judge": [("RUN", "--evaluator", "truth", "--display", "none"), ("MODEL", "RUN", "--display", "none")],
+    "judge": [
+        ("RUN", "--evaluator", "truth", "--display", "none"),
+        ("MODEL", "RUN", "--display", "none"),
+        ("rates", "RUN"),
+    ],
     "export": [
         ("RUN", "--format", "tooltalk", "--output", "OUT"),
         ("RUN", "--format", "csv"),
@@ -79,13 +84,41 @@ CALLS = {
         ("make", "RUN/oracle", "--output", "CARD.json"),
     ],
     "plan": [("oracle", "oracle", "--like", "RUN", "--seconds", "0")],
+    "doctor": [()],
     "import": [("STORE", "--runs", "NEW.sqlite")],
 }
+UNWALKED = {
+    "noise": "stores runs of models that the user names",
+    "judge calibrate": "stores how well a judge does on labels, and reads no run",
+    "models tune": "goes on with a run as `run --resume` does",
+}
+"""Commands that take a run store, and why none of these calls is of them."""
 
 
 def test_every_verb_is_tried_or_said_to_read_no_store() -> None:
     assert set(VERBS) == CALLS.keys() | UNREAD.keys()
     assert not CALLS.keys() & UNREAD.keys()
+
+
+def _taking_a_store(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _taking_a_store(inner, (*path, name))
+    elif any(parameter.name == "runs" for parameter in command.params):
+        yield path
+
+
+def test_every_command_that_takes_a_store_is_tried() -> None:
+    tried = set()
+    for verb, call in _calls():
+        tried |= {(verb,), (verb, *call[:1])}
+    tried.add(("judge", "answers"))  # which is what `judge` alone is
+    commands = set(_taking_a_store(cli))
+    assert len(commands) > 15
+    assert commands - tried == {tuple(name.split()) for name in UNWALKED}
 
 
 TRAPS = {

@@ -97,5 +97,39 @@ def test_what_is_no_folder_of_conversations_is_one_line(
     done = press(tmp_path, "k")
     assert done.code == 2
     assert "is no conversation" in done.err
+    (tmp_path / "bad.json").write_text('{"conversation": [{"text": 1}], "name": "x"}')
+    assert "not a conversation" in press(tmp_path, "k").err
     (tmp_path / REVIEW).write_text("[1]")
     assert "is no state of a review" in rig("author", "review", tmp_path).err
+
+
+@pytest.mark.parametrize(
+    "link", ["review.json.txt.part", "review.json.txt", "other.json", "author.json.part"]
+)
+def test_nothing_is_written_through_a_link(
+    suite: Path, tmp_path: Path, link: str, rig: Callable[..., Any], press: Callable[..., Any]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("{}")
+    (suite / link).symlink_to(mine)
+    for done in (press(suite, "kkdq"), rig("author", "--count", 14, "-o", suite)):
+        assert done.code == 2
+    assert "is a link" in press(suite, "k").err
+    assert mine.read_text() == "{}"
+
+
+def test_a_decision_that_cannot_be_kept_is_said(suite: Path, press: Callable[..., Any]) -> None:
+    first, *_ = names(suite)
+    (suite / f"{first}.dropped").mkdir()
+    done = press(suite, "dkq")
+    assert done.code == 0, done.err
+    assert "kept 1; 11 conversations left" in done.out
+
+
+def test_a_conversation_of_another_state_is_one_line(suite: Path, rig: Callable[..., Any]) -> None:
+    """Of a suite that is continued, a file that somebody has changed."""
+    first, *_ = names(suite)
+    (suite / first).write_text('{"conversation": [1], "tags": [[]]}')
+    done = rig("author", "--count", 12, "-o", suite)
+    assert done.code == 2
+    assert f"{suite / first}: not a conversation" in done.err

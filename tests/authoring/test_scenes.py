@@ -60,6 +60,60 @@ def test_a_fault_has_file_and_line(tmp_path: Path, change: tuple[str, str], line
     assert "\n" not in str(error.value)
 
 
+WISH = "    - user: |\n        Wake me at {at}, please.\n        Alarm at {at}.\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ([(WISH, "    - user: []\n")], "needs at least one way to say it"),
+        ([(WISH, "    - either: []\n" + WISH)], "needs ways to choose from"),
+        ([("scene: wake", "scene: wake\n  weight: 0")], "needs a number from 1e-06 to a million"),
+        ([("{time: 06:00..08:00}", "{day: 0..99999999999}"), ("{at}.", "{at.when}")], "there is no 'when'"),
+        ([("  turns:", "    by: {after: now, days: 99999999999}\n  turns:")], "is no slot"),
+        ([("{time: 06:00..08:00}", '[""]'), (WISH, '    - user: "{at}"\n')], "may say nothing"),
+        ([("{time: 06:00..08:00}", '["{at|text}"]')], "holds itself"),
+        ([("{time: 06:00..08:00}", f"['{'x' * 20_000}']")], "longer than 10000 characters"),
+        ([('"{at}"', "{$regex: a}")], "needs an `example`"),
+        ([("  turns:", "  world: {account: [1]}\n  turns:")], "world.account: "),
+        ([("  turns:", '  world: {noise: {"x": 1}}\n  turns:')], "world.noise: "),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_scene_that_cannot_be_played_is_one_line(
+    tmp_path: Path, changes: list[tuple[str, str]], says: str
+) -> None:
+    text = GOOD
+    for change in changes:
+        text = text.replace(*change)
+    assert text != GOOD
+    path = _write(tmp_path, text)
+    with pytest.raises(RigError) as error:
+        list(Maker("x", TOOLTALK, read_scenes(path, TOOLTALK), [SuitePart(1, 1)], is_strict=False).make())
+    assert says in str(error.value)
+    assert "line " in str(error.value)
+
+
+def test_slots_of_slots_are_bounded(tmp_path: Path) -> None:
+    """Each says the next sixty times: without a bound that is a text of a gigabyte."""
+    below = "".join(f'    s{level}: ["{f"{{s{level + 1}}}" * 60}"]\n' for level in range(6))
+    text = GOOD.replace("  turns:", f"{below}    s6: [x]\n  turns:").replace("Alarm at {at}.", "{s0}.")
+    read = read_scenes(_write(tmp_path, text.replace("Wake me at {at}, please.", "{s0}!")), TOOLTALK)
+    maker = Maker("x", TOOLTALK, read, [SuitePart(1, 1)], is_strict=False)
+    with pytest.raises(RigError, match=r"or 100000 of a scene"):
+        list(maker.make())
+
+
+def test_more_scenes_than_can_be_weighed_are_refused(tmp_path: Path) -> None:
+    many = "".join(GOOD.replace("wake", f"wake-{number}") for number in range(1_001))
+    with pytest.raises(RigError, match="more than 1000 scenes"):
+        read_scenes(_write(tmp_path, many), TOOLTALK)
+    for number in range(12):
+        (tmp_path / f"{number}.yml").write_text(f"# {'x' * 100_000}\n")
+    with pytest.raises(RigError, match="more than 1 MiB of scenes"):
+        read_scenes(tmp_path, TOOLTALK)
+
+
 def test_a_seed_makes_the_same_and_another_seed_others(tmp_path: Path) -> None:
     scenes = read_scenes(_write(tmp_path, GOOD), TOOLTALK)
 

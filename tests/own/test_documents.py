@@ -73,6 +73,11 @@ def test_anchors_that_repeat_one_another_are_bounded(tmp_path: Path) -> None:
         read(yaml(tmp_path, "\n".join(lines)))
 
 
+def test_a_text_that_anchors_repeat_is_bounded(tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="anchors repeat more than"):
+        read(yaml(tmp_path, f"- &a {'x' * 100_000}\n- [{'*a, ' * 100}]"))
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

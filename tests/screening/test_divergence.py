@@ -175,6 +175,17 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, change: Callable[[bytes], by
         list(back.chunk(0))
 
 
+def test_a_file_of_nothing_and_a_pipe_are_refused_unread(tmp_path: Path) -> None:
+    """Its header says truly how large it is: 32 million chunks, which take no room on the disk."""
+    sparse, pipe = tmp_path / "sparse", tmp_path / "pipe"
+    sparse.write_bytes(b"_logits_" + struct.pack("<3i", 3, 1, 2**25))
+    os.truncate(sparse, 20 + (24 << 25))
+    os.mkfifo(pipe)
+    for path, says in ((sparse, "damaged"), (pipe, "is not a regular file")):
+        with pytest.raises(RigError, match=says), reading(path):
+            pass
+
+
 def test_a_text_is_cut_as_llama_perplexity_cuts_it() -> None:
     assert chunks_of(range(25), 8, None).tolist()[2] == list(range(16, 24))
     assert chunks_of(range(25), 8, 1).shape == (1, 8)

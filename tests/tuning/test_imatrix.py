@@ -1,8 +1,10 @@
 """Importance matrices: collecting them, both file formats, and files that are none."""
 
+import os
 import struct
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 import tiny_gguf
@@ -170,3 +172,20 @@ def test_what_is_no_matrix_is_one_line(tmp_path: Path, data: bytes) -> None:
 def test_a_model_is_no_matrix(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="a GGUF file of another type"):
         imatrix.read(tiny_gguf.write(tmp_path / "tiny.gguf"))
+
+
+def test_a_matrix_with_more_than_any_has_is_refused_unread(tmp_path: Path) -> None:
+    """The gguf package makes an array for each text, which takes minutes and gigabytes for some millions."""
+    writer = gguf.GGUFWriter(tmp_path / "many", "")
+    writer.add_type("imatrix")
+    writer.add_array("imatrix.datasets", ["a"])
+    writer.add_array("many", [""] * 70_000)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    (tmp_path / "sparse").write_bytes(b"\1\0\0\0")
+    os.truncate(tmp_path / "sparse", 60 << 30)
+    os.mkfifo(tmp_path / "pipe")
+    for name, says in (("many", "larger than"), ("sparse", "larger than"), ("pipe", "is not a regular file")):
+        with pytest.raises(RigError, match=says):
+            imatrix.read(tmp_path / name)
