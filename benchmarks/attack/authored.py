@@ -177,7 +177,7 @@ def _worded(random: Random, place: Path) -> str:
             words = random.choice(
                 (f"Hello. {line}", f"Please: {line}", line + text(random), long(random), text(random))
             )
-            calls = ({"scene": "lane"}, {"scene": value(random)}, {})
+            calls: Any = ({"scene": "lane"}, {"scene": value(random)}, {})
             if self._is_honest and request.key.conversation != "author":
                 return self._oracle.predict(request, on_piece)
             if self._is_honest and request.tools:

@@ -78,6 +78,7 @@ def _matrix(random: Random) -> bytes:
     tensors, data = [], b""
     for name in random.sample(names, random.randrange(len(names) + 1)):
         columns = 2 * _COLUMNS if "down" in name else _COLUMNS
+        shape: tuple[int, ...]
         for ending, shape in ((".in_sum2", (columns, 1)), (".counts", (1, 1))):
             if odd() < 0.1:
                 shape = random.choice(
