@@ -27,6 +27,19 @@ def defects() -> Mapping[str, str]:
     }
 
 
+class PublicTask(Task):
+    """A task of a public benchmark."""
+
+    @property
+    def defect(self) -> str:
+        return defects().get(self.name, "")
+
+    @property
+    def wrong(self) -> Mapping[str, str]:
+        """What is known to be wrong with it, as one of its `facts`; empty if nothing is."""
+        return {"known to be wrong": self.defect} if self.defect else {}
+
+
 def sound_counts(task: Task, kind: str, right: int) -> Counts:
     """A task counted once more for its kind, unless it is known to be wrong."""
     return {} if task.defect else {f"{SOUND}.{kind}": right, f"{SOUND}.tasks.{kind}": 1}

@@ -53,6 +53,9 @@ class Episode:
 
     # What a method says.
 
+    makes_again = False
+    """Whether resuming makes the calls of earlier turns again, because the world is what they left."""
+
     @property
     def is_over(self) -> bool:
         """Whether the task has ended: by default once its turns are played, or one if nobody knows them."""
@@ -132,7 +135,7 @@ class Episode:
         return numbers[len(self.played)] if numbers else len(self.played)
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in the next turn as it was played before."""
+        """Take in the next turn as it was played before; its calls are made again where it `makes_again`."""
         self.turn, self.steps = played.turn, []
         self.begin()
         for step in played.steps:
@@ -140,6 +143,10 @@ class Episode:
             self.add(step)
         self.steps = []
         self.played.append(played)
+        for step in played.steps if self.makes_again else ():
+            if step.executed is not None:
+                self.speaker = step.role
+                self.execute(step.executed.call)
 
     def play(self) -> Playing:
         """Play the next turn. What happens within it is emitted."""

@@ -177,13 +177,13 @@ class Paper:
         """The tasks of a folder or file, each with the turns that were played of it. Raises RigError."""
         raise RigError(f"{place}: the method {method} reads no predictions from files; score a stored run")
 
-    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
-        """A finished episode as a line or file that the paper's own tools read."""
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
+        """A finished episode of an arm as a line or file that the paper's own tools read."""
         raise self._refusal("writes no run's predictions")
 
-    def file_of(self, task: Any) -> str:
-        """The name of the file that a task's line belongs to; empty where an arm has one file."""
-        return ""
+    def file_of(self, task: Any, arm: str, settings: Any) -> tuple[str, ...]:
+        """The folders and the name of the file that a task's line belongs to: by default one for the arm."""
+        return (f"{arm}.jsonl",)
 
     def export(self, rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
         """Write the finished tasks of a run of any method into a directory; the files. Raises RigError."""

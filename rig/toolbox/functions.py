@@ -8,6 +8,7 @@ import ctypes
 import inspect
 import io
 import json
+import os
 import re
 import sys
 import threading
@@ -48,6 +49,7 @@ LIMIT_S = 10.0
 """Seconds that a call may take."""
 LONGEST = 2**20
 """Characters of a result. No model reads as much."""
+_STANDING_IN = threading.RLock()
 _LAST_WORDS_S = 0.5
 """Seconds that a function has to end in, once it was told to."""
 
@@ -115,6 +117,37 @@ def loaded(file: Path, within: Path) -> ModuleType:
         raise RigError(f"{place_of(fault, within)}: {type(fault).__name__}: {text}") from fault
     module: ModuleType = done.result
     return module
+
+
+@contextmanager
+def standing_in(members: Mapping[str, Mapping[str, Any]], **variables: str) -> Iterator[None]:
+    """While it lasts, code that is loaded finds modules with these members, and no others of their packages.
+
+    They have no files unless a `__path__` is named. The environment has the variables. Nothing of the
+    packages or variables is left in the process.
+    """
+    roots = {name.partition(".")[0] for name in members}
+    parents = {name[: dot.start()] for name in members for dot in re.finditer(r"\.", name)}
+    modules = {name: ModuleType(name) for name in (*parents, *members)}
+    for name, module in modules.items():
+        vars(module).update({"__path__": [], **members.get(name, {})})
+
+    def removed() -> dict[str, ModuleType]:
+        names = [name for name in sys.modules if name.partition(".")[0] in roots]
+        return {name: sys.modules.pop(name) for name in names}
+
+    with _STANDING_IN:
+        before, environment = removed(), {name: os.environ.get(name) for name in variables}
+        sys.modules.update(modules)
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            removed()
+            sys.modules.update(before)
+            for name, value in environment.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
 
 
 def as_json(value: Any) -> Json:

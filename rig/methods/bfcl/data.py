@@ -21,9 +21,9 @@ from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth, language_of
 from rig.methods.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.methods.bfcl.literals import written
-from rig.methods.defects import defects
+from rig.methods.defects import PublicTask
 from rig.models import Request, StepKey, ToolDoc
-from rig.tasks import ExpectedTurn, Task
+from rig.tasks import ExpectedTurn
 
 ANSWERS = "possible_answer"
 CATEGORIES = (
@@ -39,7 +39,7 @@ _FILE = re.compile(r"BFCL_v\d+_(\w+)\.json")
 
 
 @dataclass(frozen=True)
-class SingleTurnEntry(Task):
+class SingleTurnEntry(PublicTask):
     """An entry: what is asked, what is on offer, and the calls with the values that are allowed."""
 
     name: str
@@ -61,12 +61,8 @@ class SingleTurnEntry(Task):
         return self.name.rpartition("_")[0] if self.suite == FORMAT_SENSITIVITY else self.suite
 
     @property
-    def defect(self) -> str:
-        return defects().get(self.name, "")
-
-    @property
     def facts(self) -> Mapping[str, str]:
-        return {"category": self.category, **({"known to be wrong": self.defect} if self.defect else {})}
+        return {"category": self.category, **self.wrong}
 
     @property
     def expects_calls(self) -> bool:
@@ -136,10 +132,21 @@ def load(place: Path) -> Loaded:
     return Loaded(entries, faults)
 
 
+def _listed(place: Path) -> dict[str, list[str]]:
+    value = json_of(read_text(place), str(place), PLAIN)
+    return parsed(dict[str, Many[str]], value, str(place), "lists of BFCL's ids")
+
+
+def places_of_forms(folder: Path) -> dict[str, int]:
+    """The place of each entry of the format sensitivity in upstream's order. Raises RigError."""
+    listed = _listed(folder / f"BFCL_v4_{FORMAT_SENSITIVITY}.json")
+    entries = ((row["id"], kind) for kind, file in files(folder, [*listed]).items() for row, _ in lines(file))
+    return {name: place for place, name in enumerate(name for name, kind in entries if name in listed[kind])}
+
+
 def _by_ids(place: Path) -> Loaded:
     """The entries that a file names by category; their files lie beside it. Raises RigError."""
-    value = json_of(read_text(place), str(place), PLAIN)
-    listed = parsed(dict[str, Many[str]], value, str(place), "lists of BFCL's ids")
+    listed = _listed(place)
     entries: list[SingleTurnEntry] = []
     faults: list[str] = []
     for category, file in files(place.parent, tuple(listed)).items():

@@ -73,6 +73,16 @@ class PromptForm(NamedTuple):
         return TAGS if "tag" in self.differs else ("", "")
 
     @property
+    def config(self) -> str:
+        """The form as the ids of upstream's results have it."""
+        written = next((name for name in ("python", "xml") if name in self.differs), "json")
+        return (
+            f"ret_fmt={self.returns}&tool_call_tag={'tag' in self.differs}&func_doc_fmt={written}"
+            f"&prompt_fmt={'markdown' if 'markdown' in self.differs else 'plaintext'}"
+            f"&style={'experimental' if 'experimental' in self.differs else 'classic'}"
+        )
+
+    @property
     def instructions(self) -> str:
         """What is the same in all prompts of this form: the task, and how calls are written."""
         is_experimental = "experimental" in self.differs

@@ -10,24 +10,22 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rig.calls import Call, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
+from rig.calls import Fault, FaultKind, JsonObject, Verdict
 from rig.documents import Foreign, Many, parsed
-from rig.errors import ErrorKind, RigError
-from rig.events import Rejudged
-from rig.methods.base import Grading, Loaded, Method, Option
+from rig.errors import RigError
+from rig.methods.base import Loaded, Method, Option
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
 from rig.methods.bfcl.data import BfclSettings as Naming
 from rig.methods.bfcl.memory_classes import backend
-from rig.methods.bfcl.turn_entries import DOCUMENTATION, Instances, PythonCall
-from rig.methods.bfcl.turns import MOST_STEPS, MultiTurnSetup
-from rig.methods.episode import Episode
+from rig.methods.bfcl.turn_entries import DOCUMENTATION, Instances
+from rig.methods.bfcl.turns import Calling, MultiTurnSetup
 from rig.methods.scripted import replied
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
@@ -140,11 +138,12 @@ class MemoryScenario(Task):
         return ExpectedTurn((self.turns[turn][1],), reply=question.truths[0] if question else "Noted.")
 
 
-class Remembering(Episode):
+class Remembering(Calling):
     """A scenario: conversations that write into a memory, and questions that read it."""
 
     task: MemoryScenario
     settings: MemorySettings
+    verdict = "not judged: only answers are"
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -153,12 +152,11 @@ class Remembering(Episode):
         self._memory = self._written
         self._entry = -1
         self._context = ""
-        self._calling = 0
         self._is_given_up = False
 
     def begin(self) -> None:
         """Say what the user says. A new conversation or question begins with what the memory holds."""
-        entry, text = self.task.turns[self.turn]
+        entry = self.task.turns[self.turn][0]
         if entry != self._entry:
             self._entry, self._is_given_up = entry, False
             self._log.clear()
@@ -171,15 +169,11 @@ class Remembering(Episode):
                 _ANSWER if is_question else "",
             )
             self._context = "\n\n".join(filter(None, parts))
-        self._calls = Instances({self._name: self._memory})
-        self._calling = 0
-        self._log.append(("", ReplyMessage(text)))
+        self.world = Instances({self._name: self._memory})
+        super().begin()
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in a turn that was played before; its calls are made again."""
         super().resume(played)
-        for executed in played.executed:
-            self.execute(executed.call)
         self._is_given_up |= played.error is not None
 
     def speak(self) -> Any:
@@ -189,7 +183,7 @@ class Remembering(Episode):
             self._is_given_up = self.steps[-1].prediction.error is not None
 
     def opening(self, role: str) -> Request:
-        return opening(self.task, self.settings, self._context)
+        return replace(super().opening(role), context=self._context)
 
     def messages(self, role: str) -> Iterable[Message]:
         return (
@@ -197,28 +191,8 @@ class Remembering(Episode):
             for speaker, message in self._log
         )
 
-    def read(self, prediction: Prediction, role: str) -> Prediction:
-        self._calling += prediction.call is not None
-        if self._calling <= MOST_STEPS:
-            return prediction
-        detail = f"still calling after {MOST_STEPS} messages with calls; the conversation ends here"
-        return Prediction(prediction.raw, error=ErrorKind.CALL_CAP, error_detail=detail)
-
-    def execute(self, call: Call) -> ExecutedCall:
-        arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-        return ExecutedCall(call, Outcome(self._calls.call(PythonCall(call.name, (), arguments))))
-
-    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
-        return Verdict(False, reason="not judged: only answers are"), ()
-
     def score(self) -> Score:
         return judge(self.task, self.played)
-
-
-def opening(task: MemoryScenario, settings: MemorySettings, context: str = "") -> Request:
-    """How every request begins; the context has what the memory holds."""
-    tools = tools_of(task.functions[settings.backend], "python", Naming("dots"))
-    return Request(StepKey(task.name), INSTRUCTIONS, tools, context, several_calls=True)
 
 
 def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
@@ -245,9 +219,7 @@ def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
             faults.append(Fault(kind, turn.turn, f"{question.id}: {question.truths[0]} is not in the answer"))
     counts.update({"all": counts["questions"] == counts["correct"] == len(task.questions)})
     types = {fault.turn: {"answer_not_found": 1} for fault in faults}
-    verdicts = tuple(
-        Verdict(False, reason="not judged: only answers are") for turn in turns for _ in turn.executed
-    )
+    verdicts = tuple(Verdict(False, reason=Remembering.verdict) for turn in turns for _ in turn.executed)
     return Score(dict(counts), verdicts, types, tuple(faults))
 
 
@@ -281,10 +253,7 @@ def _answer_of(reply: str) -> str:
 class MemorySetup(MultiTurnSetup):
     """The classes that remember. Their code is run, so that nobody but the user says where it is."""
 
-    @property
-    def grader(self) -> Grading:
-        version = self.method.version
-        return Grading("answer", version, "", {"grader": "answer", "grader_version": version})
+    grader_name = "answer"
 
     def check(self, task: MemoryScenario, settings: MemorySettings) -> None:  # type: ignore[override]
         """Raise RigError for a backend whose class cannot be had."""
@@ -296,7 +265,9 @@ class MemorySetup(MultiTurnSetup):
 
 def true_reply(task: MemoryScenario, request: Request) -> Prediction:
     """The answer to a question, and in a conversation a word of thanks."""
-    return replied(task.expected(request.key.turn).reply)
+    reply = task.expected(request.key.turn).reply
+    is_question = task.question(request.key.turn) is not None
+    return replied(str({"answer": reply, "context": ""}) if is_question else reply)
 
 
 class BFCLMemory(Method):
@@ -384,7 +355,8 @@ class BFCLMemory(Method):
         return MemorySettings(values["backend"])
 
     def opening(self, task: MemoryScenario, settings: MemorySettings, role: str) -> Request:
-        return opening(task, settings)
+        tools = tools_of(task.functions[settings.backend], "python", Naming("dots"))
+        return Request(StepKey(task.name), INSTRUCTIONS, tools, several_calls=True)
 
     def ready(self, values: Mapping[str, Any]) -> MemorySetup:
         return MemorySetup(self, self.settings(values), values)  # type: ignore[arg-type]

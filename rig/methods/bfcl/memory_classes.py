@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rig.methods.bfcl.turn_entries import PACKAGE, class_of, importable
+from rig.methods.bfcl.turn_entries import PACKAGE, class_of
 from rig.scoring.similarity.minilm import MiniLM
-from rig.toolbox.functions import loaded
+from rig.toolbox.functions import loaded, standing_in
 
 
 class _Index:
@@ -81,19 +81,15 @@ def backend(name: str, code: Path) -> Any:
 @cache
 def _module(code: Path, name: str) -> ModuleType:
     base = "memory_api_metaclass"
-    members: dict[str, dict[str, Any]] = {
+    of_entries = "get_directory_structure_by_id", "is_first_memory_prereq_entry", "is_memory_prereq"
+    stand_ins: dict[str, Any] = {
         "overrides": {"final": lambda function: function},
         "rank_bm25": {"BM25Plus": _BM25Plus},
         "faiss": {"IndexFlatIP": _Index, "IndexIDMap": _Index},
         "sentence_transformers": {"SentenceTransformer": _Sentences},
-        "bfcl_eval.utils": dict.fromkeys(
-            ("get_directory_structure_by_id", "is_first_memory_prereq_entry", "is_memory_prereq")
-        ),
+        "bfcl_eval.utils": dict.fromkeys(of_entries),
     }
-    modules = {place: ModuleType(place) for place in members}
-    for place, module in modules.items():
-        vars(module).update(members[place])
     if name != base:
-        modules[f"{PACKAGE}.{base}"] = _module(code, base)
-    with importable(modules):
+        stand_ins[f"{PACKAGE}.{base}"] = vars(_module(code, base))
+    with standing_in(stand_ins):
         return loaded(code / f"{name}.py", code)

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -136,7 +137,7 @@ def judge(
     if error in MACHINE:
         wrong = Wrong("machine", f"no answer could be had: {error}")
         return _score(entry, len(calls), wrong, failed=True)
-    written, form = _text_of(turns), settings.prompt_form
+    written, form = text_of(turns), settings.prompt_form
     if form is not None and written:
         try:
             output: Json = decode_form(written, form)
@@ -150,7 +151,7 @@ def judge(
     return score_output(entry, output, settings, failed=error is not None)
 
 
-def _text_of(turns: Sequence[PlayedTurn]) -> str:
+def text_of(turns: Iterable[PlayedTurn]) -> str:
     """The words of an answer, or those that its calls were read from."""
     predictions = (step.prediction for turn in turns for step in turn.steps)
     return next((words for one in predictions if (words := one.reply or one.content)), "")
@@ -233,6 +234,11 @@ class SingleTurnSetup(BfclSetup):
     def data(self) -> Sequence[SingleTurnEntry]:
         """The entries that `--set data=DIR` or $RIG_BFCL name."""
         return data.load(data.folder_of_data(self.place("data")))
+
+    @cached_property
+    def places_of_forms(self) -> Mapping[str, int]:
+        """Where the entries of format sensitivity are in upstream's order. Raises RigError."""
+        return data.places_of_forms(data.folder_of_data(self.place("data")))
 
     def take_as_written(self, *, has_dots: bool) -> None:
         """Score answers as files have them; names `has_dots` where they were given with dots."""

@@ -8,9 +8,7 @@ import ast
 import copy
 import inspect
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,10 +21,10 @@ from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, files, lines
-from rig.methods.defects import defects
+from rig.methods.defects import PublicTask
 from rig.paths import real
-from rig.tasks import ExpectedTurn, Task
-from rig.toolbox.functions import loaded
+from rig.tasks import ExpectedTurn
+from rig.toolbox.functions import loaded, standing_in
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"
@@ -60,7 +58,7 @@ class PythonCall(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MultiTurnEntry(Task):
+class MultiTurnEntry(PublicTask):
     """An entry. `functions` are those of its classes; `kept_back` names those that come with a turn."""
 
     name: str
@@ -82,13 +80,8 @@ class MultiTurnEntry(Task):
         return sum(map(len, self.truth))
 
     @property
-    def defect(self) -> str:
-        return defects().get(self.name, "")
-
-    @property
     def facts(self) -> Mapping[str, str]:
-        wrong = {"known to be wrong": self.defect} if self.defect else {}
-        return {"category": self.suite, "classes": ", ".join(self.involved), **wrong}
+        return {"category": self.suite, "classes": ", ".join(self.involved), **self.wrong}
 
     @property
     def is_long(self) -> bool:
@@ -214,6 +207,11 @@ class Instances:
                 instances[name]._load_scenario(config, long_context=entry.is_long)
         return cls(instances)
 
+    def make(self, call: Call) -> str:
+        """What a call of a model's gives. Arguments that are no object are one without a name."""
+        arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+        return self.call(PythonCall(call.name, (), arguments))
+
     def call(self, call: PythonCall) -> str:
         """What a call gives, as text; a fault is a text, too."""
         try:
@@ -251,26 +249,6 @@ def class_of(module: ModuleType, name: str) -> Any:
 
 @lru_cache(maxsize=32)
 def _module(code: Path, name: str) -> ModuleType:
-    needed = {} if name == _LONG_CONTEXT else {f"{PACKAGE}.{_LONG_CONTEXT}": _module(code, _LONG_CONTEXT)}
-    with importable(needed):
+    needed = {} if name == _LONG_CONTEXT else vars(_module(code, _LONG_CONTEXT))
+    with standing_in({f"{PACKAGE}.{_LONG_CONTEXT}": needed}):
         return loaded(code / f"{name}.py", code)
-
-
-@contextmanager
-def importable(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """While classes are loaded, they find these modules, and nothing else of their own package."""
-    parts = PACKAGE.split(".")
-    packages = {".".join(parts[: end + 1]): ModuleType(parts[end]) for end in range(len(parts))}
-    own = {**packages, **modules}
-    for package in packages.values():
-        package.__path__ = []
-    before = {name_of_module: sys.modules.get(name_of_module) for name_of_module in own}
-    sys.modules.update(own)
-    try:
-        yield
-    finally:
-        for place, module in before.items():
-            if module is None:
-                sys.modules.pop(place, None)
-            else:
-                sys.modules[place] = module

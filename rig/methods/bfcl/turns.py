@@ -20,7 +20,7 @@ from rig.methods.base import Method, Option
 from rig.methods.bfcl import turn_entries as data
 from rig.methods.bfcl.data import BfclSettings, files, folder_of_data, opening, tools_of
 from rig.methods.bfcl.method import BfclMethod, BfclSetup, counts_of, rates
-from rig.methods.bfcl.turn_entries import FILES, Instances, MultiTurnEntry, PythonCall
+from rig.methods.bfcl.turn_entries import FILES, Instances, MultiTurnEntry
 from rig.methods.episode import Episode
 from rig.methods.scripted import called, replied
 from rig.metrics import Part, Score
@@ -34,49 +34,51 @@ _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_sour
 """Where the classes are in a checkout, or in a copy of it."""
 
 
-class MultiTurn(Episode):
-    """An entry: in each turn calls are made, and answered by its classes, until there are none."""
+class Calling(Episode):
+    """Turns in which calls are made, and answered by the classes of `world`, until there are none."""
+
+    world: Instances
+    verdict: str
+    """What is said of a call when it is made."""
+    makes_again = True
+
+    def begin(self) -> None:
+        self._calling = 0
+        super().begin()
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What was predicted. With one message with calls too many it is given up."""
+        self._calling += prediction.call is not None
+        if self._calling <= MOST_STEPS:
+            return prediction
+        detail = f"still calling after {MOST_STEPS} messages with calls; it ends here"
+        return replace(prediction, call=None, further=(), error=ErrorKind.CALL_CAP, error_detail=detail)
+
+    def execute(self, call: Call) -> ExecutedCall:
+        return ExecutedCall(call, Outcome(self.world.make(call)))
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return Verdict(False, reason=self.verdict), ()
+
+
+class MultiTurn(Calling):
+    """An entry, which is given up as a whole."""
 
     task: MultiTurnEntry
     settings: BfclSettings
+    verdict = "judged when the entry has ended"
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._world = Instances.of(self.task, self.setup.code)
-        self._calling = 0
+        self.world = Instances.of(self.task, self.setup.code)
 
     @property
     def is_over(self) -> bool:
         is_given_up = bool(self.played) and self.played[-1].error is not None
         return is_given_up or len(self.played) == len(self.task.turns)
 
-    def begin(self) -> None:
-        self._calling = 0
-        super().begin()
-
-    def resume(self, played: PlayedTurn) -> None:
-        """Take in a turn that was played before; its calls are executed again."""
-        super().resume(played)
-        for executed in played.executed:
-            self.execute(executed.call)
-
     def opening(self, role: str) -> Request:
         return _opening(self.task, self.settings, self.turn)
-
-    def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted. With one message with calls too many the entry is given up."""
-        self._calling += prediction.call is not None
-        if self._calling <= MOST_STEPS:
-            return prediction
-        detail = f"still calling after {MOST_STEPS} messages with calls; the entry ends here"
-        return replace(prediction, call=None, further=(), error=ErrorKind.CALL_CAP, error_detail=detail)
-
-    def execute(self, call: Call) -> ExecutedCall:
-        arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        return ExecutedCall(call, Outcome(self._world.call(PythonCall(call.name, (), arguments))))
-
-    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
-        return Verdict(False, reason="judged when the entry has ended"), ()
 
     def score(self) -> Score:
         return judge(self.task, self.played, self.setup.code)
@@ -107,9 +109,7 @@ def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path)
     for turn, due in enumerate(entry.truth):
         if turn >= len(calls):
             return turn, "multi_turn:force_terminated: the entry was given up before"
-        for call in calls[turn]:
-            arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-            results.append(world.call(PythonCall(call.name, (), arguments)))
+        results += map(world.make, calls[turn])
         expected = [truth.call(call) for call in due]
         if not due:
             continue

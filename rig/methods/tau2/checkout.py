@@ -5,18 +5,16 @@ The user names the checkout. A call is a name and arguments, never a text that i
 
 import copy
 import inspect
-import os
 import re
 import sys
-import threading
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import JsonObject
@@ -25,7 +23,7 @@ from rig.errors import RigError
 from rig.files import read_bytes
 from rig.models import ToolDoc
 from rig.paths import real
-from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of
+from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of, standing_in
 from rig.toolbox.listing import Declared
 
 Owner: TypeAlias = Literal["assistant", "user"]
@@ -46,7 +44,6 @@ _ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
 }
 _IMPORT_S = 60.0
 _WRITE = "write"
-_LOCK = threading.Lock()
 _SECTION = re.compile(r"^(Args|Returns|Raises|Examples?|Notes?|Yields):[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w+)[ \t]*(?:\(([^)]*)\))?:[ \t]*(.*(?:\n {5,}.*)*)", re.MULTILINE)
 
@@ -177,11 +174,14 @@ def _places(place: str) -> tuple[Path, Path]:
 @cache
 def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) -> Domain:
     def build() -> Any:
-        with _LOCK, _importable(package, data.parents[1]) as modules:
+        # The package without its own beginning, which would import everything.
+        bare = {"tau2": {"__path__": [str(package)]}}
+        with standing_in({**bare, **_stand_ins()}, TAU2_DATA_DIR=str(data.parents[1])):
             module = _ENVIRONMENTS[name]()
             kwargs = {"policy_type": policy} if name == "telecom" else {}
             environment = module.get_environment(solo_mode=is_solo, **kwargs)
-            files = (getattr(module, "__file__", None) for module in modules())
+            own = (module for name, module in sys.modules.items() if name.startswith("tau2."))
+            files = (getattr(module, "__file__", None) for module in own)
             return environment, sorted(Path(file) for file in files if file)
 
     try:
@@ -224,50 +224,18 @@ def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
     return ToolDoc(name, str(schema["description"]), parameters)
 
 
-@contextmanager
-def _importable(package: Path, data: Path) -> Iterator[Callable[[], list[ModuleType]]]:
-    """While it lasts, `tau2` is the package without its own beginning, which would import everything.
-
-    Stand-ins take the place of libraries that the domains use little of. One of them would read the user's
-    `.env` into the environment. Yields what gives the modules that were loaded of the package.
-    """
-    empty = ModuleType("tau2")
-    empty.__path__ = [str(package)]
-    temporary = {"tau2": empty, **_stand_ins()}
-    before = {name: sys.modules.pop(name) for name in temporary if name in sys.modules}
-    sys.modules.update(temporary)
-
-    def loaded() -> list[ModuleType]:
-        return [module for name, module in sys.modules.items() if name.startswith("tau2.")]
-
-    variable = os.environ.get("TAU2_DATA_DIR")
-    os.environ["TAU2_DATA_DIR"] = str(data)
-    try:
-        yield loaded
-    finally:
-        os.environ.pop("TAU2_DATA_DIR")
-        if variable is not None:
-            os.environ["TAU2_DATA_DIR"] = variable
-        for name in (*temporary, *(module.__name__ for module in loaded())):
-            sys.modules.pop(name, None)
-        sys.modules.update(before)
-
-
-def _stand_ins() -> dict[str, ModuleType]:
-    """What the domains use of six libraries, by module."""
-    silent = SimpleNamespace(**dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None))
-    members = {
-        "loguru": ("logger", silent),
-        "deepdiff": ("DeepDiff", dict),
-        "dotenv": ("load_dotenv", lambda *_, **__: True),
-        "toml": ("load", lambda file: tomllib.loads(file.read())),
-        "addict": ("Dict", _Merging),
-        "docstring_parser": ("parse", parse_docstring),
+def _stand_ins() -> dict[str, dict[str, Any]]:
+    """What the domains use of six libraries. The real `dotenv` would read the user's `.env`."""
+    return {
+        "loguru": {
+            "logger": SimpleNamespace(**dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None))
+        },
+        "deepdiff": {"DeepDiff": dict},
+        "dotenv": {"load_dotenv": lambda *_, **__: True},
+        "toml": {"load": lambda file: tomllib.loads(file.read())},
+        "addict": {"Dict": _Merging},
+        "docstring_parser": {"parse": parse_docstring},
     }
-    modules = {name: ModuleType(name) for name in members}
-    for name, (member, stand_in) in members.items():
-        setattr(modules[name], member, stand_in)
-    return modules
 
 
 class _Merging(dict[str, Any]):

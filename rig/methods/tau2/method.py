@@ -24,7 +24,7 @@ from rig.methods.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, Tick
 from rig.methods.tau2.tickets import DONE, Action, Assertion, Ticket
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
-from rig.tasks import ASSISTANT, PlayedTurn
+from rig.tasks import ASSISTANT
 
 MOST_MESSAGES = 100
 """How many messages with calls are answered: upstream's 200 steps, two for a message and its answer."""
@@ -75,6 +75,7 @@ class Solo(Episode):
 
     task: Ticket
     settings: Tau2Settings
+    makes_again = True
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -86,14 +87,6 @@ class Solo(Episode):
 
     def begin(self) -> None:
         """The ticket stands in the context."""
-
-    def resume(self, played: PlayedTurn) -> None:
-        """Take in what was played before; its calls are made again."""
-        super().resume(played)
-        for step in played.steps:
-            if step.executed is not None:
-                self.speaker = step.role
-                self.execute(step.executed.call)
 
     def speak(self) -> Asking:
         """Ask until the work is done, nothing is called, or a limit is reached."""

@@ -12,9 +12,9 @@ from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.files import read_json
 from rig.methods.base import Loaded
-from rig.methods.defects import defects
+from rig.methods.defects import PublicTask
 from rig.methods.tau2.checkout import SOLO, USER_ALONE, Domain, Owner, TicketWorld
-from rig.tasks import ExpectedTurn, Task
+from rig.tasks import ExpectedTurn
 
 DONE = "done"
 TALKING = ", with a user"
@@ -100,7 +100,7 @@ class _CustomerSource(_TicketSource):
 
 
 @dataclass(frozen=True)
-class Ticket(Task):
+class Ticket(PublicTask):
     """A task in solo mode. The actions of its `criteria` are a way to settle it."""
 
     name: str
@@ -131,13 +131,9 @@ class Ticket(Task):
         return len(self.actions)
 
     @property
-    def defect(self) -> str:
-        return defects().get(self.name, "")
-
-    @property
     def facts(self) -> Mapping[str, str]:
         basis = " and ".join(part.lower().replace("_", " ") for part in self.criteria.reward_basis)
-        return {"domain": self.domain, "intent": self.intent, "judged by": basis}
+        return {"domain": self.domain, "intent": self.intent, "judged by": basis, **self.wrong}
 
     def expected(self, turn: int) -> ExpectedTurn:
         calls = (ExecutedCall(Call(action.name, action.arguments), Outcome()) for action in self.due)

@@ -14,6 +14,7 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Where
 from rig.methods.bfcl import memory, memory_classes
 from rig.methods.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
+from rig.methods.bfcl.turns import MOST_STEPS
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, replied
 from rig.models import CallMessage, Prediction, Request
@@ -176,7 +177,7 @@ def test_a_conversation_that_never_replies_is_given_up(suite: Path) -> None:
 
     turns = played(suite, answer).played
     assert turns[0].error is ErrorKind.CALL_CAP
-    assert len(turns[0].executed) == memory.MOST_STEPS
+    assert len(turns[0].executed) == MOST_STEPS
     assert (turns[1].steps, len(turns[2].steps)) == ((), 2)
 
 
@@ -195,7 +196,7 @@ def test_a_resumed_scenario_is_played_on_as_it_was(suite: Path) -> None:
 def test_the_oracle_is_right_and_silence_is_not(suite: Path) -> None:
     oracle = METHOD.models(METHOD.load(suite))["oracle"]()
     counts = played(suite, lambda request: oracle.predict(request, lambda _piece: None)).score().counts
-    assert (counts["correct"], counts["questions"], counts["all"]) == (2, 2, 1)
+    assert (counts["correct"], counts["strict"], counts["questions"], counts["all"]) == (2, 2, 2, 1)
     score = played(suite, lambda _request: replied("I do not know")).score()
     assert (score.counts["correct"], score.counts["all"], len(score.faults)) == (0, 0, 2)
 
