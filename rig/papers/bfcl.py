@@ -10,7 +10,9 @@ from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
-from rig.methods.bfcl.data import SingleTurnEntry, lines
+from rig.methods.bfcl.data import FORMAT_SENSITIVITY, SingleTurnEntry, lines
+from rig.methods.bfcl.forms import FORMS
+from rig.methods.bfcl.method import text_of
 from rig.methods.bfcl.turn_entries import MultiTurnEntry
 from rig.methods.paper import Paper
 from rig.models import Prediction
@@ -104,24 +106,41 @@ class BFCLPaper(Paper):
         setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
         return answered
 
-    def file_of(self, task: Any) -> str:
-        return f"BFCL_v4_{getattr(task, 'category', task.suite)}_result.json"
+    def file_of(self, task: Any, arm: str, settings: Any) -> tuple[str, ...]:
+        if _is_of_forms(task, settings):
+            # All forms of a model are in one file.
+            return arm.replace(f" form={settings.form}", ""), f"BFCL_v4_{FORMAT_SENSITIVITY}_result.json"
+        return arm, f"BFCL_v4_{getattr(task, 'category', task.suite)}_result.json"
 
-    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
         """A line of such a file: calls with their arguments as texts, or what was said instead.
 
         Of several turns it has the messages of each. If the entry was given up in a turn, that turn is left
-        out, so that you can tell.
+        out, so that you can tell. Of format sensitivity it has the text, and an id with form and place.
         """
-        if task.suite.startswith("multi_turn"):
+        name: str = task.name
+        result: Any
+        if _is_of_forms(task, settings):
+            place = setup.places_of_forms.get(task.name)
+            if place is None:
+                raise RigError(f"{task.name}: not among the ids of format sensitivity in $RIG_BFCL")
+            number = place * len(FORMS) + FORMS.index(settings.form)
+            name = f"{FORMAT_SENSITIVITY}_{number}:{settings.prompt_form.config}:{task.name}"
+            result = text_of(turns.values())
+        elif task.suite.startswith("multi_turn"):
             played = [turns[number] for number in sorted(turns) if not turns[number].error]
-            result: Any = [list(_messages(turn.steps)) for turn in played]
+            result = [list(_messages(turn.steps)) for turn in played]
         else:
             steps = [step for turn in turns.values() for step in turn.steps]
             calls = [step.executed.call for step in steps if step.executed is not None]
             words = next((_words(step) for step in steps if step.executed is None), "")
             result = _as_texts(output_of(calls, task, settings)) or words
-        return json.dumps({"id": task.name, "result": result}, ensure_ascii=False)
+        return json.dumps({"id": name, "result": result}, ensure_ascii=False)
+
+
+def _is_of_forms(task: Any, settings: Any) -> bool:
+    """Whether an answer is one of upstream's format sensitivity."""
+    return task.suite == FORMAT_SENSITIVITY and settings.form in FORMS
 
 
 def _messages(steps: Sequence[Step]) -> Iterator[Any]:

@@ -240,7 +240,7 @@ class ToolTalkPaper(Paper):
         setup.hold_to_recorded()
         return load_predictions(place, setup.matcher.toolbox)
 
-    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
         return json.dumps(with_predictions(task, turns), indent=4)
 
 

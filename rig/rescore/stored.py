@@ -153,17 +153,16 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     # Of conversations, one is in memory.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in runs.finished(run):
-            text = upstream.record(transcript.conversation, transcript.turns, arms[where.arm])
-            arm = _file_name(run.arms[where.arm].name)
+            task, settings, arm = transcript.conversation, arms[where.arm], run.arms[where.arm].name
+            text = upstream.record(task, transcript.turns, settings, setup)
             if upstream.writes == "files":
-                own = folder / arm if len(run.arms) > 1 else folder
+                own = folder / _file_name(arm) if len(run.arms) > 1 else folder
                 own = own / f"repeat-{where.repeat + 1}" if run.repeats > 1 else own
                 path = own / f"{_file_name(where.conversation)}.json"
                 write(text, path, force=True, folders=True)
                 written.append(path)
                 continue
-            name = upstream.file_of(transcript.conversation)
-            path = folder / arm / _file_name(name) if name else folder / f"{arm}.jsonl"
+            path = folder.joinpath(*map(_file_name, upstream.file_of(task, arm, settings)))
             if path not in lines:
                 lines[path] = files.enter_context(writing(path, force=True, folders=True))
             lines[path].write(f"{text}\n")

@@ -240,7 +240,7 @@ class AutoDEPaper(Paper):
 
         return published_tables(scores)
 
-    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
         talk = Talk(task, settings.mode, settings.max_rounds, compat=settings.compat).extend(turns.values())
         return record_of(task, talk, compat=settings.compat).line()
 

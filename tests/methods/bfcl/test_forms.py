@@ -285,6 +285,41 @@ def test_forms_are_arms_whose_success_spreads(rig: Callable[..., Any], checkout:
     assert rig("score", "latest").code == 0
 
 
+def test_answers_in_forms_are_exported_under_upstreams_ids(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, out = checkout / "BFCL_v4_format_sensitivity.json", tmp_path / "results"
+    forms = ("--set", "form=none,json,python:markdown", "--display", "none")
+    assert rig("run", "oracle", "--suite", suite, *forms).code == 0
+    monkeypatch.delenv("RIG_BFCL", raising=False)
+    refused = rig("export", "latest", "--format", "bfcl", "--output", out)
+    assert (refused.code, "where is BFCL's data?" in refused.err, out.exists()) == (2, True, False)
+    monkeypatch.setenv("RIG_BFCL", str(checkout))
+    assert rig("export", "latest", "--format", "bfcl", "--output", out).code == 0
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.json")) == [
+        "oracle form=none/BFCL_v4_live_parallel_result.json",
+        "oracle form=none/BFCL_v4_simple_python_result.json",
+        "oracle/BFCL_v4_format_sensitivity_result.json",
+    ]
+    lines = (out / "oracle/BFCL_v4_format_sensitivity_result.json").read_text().splitlines()
+    results = {row["id"]: row["result"] for row in map(json.loads, lines)}
+    json_, markdown = (
+        f"ret_fmt={returns}&tool_call_tag=False&func_doc_fmt=json&prompt_fmt={prompt}&style=classic"
+        for returns, prompt in (("json", "plaintext"), ("python", "markdown"))
+    )
+    # Entries in the order of their files, 26 forms each; upstream's ids number them.
+    names = ("simple_python_0-0-0", "simple_python_2-0-0", "live_parallel_1-0-0")
+    assert set(results) == {
+        f"format_sensitivity_{place * 26 + number}:{config}:{name}"
+        for place, name in enumerate(names)
+        for number, config in ((11, json_), (24, markdown))
+    }
+    assert results[f"format_sensitivity_11:{json_}:{names[0]}"].startswith("```json\n[{")
+    suite.write_text(json.dumps({"simple_python": ["simple_python_1-0-0"]}))
+    again = rig("export", "latest", "--format", "bfcl", "--output", tmp_path / "again")
+    assert (again.code, "not among the ids" in again.err) == (2, True)
+
+
 def test_fingerprints_without_a_form_stay_what_they_were() -> None:
     assert BfclSettings().fingerprint == {
         "protocol": "bfcl",
