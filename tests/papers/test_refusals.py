@@ -16,7 +16,7 @@ from rig.methods.paper import Paper, of_method
         lambda paper: paper.convert([], Path(), None),
         lambda paper: paper.tables([]),
         lambda paper: paper.predictions(None, Path("place"), "toy"),
-        lambda paper: paper.record(None, {}, None),
+        lambda paper: paper.record(None, {}, None, None),
         lambda paper: paper.export([], Path()),
         lambda paper: paper.answers(Path("place")),
         lambda paper: paper.query_ids(Path("place")),
