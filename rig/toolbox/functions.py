@@ -146,7 +146,7 @@ def standing_in(members: Mapping[str, Mapping[str, Any]], **variables: str) -> I
             removed()
             sys.modules.update(before)
             for name, value in environment.items():
-                os.environ.pop(name)
+                os.environ.pop(name, None)
                 os.environ.update({} if value is None else {name: value})
 
 
