@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from rig.reading.amounts import SMALL, TENS
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, read_text
-from rig.reading.facts import Fact, Sort
+from rig.reading.facts import TIMES, Fact, Sort
 from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 
 PLACEHOLDER = "Zyxwv"
@@ -16,6 +17,20 @@ HEDGES = vocabulary("maybe might may could would if whether or perhaps probabl g
 REQUESTING = frozenset(map(stem, ("ask", "tell", "provide", "try", "check", "call")))
 """A clause that begins with one of these asks for something, and states nothing."""
 _BETWEEN = re.compile(r"[^\w%$€£°]+")
+_NEGATIVE = re.compile(r"(?<=[a-z:] )(?:[-−]|minus )\d+(?:\.\d+)?", re.I)
+_POINTED_DATE = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+_OFFERED = re.compile(
+    r"\b(?:would you like|do you want)(?: me)?(?: to)?\b|\b(?:shall|should|may|can|could) i\b", re.I
+)
+"""What begins an offer, which the reading takes for a request."""
+_NUMERAL = rf"(?:{'|'.join((*SMALL, *TENS, 'hundred', 'thousand'))})"
+_SPOKEN = re.compile(
+    rf"\b(?!(?:{'|'.join(TENS)})[ -][a-z]+\b(?![ -]{_NUMERAL}))"
+    rf"{_NUMERAL}[ -](?:and )?{_NUMERAL}\b",
+    re.I,
+)
+"""Several words for one number or time of day, but for such as twenty-nine."""
+_COUNTING = {1: frozenset(("single", "sole", "lone")), 2: frozenset(("pair", "couple", "both"))}
 
 
 def facts(text: str) -> tuple[Fact, ...]:
@@ -49,29 +64,87 @@ def yes_or_no(text: str) -> bool | None:
 def states(text: str, wanted: str, example: str = "") -> bool | None:
     """Whether a text states a fact or a thing, given in words: True if a clause says it, False if none does
     or one denies it. None where that is not clear: it is said among alternatives, as a guess, in a question
-    or a request, in a clause that denies something else, or of what `example`, a text that states it, says
-    something else of: the high and the low exchanged.
+    or a request, in a sentence that denies something else, as what no longer holds, or of what `example`, a
+    text that states it, says something else of: the high and the low exchanged. Nor is it clear where the
+    text may say it in a form that is not read: in other words, or in several words for one number.
     """
+    if _plain(text) == _plain(wanted):
+        return True
     if (sign := _sign(wanted)) is not None:
         text, wanted = sign.sub(f" {PLACEHOLDER} ", text), PLACEHOLDER
         example = sign.sub(f" {PLACEHOLDER} ", example)
+    text = _OFFERED.sub("whether", _POINTED_DATE.sub(r"\3-\2-\1", _NEGATIVE.sub("below zero", text)))
     read, target = read_text(text), read_text(wanted)
     own, foreign = _beside(read_text(example), target, wanted)
     verdicts, is_elsewhere = set(), False
     for at, clause in enumerate(read.clauses):
         if not _holds(clause.atoms, target, wanted):
             continue
-        about = _about(read.clauses, at)
-        if (target.facts or sign) and _stated_facts(clause) < 2 and about & foreign and not about & own:
+        about = _about(read.clauses, at, target)
+        if (target.facts or sign) and _alike(clause, target) < 2 and about & foreign and not about & own:
             is_elsewhere = True
             continue
-        choice = any(near.link == "or" for near in read.clauses[at : at + 2])
-        verdicts.add(None if choice else _stated(clause, target))
+        following = read.clauses[at + 1 : at + 2]
+        choice = any(near.link == "or" for near in (clause, *following))
+        choice |= any(near.link in ("so", "but") and _denies(near) for near in following)
+        verdict = _stated(clause, target)
+        if verdict and (choice or _is_past(clause, target) or _is_turned(clause, target)):
+            verdict = None
+        verdicts.add(None if choice else verdict)
     if verdicts:
         return verdicts.pop() if len(verdicts) == 1 else None
-    if is_elsewhere:
+    if is_elsewhere or _may_state(text, read, target, wanted):
         return None
     return None if len(target.atoms) > 1 and _holds(read.atoms, target, wanted) else False
+
+
+def _is_past(clause: Clause, target: ReadText) -> bool:
+    """Whether what is wanted is the place or the time that another replaces, or the end of a span of time."""
+    atoms = clause.atoms
+    for at, atom in enumerate(atoms):
+        if atom.fact is None or not any(_agrees(fact, atom.fact) for fact in target.facts):
+            continue
+        before = [near.key for near in atoms[max(at - 2, 0) : at]]
+        after = [near.key for near in atoms[at + 1 : at + 3]]
+        if {"instead", "than"} & set(before) or ("from" in before and "to" in after and atom.fact.of):
+            return True
+        if atom.fact.sort is Sort.CLOCK and before[-1:] in (["to"], ["until"], ["till"]):
+            return before[0] == str(Sort.CLOCK)
+    return False
+
+
+def _is_turned(clause: Clause, target: ReadText) -> bool:
+    """Whether two words that are wanted stand in the other order: books for the library."""
+    words = [atom.key for atom in target.atoms if atom.fact is None and atom.is_content]
+    keys = [atom.key for atom in clause.atoms]
+    places = [keys.index(word) for word in words if word in keys]
+    return places != sorted(places)
+
+
+def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool:
+    """Whether a text that does not state what is wanted may do so in a form that is not read."""
+    sorts = {fact.sort for fact in target.facts}
+    texts = {atom.shown for atom in read.atoms}
+    numerals = set(re.findall(r"\d+", text))
+    if sorts and _SPOKEN.search(text):
+        return True
+    if sorts & {Sort.DAY, Sort.RELATIVE}:
+        stated = [fact for fact in read.facts if fact.sort in TIMES - {Sort.CLOCK, Sort.PART}]
+        is_other = any(fact.sort is Sort.DAY for fact in stated)
+        is_same = any(fact.agrees(other) for fact in stated for other in target.facts)
+        if any(fact.sort is Sort.RELATIVE for fact in stated) or (is_same and not is_other):
+            return True
+    for fact in target.facts:
+        if fact.sort is Sort.CLOCK and {"{:02}{:02}".format(*value) for value in fact.values} & numerals:
+            return True
+        if fact.sort is Sort.NUMBER and texts & _COUNTING.get(fact.bare, frozenset()):
+            return True
+    if len(wanted.strip()) == 1 and wanted.strip().isalpha():
+        lone = rf"(?<![\d°])(?<![\d°] )\b{re.escape(wanted.strip())}\b"
+        return Sort.LETTER not in {fact.sort for fact in read.facts} and re.search(lone, text) is not None
+    words = [atom.key[:4] for atom in target.atoms if atom.fact is None and atom.is_content]
+    near = [part for atom in read.atoms for part in atom.key.split()]
+    return len(words) > 1 and all(any(part.startswith(word) for part in near) for word in words)
 
 
 def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str], set[str]]:
@@ -83,24 +156,38 @@ def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str],
         if not at or example.clauses[at - 1].sentence != clause.sentence:
             foreign |= before
             before = set()
-        before |= _about(example.clauses, at)
+        before |= _about(example.clauses, at, target)
         if _holds(clause.atoms, target, wanted):
             own, before = own | before, set()
-        elif _stated_facts(clause):
+        elif _alike(clause, target):
             foreign, before = foreign | before, set()
     return own - foreign, (foreign | before) - own
 
 
-def _about(clauses: Sequence[Clause], at: int) -> set[str]:
-    """The words of a clause that are no facts; where it has none, those before it: High: 32."""
-    words = {atom.key for atom in clauses[at].content if atom.fact is None} - {PLACEHOLDER.casefold()}
-    if words or not at or _stated_facts(clauses[at - 1]):
+def _about(clauses: Sequence[Clause], at: int, target: ReadText) -> set[str]:
+    """The words of a clause, and its facts of other kinds; where it has none, those before it: High: 32."""
+    words = {
+        atom.shown if atom.fact else atom.key
+        for atom in clauses[at].content
+        if atom.fact is None or not _is_alike(atom.fact, target)
+    }
+    words.discard(PLACEHOLDER.casefold())
+    if words or not at or _alike(clauses[at - 1], target):
         return words
     return {atom.key for atom in clauses[at - 1].content}
 
 
-def _stated_facts(clause: Clause) -> int:
-    return len({atom.fact.said for atom in clause.atoms if atom.fact is not None})
+COUNTED = frozenset({Sort.NUMBER, Sort.MEASURE, Sort.MONEY, Sort.LETTER, Sort.PERCENT})
+
+
+def _is_alike(fact: Fact, target: ReadText) -> bool:
+    """Whether a fact is of a kind with what is wanted: beside an amount a day is none."""
+    return fact.sort in COUNTED or not any(wanted.sort in COUNTED for wanted in target.facts)
+
+
+def _alike(clause: Clause, target: ReadText) -> int:
+    """How many facts of a clause are of a kind with what is wanted."""
+    return len({atom.fact.said for atom in clause.atoms if atom.fact and _is_alike(atom.fact, target)})
 
 
 def _sign(wanted: str) -> re.Pattern[str] | None:
@@ -148,6 +235,8 @@ def _holds(atoms: Sequence[Atom], target: ReadText, wanted: str) -> bool:
 
 def _agrees(wanted: Fact, other: Fact) -> bool:
     """Whether a fact is the wanted one. A plain number may have any unit that is no time."""
+    if wanted.sort is Sort.NUMBER and other.sort in (Sort.DAY, Sort.MONTH, Sort.YEAR):
+        return False  # the 17th is no board 17
     if wanted.agrees(other):
         return True
     shown = other.said.shown

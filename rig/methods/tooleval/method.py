@@ -29,7 +29,7 @@ from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
-VERSION = "4"
+VERSION = "5"
 """Of the scores; to be raised with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -121,19 +121,24 @@ class AnswerJudge:
 
         A change that was made twice counts twice: two equal alarms differ from one.
 
-        An action that leaves no record, such as sending a message, counts by its arguments.
+        An action that leaves no record, such as sending a message, counts by its arguments. An update that is
+        made again has left its record, and changes nothing more.
         """
         simulator = self.simulator
         simulator.start(*query.start)
         before = simulator.snapshot()
         sent: Counter[Change] = Counter()
+        recorded: set[Change] = set()
         for call in calls:
             if not simulator.toolbox.is_action(call.name):
                 continue
             last = simulator.snapshot()
             done = simulator.execute(Call(call.name, without_token(call.arguments)))
-            if done.exception is None and not self._records(last):
-                sent["sent", call.name, _plain(without_token(call.arguments))] += 1
+            action = ("sent", call.name, _plain(without_token(call.arguments)))
+            if self._records(last):
+                recorded.add(action)
+            elif done.exception is None and action not in recorded:
+                sent[action] += 1
         return self._records(before) + sent
 
     def _records(self, before: Snapshot) -> Counter[Change]:

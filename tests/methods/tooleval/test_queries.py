@@ -251,12 +251,18 @@ def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
 
 
 def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
-    """Of every query: the right calls, with each one that makes or sends something made once more."""
+    """Of every query: the right calls, with each one that makes or sends something made once more.
+
+    An update made once more changes nothing.
+    """
     judgement = setup_of().judgement
     doubled = 0
     for query in queries.values():
         wanted = judgement.due(query)
         for call in query.calls:
+            if call.name.startswith(("Modify", "Update", "Complete", "Delete")):
+                again = [ExecutedCall(made, Outcome()) for made in (*query.calls, call, call)]
+                assert judgement.changes(query, again) == wanted, (query.name, call)
             if call.name.startswith(("Add", "Create", "Send", "Register")):
                 calls = [ExecutedCall(made, Outcome()) for made in (*query.calls, call)]
                 changes = judgement.changes(query, calls)
