@@ -35,6 +35,9 @@ class Unsupported(Exception):
         self.lossy = lossy
 
 
+NO_FORM = "shows a call's arguments in no form that rig knows"
+
+
 def derive(probe: Probe) -> CallShape:
     """The form of calls. Raises Unsupported."""
     text = probe.call(FIRST, _TWO)
@@ -42,7 +45,7 @@ def derive(probe: Probe) -> CallShape:
         raise Unsupported(probe.fault or "does not show the calls of earlier messages", shows_calls=False)
     shape = _json_shape(probe, text) or _tagged_shape(probe)
     if shape is None:
-        raise Unsupported("shows a call's arguments in no form that rig knows")
+        raise Unsupported(NO_FORM)
     return _checked(probe, _with_several(probe, shape))
 
 
@@ -144,7 +147,7 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
         wrapped=unsafe is not None and UNSAFE.join(CDATA) in unsafe,
     )
     rest = (probe.call(FIRST, {}) or "").partition(FIRST)[2]
-    if rest.startswith(shape.after_name) and shape.close in rest[len(shape.after_name) :]:
+    if shape.close and rest.startswith(shape.after_name) and shape.close in rest[len(shape.after_name) :]:
         tags = replace(tags, empty=rest[len(shape.after_name) :].partition(shape.close)[0])
     return replace(shape, arguments=tags, sorts=_sorts(probe))
 
@@ -267,7 +270,12 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
     fixed = "\n".join((shape.open, shape.after_name, shape.close, shape.between))
     if FIRST in fixed or SECOND in fixed:
         raise Unsupported("shows a call's name more than once")
+    style = shape.arguments
+    if any(key in f"{shape.close}{style.join if isinstance(style, Tags) else ''}" for key in _KEYS):
+        raise Unsupported("shows an argument's name more than once")
     if not _is_shown(probe, shape, (SECOND, _ONE)):
+        if not _is_shown(probe, shape, (FIRST, _ONE)):
+            raise Unsupported(NO_FORM)
         raise Unsupported("shows calls of some tools in another form than those of others")
     for arguments in _TRIALS:
         example = json.dumps(arguments, ensure_ascii=False)[:60]
