@@ -70,14 +70,6 @@ OWN: dict[str, str] = {
         + "{{ '\n' }}</parameter>{{ '\n' }}{% endfor %}</function>\n"
         "</tool_call>{% endfor %}"
     ),
-    "marks that end a message, too": _chatml(
-        _EACH
-        + "<|open|>call {{ f.name }}<|sep|>"
-        + _ITEMS
-        + "<|open|>argument {{ k }}<|sep|>"
-        + _VALUE
-        + "<|close|>argument<|sep|>{% endfor %}<|close|>call<|sep|>{% endfor %}"
-    ).replace("<|im_end|>\n", "<|close|>message<|sep|>"),
     "keys and values": _chatml(
         _EACH
         + "<tool_call>{{ f.name }}"
@@ -302,6 +294,17 @@ REFUSED: dict[str, tuple[str, str]] = {
             + "</{{ k }}>{% endfor %}</use>{% endfor %}"
         ),
         "shows an argument's name more than once",
+    ),
+    "marks that end a message, too": (
+        _chatml(
+            _EACH
+            + "<|open|>call {{ f.name }}<|sep|>"
+            + _ITEMS
+            + "<|open|>argument {{ k }}<|sep|>"
+            + _VALUE
+            + "<|close|>argument<|sep|>{% endfor %}<|close|>call<|sep|>{% endfor %}"
+        ).replace("<|im_end|>\n", "<|close|>message<|sep|>"),
+        "ends calls with marks that end a message, too",
     ),
     "nothing of tools": (_chatml("", declared=False), "does not show the calls of earlier messages"),
 }

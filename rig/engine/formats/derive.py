@@ -99,6 +99,8 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     other_close = number_between.removesuffix(rest)
     quoted = middle.endswith('"') and text_close.startswith('"') and not number_middle.endswith('"')
     after = after[len(text_close) :]
+    if not _closing(probe, after) and re.search(r"\w\w", MARKER.sub("", after)):
+        raise Unsupported("ends calls with marks that end a message, too")
     if quoted:
         middle, text_close = middle[:-1], text_close[1:]
     tags = Tags(before_key, middle, text_close, number_middle, other_close, join=join, quoted=quoted)
