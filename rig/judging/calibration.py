@@ -263,7 +263,7 @@ def judge_of(settings: JsonObject) -> JsonObject:
 
 def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
     """What has to be said about the judge of a run with these settings, by its latest calibration."""
-    name = Path(judge_of(settings)["models"][0]).stem
+    name = Path(str(judge_of(settings)["models"][0])).name.removesuffix(".gguf")
     run = None
     if store.is_file():
         with Runs.open(store) as runs:

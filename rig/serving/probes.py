@@ -92,7 +92,7 @@ def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether temperature 0 is greedy, and a seed repeats an answer."""
-    request = _request("Tell me a story about a lighthouse.", tools=False)
+    request = _request("Tell me a story about a lighthouse.", tools=not served.takes_tools)
     body = {**served.body(request), "max_tokens": 16}
     settings = served.whole(body)[1].get("settings")
     temperature = settings.get("temperature") if isinstance(settings, dict) else None

@@ -325,3 +325,13 @@ def test_probes_that_fail_stop_no_run(serve: Serve, rig: Any, tmp_path: Path) ->
     run = rig("run", server.url, *SHORT, "--display", "plain", "--runs", tmp_path / "x.sqlite")
     assert run.code == 0, run.err
     assert "probing it failed: status 501: boom" in run.out
+
+
+def test_a_served_model_judges_answers(serve: Serve, rig: Any, tmp_path: Path) -> None:
+    """The form that judges answer in is for one function, and what is asked at the beginning has none."""
+    store = tmp_path / "x.sqlite"
+    rig("run", "oracle", *SHORT, "--runs", store)
+    server = serve(lambda _body: spoken('{"content": "Yes.", "answer_status": "Solved"}'))
+    run = rig("judge", "latest", "--judge", server.url, "--display", "plain", "--runs", store)
+    assert run.code == 0, run.err
+    assert f"the judge {server.url.removeprefix('http://')} is not calibrated" in run.out + run.err
