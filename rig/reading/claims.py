@@ -30,7 +30,10 @@ _SPOKEN = re.compile(
     re.I,
 )
 """Several words for one number or time of day, but for such as twenty-nine."""
-_COUNTING = {1: frozenset(("single", "sole", "lone")), 2: frozenset(("pair", "couple", "both"))}
+_COUNTING: dict[object, frozenset[str]] = {
+    1: frozenset(("single", "sole", "lone")),
+    2: frozenset(("pair", "couple", "both")),
+}
 
 
 def facts(text: str) -> tuple[Fact, ...]:
@@ -88,9 +91,8 @@ def states(text: str, wanted: str, example: str = "") -> bool | None:
         choice = any(near.link == "or" for near in (clause, *following))
         choice |= any(near.link in ("so", "but") and _denies(near) for near in following)
         verdict = _stated(clause, target)
-        if verdict and (choice or _is_past(clause, target) or _is_turned(clause, target)):
-            verdict = None
-        verdicts.add(None if choice else verdict)
+        is_open = choice or (verdict and (_is_past(clause, target) or _is_turned(clause, target)))
+        verdicts.add(None if is_open else verdict)
     if verdicts:
         return verdicts.pop() if len(verdicts) == 1 else None
     if is_elsewhere or _may_state(text, read, target, wanted):
@@ -135,7 +137,8 @@ def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool
         if any(fact.sort is Sort.RELATIVE for fact in stated) or (is_same and not is_other):
             return True
     for fact in target.facts:
-        if fact.sort is Sort.CLOCK and {"{:02}{:02}".format(*value) for value in fact.values} & numerals:
+        clocks = {"{:02}{:02}".format(*value) for value in fact.values if isinstance(value, tuple)}
+        if fact.sort is Sort.CLOCK and clocks & numerals:
             return True
         if fact.sort is Sort.NUMBER and texts & _COUNTING.get(fact.bare, frozenset()):
             return True
