@@ -84,7 +84,7 @@ def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
         text, count = f"The word is zebra. {'one ' * size}Which word?", size
         served.client.timeout_s = min(patience, REFUSED_S) if quickly else patience
         with suppress(ServerFault):
-            count = served.count(served.body(_request(text, tools=False)))
+            count = served.count(served.body(_request(text, tools=not served.takes_tools)))
         served.client.timeout_s = patience
         if count < size:
             yield _finding("context", f"{size} tokens are cut silently to {count}, in a context of {n_ctx}")
