@@ -99,6 +99,7 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
             for metric in comparison.metrics
         ],
         "verdict": _verdict(pair, comparison) if pair else None,
+        "recommendation": comparison.recommendation.as_json() if comparison.recommendation else None,
         "curves": [
             {"title": titled(curve), "text": curve.text, "points": curve.points}
             for curve in comparison.curves
@@ -246,8 +247,13 @@ def as_markdown(card: JsonObject) -> str:
         f"## Tool calls of {inert(card['subject']['name'])}",
         inert(words["tested"]),
         f"**{inert(words['headline'])}**",
+        inert(words["decision"]),
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
-        "\n".join(f"- {inert(_in_line(curve))}" for curve in card.get("curves", ())),
+        "\n".join(
+            f"- {sparkline([point['success'] for point in curve['points']])}"
+            f"  {inert(curve['title'])}: {inert(curve['text'])}"
+            for curve in card.get("curves", ())
+        ),
         markdown(("", "95% interval over conversations", "counted"), rates),
         "### Get the same",
         f"`{inert(card['command'])}`",
@@ -255,11 +261,6 @@ def as_markdown(card: JsonObject) -> str:
         inert(words["meaning"]),
     ]
     return printable("\n\n".join(filter(None, parts)) + "\n")
-
-
-def _in_line(curve: JsonObject) -> str:
-    picture = sparkline([point["success"] for point in curve["points"]])
-    return f"{picture}  {curve['title']}: {curve['text']}"
 
 
 class CardRate(NamedTuple):
@@ -306,12 +307,15 @@ def _words(card: JsonObject) -> JsonObject:
     ]
     measured = f"{rates[0].title} {rates[0].text}" if rates else "nothing was measured"
     headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
+    # Cards that were made before have none.
+    decision = (card.get("recommendation") or {}).get("text")
     return {
         "suites": suites,
         "rates": rates,
         "played": played,
         "measured": measured,
         "headline": headline,
+        "decision": f"Of the files of this run: {decision[0].lower()}{decision[1:]}." if decision else "",
         "verdict_class": {"loss found": " loss", "gain found": " gain"}.get(
             (verdict or {}).get("kind", ""), ""
         ),

@@ -15,7 +15,7 @@ from browser import CHROMIUM, Page
 from graded_talks import model, play
 
 from rig.errors import RigError
-from rig.report.model_card import read_card, sums_fault
+from rig.report.model_card import as_html, as_markdown, read_card, sums_fault
 
 Rig = Callable[..., Any]
 N = 12
@@ -26,9 +26,10 @@ HOSTILE = "<script>alert(1)</script>|`x`\u202e\x1b[2J"
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cards") / "runs.sqlite"
     print_ = {"file": "tiny.gguf", "file_bytes": 5_000_000, "quantization": "Q8_0", "max_calls": 3}
+    smaller = {**print_, "file": f"q2 {HOSTILE}.gguf", "file_sha256": "bb", "file_bytes": 2_000_000}
     arms = (
         model(N, fingerprint={**print_, "file_sha256": "aa"}),
-        model(N, set(range(8)), fingerprint={**print_, "file": f"q2 {HOSTILE}.gguf", "file_sha256": "bb"}),
+        model(N, set(range(8)), fingerprint=smaller),
     )
     play(path, *arms, number=N, names=("f16", "q2"), name=HOSTILE[:25])
     return path
@@ -65,6 +66,22 @@ def test_its_numbers_are_those_of_compare(rig: Rig, card: Path) -> None:
     assert read["subject"]["file_sha256"] == "bb"
     assert read["tested"]["suites"] == {"easy": 6, "hard": 6}
     assert len(read["conversations"]) == N
+
+
+def test_it_says_which_file_to_ship_as_compare_does(rig: Rig, store: Path, card: Path) -> None:
+    compared = rig("compare", "latest", "--json").json["recommendation"]
+    assert compared["text"] == "Keep f16: every smaller file loses more than 5 points"
+    assert json.loads(card.read_text())["recommendation"] == compared
+    for form in ("html", "md"):
+        told = rig("card", "latest/f16", "--format", form).out
+        assert "Of the files of this run: keep f16: every smaller file loses more than 5 points." in told
+
+
+def test_a_card_of_an_older_rig_says_no_decision(card: Path) -> None:
+    read = json.loads(card.read_text())
+    del read["recommendation"]
+    assert "Of the files" not in as_html(read) + as_markdown(read)
+    assert sums_fault(read) is None
 
 
 def test_the_same_store_gives_the_same_bytes_in_every_form(rig: Rig, store: Path, tmp_path: Path) -> None:
