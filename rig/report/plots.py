@@ -8,6 +8,7 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.compare.findings import ArmResult, Comparison
+from rig.compare.verdict import VerdictKind
 from rig.displays.table import distinct
 from rig.metrics import TASKS, Metric
 from rig.rates import Estimate
@@ -37,20 +38,22 @@ def rates(comparison: Comparison, metric: Metric, letters: Sequence[str]) -> str
 def differences(comparison: Comparison, letters: Sequence[str]) -> str:
     """The difference of the judged metric from the baseline for every arm, with its interval.
 
-    The band behind each is what the suite could not have shown: differences smaller than the detectable one.
+    The band behind each is what the suite could not have shown: differences smaller than the detectable one,
+    where no difference was found.
     """
     metric, scale = comparison.metric, comparison.metric.scale
     pairs = comparison.pairs
     with axes(_WIDTH, 0.8 + _ROW * len(pairs)) as (figure, plot):
-        farthest, bands = 2 / scale, []
+        farthest, bands = 2 / scale, dict[int, float | None]()
         for place, pair in enumerate(pairs):
             difference = pair.differences[metric.name]
-            bands.append(difference.detectable)
+            if pair.verdict.kind not in (VerdictKind.LOSS, VerdictKind.GAIN):
+                bands[place] = difference.detectable
             estimate = Estimate(difference.value, difference.low, difference.high)
             _point(plot, metric, estimate, place, arm_colour(place + 1))
             ends = (difference.value, difference.low, difference.high, difference.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
-        for place, detectable in enumerate(bands):
+        for place, detectable in bands.items():
             # Without one, not even the loss of everything would have been found.
             wide = scale * (1.05 * farthest if detectable is None else detectable)
             plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND, zorder=0.5)

@@ -1,6 +1,7 @@
 """Figures: colours of the page, the numbers that they are drawn from, and names that are no formulas."""
 
 import re
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -86,6 +87,17 @@ def test_texts_close_to_the_threshold_are_counted() -> None:
     assert nearly(refused) == 2
     assert refused_plot(refused) is not None
     assert refused_plot([]) is None
+
+
+def test_a_loss_that_was_found_has_no_band_of_what_could_not_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, model(12), model(12, {1}), model(12, set(range(10))), number=12)
+    with Runs.open(path) as runs:
+        comparison = compare(runs, ["latest"])
+    assert [str(pair.verdict.kind) for pair in comparison.pairs] == ["no loss found", "loss found"]
+    drawing = plots.differences(comparison, "ABC")
+    whole = replace(comparison, pairs=comparison.pairs[:1], arms=comparison.arms[:2])
+    assert drawing.count("var(--band)") == plots.differences(whole, "AB").count("var(--band)") == 1
 
 
 def test_points_stand_where_their_numbers_are(tmp_path: Path) -> None:
