@@ -3,9 +3,10 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
@@ -139,6 +140,8 @@ _LEFT_OUT = ("id_generators", RECORDED_CALLS, *SERVER_TABLES)
 
 _ANY = "(any)"
 """What stands for a value that a tool drew: that there is one counts, and which one does not."""
+_LONGEST = 120
+"""Characters that are told of a value."""
 
 
 class TableRecord(NamedTuple):
@@ -147,9 +150,17 @@ class TableRecord(NamedTuple):
     table: str
     fields: tuple[tuple[str, str], ...]
 
-    def __str__(self) -> str:
-        told = (f"{name} {text}" for name, text in self.fields if text != json.dumps(_ANY))
-        return f"{self.table}: {', '.join(told)}"
+    def told(self, others: Iterable["TableRecord"]) -> str:
+        """In words. Of a long text, what comes before it differs from the like record of `others` is left out."""
+        like = (dict(other.fields) for other in others if other[0] == self[0] and other[1][:1] == self[1][:1])
+        other = next(like, {}) if any(len(text) > _LONGEST for _, text in self.fields) else {}
+        parts = []
+        for name, text in self.fields:
+            if len(text) > _LONGEST:
+                start = max(len(commonprefix([text, other.get(name, "")])) - _LONGEST // 3, 0)
+                text = f"{'…' if start else ''}{text[start : start + _LONGEST]}…"
+            parts += [f"{name} {text}"] if text != json.dumps(_ANY) else []
+        return f"{self.table}: {', '.join(parts)}"
 
 
 class Differences(NamedTuple):
@@ -164,8 +175,8 @@ class Differences(NamedTuple):
     @property
     def lines(self) -> tuple[str, ...]:
         """In words, a line on each."""
-        lacking = (f"the world should have {record}" for record in self.missing)
-        return (*lacking, *(f"the world should not have {record}" for record in self.extra))
+        lacking = (f"the world should have {record.told(self.extra)}" for record in self.missing)
+        return (*lacking, *(f"the world should not have {record.told(self.missing)}" for record in self.extra))
 
 
 def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:

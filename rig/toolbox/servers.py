@@ -77,14 +77,14 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
             place / CASSETTE, {name: of["tools"] for name, of in cassette.listings.items()}
         ).tools
     else:
-        tools = _asked(servers).tools
+        tools = _asked(servers, place / CONFIG).tools
     return _toolbox(place.name, servers, tools, suites, sha256)
 
 
 def of_command(text: str, use: ServerUse) -> Toolbox:
     """The toolbox of `mcp:COMMAND`: files and folders that the command names are copied. Raises RigError."""
     servers, _ = _of_command(text, use)
-    tools = _asked(servers).tools
+    tools = _asked(servers, Path(text)).tools
     told = json.dumps([text, [tool.as_json() for tool in tools]])
     (name,) = servers.servers
     return _toolbox(name, servers, tools, (), hashlib.sha256(told.encode()).hexdigest())
@@ -93,7 +93,7 @@ def of_command(text: str, use: ServerUse) -> Toolbox:
 def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
     """The tools of `mcp:COMMAND`, and what writes mcp.json and the state into a folder. Raises RigError."""
     servers, copied = _of_command(text, use)
-    listing = _asked(servers)
+    listing = _asked(servers, Path(text))
     pinned = {
         name: replace(server, listing=sha256_of_listing(servers.listings[name]))
         for name, server in servers.servers.items()
@@ -120,7 +120,7 @@ def servers_of(toolbox: Toolbox) -> Servers | None:
 
 def record_into(servers: Servers) -> Cassette:
     """What is recorded from now on of the calls that are made in the worlds of these servers."""
-    _asked(servers)
+    _asked(servers, servers.folder / CONFIG)
     told = {
         name: {"name": name, "protocol": of.protocol, "server": of.server, "tools": of.tools}
         for name, of in servers.listings.items()
@@ -198,12 +198,12 @@ def _hidden(config: Mapping[str, Server]) -> dict[str, str]:
     return {name: of for name, of in named if of.removeprefix("./") not in paths and "$STATE" not in of}
 
 
-def _asked(servers: Servers) -> Listing:
-    """The tools that servers list, which are started for it."""
+def _asked(servers: Servers, place: Path) -> Listing:
+    """The tools that servers list, which are started for it. `place` is where people read of their faults."""
     world = ServerWorld(servers)
     world.list_tools()
     world.close()
-    return _declared(servers.folder / CONFIG, {name: of.tools for name, of in servers.listings.items()})
+    return _declared(place, {name: of.tools for name, of in servers.listings.items()})
 
 
 def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing:

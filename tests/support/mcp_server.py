@@ -150,7 +150,7 @@ class Server:
         return os.getcwd()
 
     def do_clock(self) -> Any:
-        return {"content": [], "structuredContent": {"now": time.time_ns(), "zone": "UTC"}}
+        return {"content": [], "structuredContent": {"now": time.time(), "zone": "UTC"}}
 
     def do_fail(self, text: str) -> Any:
         return {"isError": True, "content": [{"type": "text", "text": text}]}

@@ -52,10 +52,12 @@ class Expectation(NamedTuple):
         if executed.exception is not None or self.fails:
             is_met = executed.exception is not None and self.fails
             got = f"fails: {executed.exception}" if executed.exception else "does not fail"
-        elif self.rule is not None:
-            is_met, got = self.rule.agrees(self.value, executed.response), reasons.show(executed.response)
         else:
-            is_met, got = equal(self.value, executed.response), reasons.show(executed.response)
+            due, returned, rule = self.value, executed.response, self.rule
+            is_met = equal(due, returned) if rule is None else rule.agrees(due, returned)
+            place, due, returned = rules.first_difference(rule.as_json() if rule else due, returned)
+            at = f" at {place.removeprefix('.')}" if place else ""
+            got = f"expected {reasons.show(due)}, got {reasons.show(returned)}{at}"
         return None if is_met else f"{self.call.name} {reasons.show(self.call.arguments)} in the end: {got}"
 
 

@@ -65,7 +65,8 @@ def test_from_a_command_to_a_run(rig: Rig, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "box" / "conversations" / "list.yaml").write_text(TALK)
     shown = rig("tools", "info", "box")
     assert "network" in shown.out
-    assert "/state/data" in rig("check", "--toolbox", "box", "--record").out or True
+    recorded = rig("check", "--toolbox", "box", "--record")
+    assert recorded.code == 0, recorded.out
     assert "returns" in (tmp_path / "box" / "conversations" / "list.yaml").read_text()
     checked = rig("check", "--toolbox", "box")
     assert checked.code == 0, checked.out
@@ -106,13 +107,32 @@ def test_what_differs_the_second_time_is_named(rig: Rig, box: Box) -> None:
     assert checked.code == 1
     assert '"restart": "replay"' in checked.out
     assert '"volatile": {"clock": ["/now"]}' in checked.out
+    lines = talk.replace("calls: [count]", "calls:\n    - count").replace(
+        "calls: [count, clock]", "calls:\n    - count\n    - clock"
+    )
+    recorded = rig("check", "--toolbox", box("recorded", conversations={"a": lines}), "--record")
+    assert recorded.code == 1
+    assert '"volatile": {"clock": ["/now"]}' in recorded.out
+    assert "take `returns` out" not in recorded.out
     sound = box("sound", conversations={"a": talk}, restart="replay", volatile={"clock": ["/now"]})
     assert rig("check", "--toolbox", sound).code == 0
+
+
+def test_what_returns_otherwise_than_written_is_named_by_its_place(rig: Rig, box: Box) -> None:
+    talk = "- user: Echo.\n  calls:\n    - echo: {text: '{\"a\": [1, 2]}'}\n      returns: {a: [1, 3]}\n"
+    checked = rig("check", "--toolbox", box(conversations={"a": talk}))
+    assert checked.code == 1
+    assert "returns 2, written is 3, at /a/1 (take `returns` out and record it again)" in checked.out
 
 
 def test_expectations_that_do_not_hold(rig: Rig, box: Box) -> None:
     for expect, text in (
         ("[{call: {read: {path: data/none}}, returns: x}]", "expected is not so: read"),
+        ("[{call: {echo: {text: ab}}, returns: {$regex: b}}]", "in the end: expected {'$regex': 'b'}, got 'ab'"),
+        (
+            """[{call: {echo: {text: '{"a": {"b": 1}}'}}, returns: {a: {b: 2}}}]""",
+            "in the end: expected 2, got 1 at a.b",
+        ),
         ("[{call: {write: {path: a, text: b}}, returns: x}]", "expect calls write, which changes things"),
         ("[{call: {absent: {}}, returns: x}]", "which is not a tool"),
         ("[{call: read}]", "either `returns` something, or `fails: true`"),
