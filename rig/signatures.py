@@ -60,9 +60,7 @@ def verify(file: Path, signature: Path, namespace: str, signers: Path | None = N
 def _ssh_keygen(arguments: list[str], data: bytes) -> "subprocess.CompletedProcess[bytes]":
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise RigError(
-            "signatures need ssh-keygen, which is not installed; it is part of OpenSSH 8.0 and later"
-        )
+        raise RigError("signatures need ssh-keygen, which is not installed; it is part of OpenSSH >= 8.0")
     try:
         return subprocess.run([program, *arguments], input=data, capture_output=True, timeout=_PATIENCE_S)
     except subprocess.TimeoutExpired as error:

@@ -37,8 +37,6 @@ FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
 """Of signatures of cards."""
 
-_LARGEST = 16 << 20
-_DIGITS = 6
 _OF_METRIC = ("noun", "label", "numerator", "denominator", "better", "format")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 
@@ -187,7 +185,7 @@ def _answers_hash(runs: Runs, run: StoredRun, arm: str) -> str:
 def _rounded(value: Json) -> Json:
     """Numbers as a card has them: finite, and with few digits."""
     if isinstance(value, float):
-        return round(value, _DIGITS) if isfinite(value) else None
+        return round(value, 6) if isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): _rounded(inner) for key, inner in value.items()}
     return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -204,18 +202,8 @@ def as_html(card: JsonObject) -> str:
         (curve["text"], Markup(plots.curve(curve["title"], curve["points"])))
         for curve in card.get("curves", ())
     ]
-    page: str = (
-        environment()
-        .get_template("card.html")
-        .render(
-            card=card,
-            curves=drawn,
-            style=Markup(asset("style.css")),
-            facts=facts(card),
-            counted=counted,
-            **_words(card),
-        )
-    )
+    names = {"card": card, "curves": drawn, "style": Markup(asset("style.css")), "facts": facts(card)}
+    page: str = environment().get_template("card.html").render(**names, counted=counted, **_words(card))
     return page.encode("utf-8", "backslashreplace").decode()
 
 
@@ -316,9 +304,6 @@ def _words(card: JsonObject) -> JsonObject:
         "measured": measured,
         "headline": headline,
         "decision": f"Of the files of this run: {decision[0].lower()}{decision[1:]}." if decision else "",
-        "verdict_class": {"loss found": " loss", "gain found": " gain"}.get(
-            (verdict or {}).get("kind", ""), ""
-        ),
         "lines": [*lines, *card["limits"], *card["notes"]],
         "tested": (
             f"On {card['run']['created'][:10]}, rig played {played} with {subject['name']}."
@@ -336,17 +321,16 @@ def _words(card: JsonObject) -> JsonObject:
 def facts(card: JsonObject) -> JsonObject:
     """What the file is, what it took, and the hashes, by titles for people."""
     subject, speed = card["subject"], card["speed"]
+    adapter = (
+        f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
+    )
+    told = {"adapter": adapter, "made from": subject.get("made_from")}
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),
         "size": file_size(subject.get("file_bytes")),
         "quantization": subject.get("quantization", "-"),
-        **(
-            {"adapter": f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}"}
-            if subject.get("adapter")
-            else {}
-        ),
-        **({"made from": subject["made_from"]} if subject.get("made_from") else {}),
+        **{name: text for name, text in told.items() if text},
         "speed": f"{rate(speed.get('decode_rate'))} tokens/s written, {rate(speed.get('prefill_rate'))} read",
         "memory": file_size(speed.get("peak_memory")),
         "graded by": ", ".join(f"{name} {value}" for name, value in card["tested"]["grader"].items()),
@@ -365,7 +349,7 @@ _SHAPE: Mapping[str, type] = {
 
 def read_card(path: Path) -> JsonObject:
     """A card from its JSON file. Raises RigError for one that cannot be read, or is none of this version."""
-    card = read_json(path, _LARGEST)
+    card = read_json(path, 16 << 20)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
     if card.get("version") != VERSION:

@@ -114,12 +114,8 @@ class Cassette:
     def write(self, path: Path, redact: Redact) -> None:
         """Write the cassette, in place of one that is there. Raises RigError."""
         servers = [{"kind": "server", "v": VERSION, **listing} for listing in self.listings.values()]
-        calls = (call.model_dump(exclude_none=True) for call in self.calls)
-        lines = [
-            *servers,
-            {"kind": "state", "sha256": self.state},
-            *({"kind": "call", **call} for call in calls),
-        ]
+        calls = ({"kind": "call", **call.model_dump(exclude_none=True)} for call in self.calls)
+        lines = (*servers, {"kind": "state", "sha256": self.state}, *calls)
         told = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
         write("".join(f"{line}\n" for line in told), path, force=True)
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
@@ -151,14 +150,16 @@ class TableRecord(NamedTuple):
     fields: tuple[tuple[str, str], ...]
 
     def told(self, others: Iterable["TableRecord"]) -> str:
-        """In words. Of a long text, what comes before it differs from the like record of `others` is left out."""
+        """In words; a long text from shortly before it differs from that of the like record of `others`."""
         like = (dict(other.fields) for other in others if other[0] == self[0] and other[1][:1] == self[1][:1])
         other = next(like, {}) if any(len(text) > _LONGEST for _, text in self.fields) else {}
         parts = []
         for name, text in self.fields:
             if len(text) > _LONGEST:
-                start = max(len(commonprefix([text, other.get(name, "")])) - _LONGEST // 3, 0)
-                text = f"{'…' if start else ''}{text[start : start + _LONGEST]}…"
+                pairs = enumerate(zip(text, other.get(name, ""), strict=False))
+                start = max(next((at for at, (a, b) in pairs if a != b), 0) - _LONGEST // 3, 0)
+                left = text[start:]
+                text = f"{'…' if start else ''}{left[:_LONGEST]}{'…' if len(left) > _LONGEST else ''}"
             parts += [f"{name} {text}"] if text != json.dumps(_ANY) else []
         return f"{self.table}: {', '.join(parts)}"
 
@@ -175,8 +176,9 @@ class Differences(NamedTuple):
     @property
     def lines(self) -> tuple[str, ...]:
         """In words, a line on each."""
-        lacking = (f"the world should have {record.told(self.extra)}" for record in self.missing)
-        return (*lacking, *(f"the world should not have {record.told(self.missing)}" for record in self.extra))
+        lacking = [f"the world should have {record.told(self.extra)}" for record in self.missing]
+        more = [f"the world should not have {record.told(self.missing)}" for record in self.extra]
+        return (*lacking, *more)
 
 
 def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:

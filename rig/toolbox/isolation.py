@@ -78,15 +78,11 @@ def confined(command: Sequence[str], world: Path, *, network: bool) -> list[str]
 def network_of(*, network: bool) -> str:
     """Which network servers have, and where they can write, in words."""
     where = "wherever you can" if writes_elsewhere() else "only to their own files"
-    return f"{_network_of(network)}, and write {where}"
-
-
-def _network_of(network: bool) -> str:
-    if network:
-        return "servers have your network (--server-network)"
-    if without_network() is None:
-        return "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
-    return f"servers have no network ({(without_network() or ('',))[0]})"
+    told = "servers have your network (--server-network)"
+    if not network:
+        told = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
+        told = f"servers have no network ({way[0]})" if (way := without_network()) else told
+    return f"{told}, and write {where}"
 
 
 def environment(program: str, home: Path, temporary: Path, named: Mapping[str, str]) -> dict[str, str]:

@@ -105,14 +105,11 @@ class Declared:
             if not isinstance(options, list) or not options:
                 raise self._fault(where, "needs a list of schemas in anyOf")
             chosen = "anyOf" if "anyOf" in schema else "oneOf"
-            beside = {
-                name: schema[name] for name in schema if name not in (chosen, *_DOCUMENTATION, *_SILENT)
-            }
+            apart = (chosen, *_DOCUMENTATION, *_SILENT)
+            beside = {name: schema[name] for name in schema if name not in apart}
             alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
-            return {
-                "anyOf": [self._node(alternative, where, references) for alternative in alternatives],
-                **documented,
-            }
+            nodes = [self._node(alternative, where, references) for alternative in alternatives]
+            return {"anyOf": nodes, **documented}
         if "enum" in schema or "const" in schema:
             kept = ("type", "enum", "const")
             return {**{name: schema[name] for name in kept if name in schema}, **documented}

@@ -192,14 +192,10 @@ def server_of(text: str, folder: Path) -> tuple[Server, dict[str, Path]]:
 def _name(words: list[str]) -> str:
     """A short name for a server: of its package, else its program."""
     plain = [word for word in words if not word.startswith("-")]
-    word = (
-        plain[1]
-        if Path(plain[0]).name in ("npx", "uvx", "node", "python", "python3") and plain[1:]
-        else plain[0]
-    )
-    parts = [
-        part for part in Path(word).parts if part not in ("dist", "build", "src", "/", "bin", "index.js")
-    ]
+    launches = Path(plain[0]).name in ("npx", "uvx", "node", "python", "python3")
+    word = plain[1] if launches and plain[1:] else plain[0]
+    general = ("dist", "build", "src", "/", "bin", "index.js")
+    parts = [part for part in Path(word).parts if part not in general]
     name = re.sub(r"@[^/@]*$|\.\w+$", "", parts[-1] if parts else "server")
     name = re.sub(r"^(mcp-server-|server-|mcp-)|(-mcp-server|-mcp|-server)$", "", name)
     return re.sub(r"\W", "_", name) or "server"

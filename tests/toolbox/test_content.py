@@ -1,7 +1,10 @@
 """Whether two worlds hold the same, whatever ids their tools drew."""
 
+import json
+
 from rig import times
 from rig.calls import Call
+from rig.toolbox.diff import Differences, TableRecord
 from rig.toolbox.toolbox import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
@@ -57,3 +60,17 @@ def test_what_was_drawn_is_known() -> None:
     before = simulator.drawn(snapshot)
     made = simulator.execute(alarm("07:00:00")).response
     assert made["alarm_id"] in simulator.drawn(simulator.snapshot()) - before
+
+
+def test_long_texts_are_told_from_where_they_differ() -> None:
+    texts = [json.dumps(f"{'a' * 500}{word}{'b' * 500}") for word in ("left", "right")]
+    one, other = (TableRecord("notes", (("path", '"x"'), ("content", text))) for text in texts)
+    lines = Differences((one,), (other,)).lines
+    assert [len(line) < 250 for line in lines] == [True, True]
+    assert 'should have notes: path "x", content …aaa' in lines[0]
+    assert ("leftbbb" in lines[0], "rightbbb" in lines[1]) == (True, True)
+    alone = Differences((one,), ()).lines[0]
+    assert 'content "aaa' in alone
+    assert len(alone) < 250
+    short = TableRecord("notes", (("path", '"x"'), ("content", '"eggs"')))
+    assert Differences((short,), ()).lines == ('the world should have notes: path "x", content "eggs"',)

@@ -52,18 +52,12 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
                 other = seen[conversation.name]
                 faults.append(f"{path}: {conversation.name} is the name of one in {other}, too")
             seen[conversation.name] = path
-            of_calls = list(_unmakeable(path, conversation, where, simulator))
+            of_calls = list(_faults(path, conversation, where, simulator))
             if not of_calls:
                 servers = servers_of(toolbox)
                 unsteady = list(_differing(conversation, where, simulator, servers)) if servers else []
-                # What differs each time differs from what is written, too, and is said once.
-                otherwise = [
-                    fault
-                    for place, fault in _otherwise(where, conversation, simulator)
-                    if not any(line.startswith(f"{place}: answers") for line in unsteady)
-                ]
-                of_calls = otherwise or list(_unmet(path, conversation, simulator))
-                of_calls += unsteady
+                otherwise = list(_otherwise(where, conversation, simulator, unsteady))
+                of_calls = (otherwise or list(_unmet(path, conversation, simulator))) + unsteady
             faults += of_calls
     faults += _of_code(toolbox)
     return Checked(place, len(seen), tuple(faults))
@@ -85,9 +79,7 @@ def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
     ]
 
 
-def _unmakeable(
-    path: Path, conversation: Conversation, places: list[str], simulator: Simulator
-) -> Iterator[str]:
+def _faults(path: Path, conversation: Conversation, places: list[str], simulator: Simulator) -> Iterator[str]:
     """Calls that cannot be made: of what is no tool, or with arguments that do not fit."""
     tools = simulator.toolbox.tools
     for place, truth in zip(places, conversation.ground_truth, strict=True):
@@ -113,20 +105,21 @@ def _unmakeable(
 
 
 def _otherwise(
-    places: list[str], conversation: Conversation, simulator: Simulator
-) -> Iterator[tuple[str, str]]:
-    """The places of calls that do not end as is written, and what they do."""
-    servers = servers_of(simulator.toolbox)
+    places: list[str], conversation: Conversation, simulator: Simulator, unsteady: list[str]
+) -> Iterator[str]:
+    """Calls that do not end as is written, but for those that end otherwise each time, as `unsteady` says."""
     for place, call in zip(places, replayed_calls(conversation, simulator), strict=True):
         recorded, executed = call.recorded, call.executed
+        if any(line.startswith(f"{place}: answers ") for line in unsteady):
+            continue
         if executed.exception != recorded.exception and executed.exception is not None:
-            yield place, f"{place}: fails: {executed.exception} (write `raises` where it shall)"
+            yield f"{place}: fails: {executed.exception} (write `raises` where it shall)"
         elif recorded.exception is not None and executed.exception is None:
-            yield place, f"{place}: should fail with {recorded.exception!r}, and does not"
+            yield f"{place}: should fail with {recorded.exception!r}, and does not"
         elif recorded.recorded:
-            for pointer, written, now in _differences(recorded, executed, servers):
+            for pointer, written, now in _differences(recorded, executed, servers_of(simulator.toolbox)):
                 text = f"returns {reasons.show(now)}, written is {reasons.show(written)}, at {pointer}"
-                yield place, f"{place}: {text} (take `returns` out and record it again)"
+                yield f"{place}: {text} (take `returns` out and record it again)"
 
 
 def _expectations(conversation: Conversation) -> Iterator[Expectation]:

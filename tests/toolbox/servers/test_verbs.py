@@ -128,7 +128,10 @@ def test_what_returns_otherwise_than_written_is_named_by_its_place(rig: Rig, box
 def test_expectations_that_do_not_hold(rig: Rig, box: Box) -> None:
     for expect, text in (
         ("[{call: {read: {path: data/none}}, returns: x}]", "expected is not so: read"),
-        ("[{call: {echo: {text: ab}}, returns: {$regex: b}}]", "in the end: expected {'$regex': 'b'}, got 'ab'"),
+        (
+            "[{call: {echo: {text: ab}}, returns: {$regex: b}}]",
+            "in the end: expected {'$regex': 'b'}, got 'ab'",
+        ),
         (
             """[{call: {echo: {text: '{"a": {"b": 1}}'}}, returns: {a: {b: 2}}}]""",
             "in the end: expected 2, got 1 at a.b",
