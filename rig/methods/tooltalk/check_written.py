@@ -118,7 +118,8 @@ def _otherwise(
             yield f"{place}: should fail with {recorded.exception!r}, and does not"
         elif recorded.recorded:
             for pointer, written, now in _differences(recorded, executed, servers_of(simulator.toolbox)):
-                text = f"returns {reasons.show(now)}, written is {reasons.show(written)}, at {pointer}"
+                at = "" if pointer == "/" else f", at {pointer}"
+                text = f"returns {reasons.show(now)}, written is {reasons.show(written)}{at}"
                 yield f"{place}: {text} (take `returns` out and record it again)"
 
 
