@@ -153,7 +153,7 @@ class TableRecord(NamedTuple):
         """In words; a long text from shortly before it differs from that of the like record of `others`."""
         like = (dict(other.fields) for other in others if other[0] == self[0] and other[1][:1] == self[1][:1])
         other = next(like, {}) if any(len(text) > _LONGEST for _, text in self.fields) else {}
-        parts = []
+        parts: list[str] = []
         for name, text in self.fields:
             if len(text) > _LONGEST:
                 pairs = enumerate(zip(text, other.get(name, ""), strict=False))
