@@ -5,9 +5,11 @@ conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
+from functools import lru_cache
 
 import regex
 
@@ -21,6 +23,9 @@ LONGEST = 100_000
 """Characters of a text that are looked at."""
 LIMIT_S = 0.5
 """Seconds that a regular expression may take for one text: either can be hostile."""
+_LARGEST_PATTERN = 100_000
+"""Characters of a regular expression whose counts are written out, which is how it is compiled."""
+_PATTERN_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d*),?(\d*)\}|.", re.DOTALL)
 
 NESTED = "nested"
 """The name of the rule of a value with rules inside."""
@@ -199,11 +204,8 @@ def _check(rule: Rule) -> None:
         raise RigError("$set needs a list")
     if rule.name == "text" and not isinstance(rule.of, str):
         raise RigError("$text needs a text")
-    if rule.name == "regex":
-        try:
-            regex.compile(rule.of)
-        except (regex.error, TypeError) as error:
-            raise RigError(f"$regex {rule.of!r}: {error}") from error
+    if rule.name == "regex" and (fault := fault_of(rule.of)):
+        raise RigError(f"$regex {str(rule.of)[:60]!r}: {fault}")
     within = rule.options.get("within", 0)
     if isinstance(within, bool) or not isinstance(within, int | float) or within < 0:
         raise RigError(f"within {within!r}: needs a number from 0 on")
@@ -293,9 +295,44 @@ def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     return is_match(rule.of, text)
 
 
+def fault_of(pattern: Json) -> str | None:
+    """Why something is no regular expression, or one that is too large; None where it is one.
+
+    `((a{100}){100}){100}` would take more memory than there is: counts are written out when it is compiled.
+    """
+    if not isinstance(pattern, str):
+        return "is no text"
+    sizes, last = [0], 0
+    for part in _PATTERN_PART.finditer(pattern):
+        if part[0] == "(":
+            sizes.append(0)
+            continue
+        added = 1
+        if count := part[2] or part[1]:
+            added = last * max(int(count[:9]) - 1, 0)
+            last += added
+        elif part[0] not in "?*+":
+            last = added = 1 + (sizes.pop() if part[0] == ")" and len(sizes) > 1 else 0)
+        sizes[-1] += added
+        if sizes[-1] > _LARGEST_PATTERN:
+            return "its counts make it too large"
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _is_pattern(text: str) -> bool:
+    return fault_of(text) is None
+
+
 def is_match(pattern: str, text: str, *, whole: bool = True) -> bool:
-    """Whether a text, or a part of it, is one of a pattern; none is that takes too long to tell."""
+    """Whether a text, or a part of it, is one of a pattern. None is if that has a fault or takes too long."""
     match = regex.fullmatch if whole else regex.search
+    if not _is_pattern(pattern):
+        return False
     try:
         return match(pattern, text, timeout=LIMIT_S) is not None
     except TimeoutError:

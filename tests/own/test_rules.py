@@ -43,6 +43,7 @@ AGREE: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"$one_of": ["a"]}, ["a"], [ABSENT, None]),
     ({"$regex": "[A-Z]{2}-[0-9]+", "example": "AB-1"}, ["AB-12"], ["xAB-12", "AB-", 3, None, ABSENT]),
     ({"$regex": "1[0-9]"}, [12, "12"], [2, True]),
+    ({"$regex": "([](){9}]{2,3}|\\({100}|x{9}?)+"}, ["]9]", "(" * 100, "x" * 9], ["]", "x" * 8]),
 ]
 
 
@@ -63,7 +64,10 @@ def test_what_agrees(written: dict[str, Any], right: list[Any], wrong: list[Any]
         ({"$one_of": []}, "needs a list of values"),
         ({"$one_of": "abc"}, "needs a list of values"),
         ({"$regex": "("}, "missing"),
-        ({"$regex": 3}, "regex"),
+        ({"$regex": 3}, "is no text"),
+        ({"$regex": "(((a{100}){100}){100}){100}"}, "too large"),
+        ({"$regex": "(((a{,100})?){,100}){,100}b"}, "too large"),
+        ({"$regex": "(" * 5000}, "missing|recursion"),
         ({"$date": "tomorrow"}, "is none"),
         ({"$number": "many"}, "is none"),
         ({"$set": "a"}, "needs a list"),

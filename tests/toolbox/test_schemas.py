@@ -108,3 +108,9 @@ def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
     [fault] = schema_faults(schema, {"a": "a" * 40 + "!"})
     assert fault.name == "a"
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("pattern", ["^(((a{100}){100}){100}){100}$", "^((a$"])
+def test_a_pattern_with_a_fault_is_not_met(pattern: str) -> None:
+    schema = {"properties": {"a": {"type": "string", "pattern": pattern}}, "required": []}
+    assert [fault.name for fault in schema_faults(schema, {"a": "a"})] == ["a"]
