@@ -26,7 +26,7 @@ from rig.engine.files.info import inspect
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.errors import RigError, counted
 from rig.meters import available_cores
-from rig.paths import WORLD_DATABASE, WORLD_SEED, models_directory
+from rig.paths import CHECKOUT, WORLD_DATABASE, WORLD_SEED, models_directory
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.seeds import build_world, check_world, world_from
@@ -140,14 +140,14 @@ def _libraries() -> Iterator[Symptom]:
         try:
             installed = version(requirement.name)
         except PackageNotFoundError:
-            yield Symptom("libraries", "fail", f"{requirement.name} is missing", "run `make setup` again")
+            yield Symptom("libraries", "fail", f"{requirement.name} is missing", _SETUP)
             continue
         versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
             fault = (
                 f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})"
             )
-            yield Symptom("libraries", "warn", fault, "run `make setup` in a new environment")
+            yield Symptom("libraries", "warn", fault, _SETUP)
     yield Symptom("libraries", "ok", ", ".join(versions))
 
 
@@ -155,11 +155,10 @@ def _llama_cpp() -> Iterator[Symptom]:
     try:
         build = built_for()
     except RigError as error:
-        rebuild = "rebuild it: make setup GPU=cpu (or cuda, metal, vulkan)"
-        yield Symptom("llama.cpp", "fail", f"does not start ({error})", rebuild)
+        yield Symptom("llama.cpp", "fail", f"does not start ({error})", f"build it anew: {_BUILD}")
         return
     yield Symptom("llama.cpp", "ok", build.system.strip())
-    on_cpu = "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
+    on_cpu = f"no: models run on the CPU; for a GPU: {_BUILD}"
     yield Symptom("gpu offload", "ok", "yes" if build.offloads else on_cpu)
 
 
@@ -256,11 +255,18 @@ def _similarity() -> Iterator[Symptom]:
     try:
         similarity.load("minilm")
     except RigError as error:
-        yield Symptom("similarity", "fail", str(error), "run `make setup` again")
+        yield Symptom("similarity", "fail", str(error), _SETUP)
         return
     yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")
 
 
+_SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION} in a new environment"
+_BUILD = (
+    "make setup GPU=cpu (or cuda, metal, vulkan)"
+    if CHECKOUT
+    else "CMAKE_ARGS=-DGGML_CUDA=on pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python"
+)
+"""What a checkout says, or a wheel that was installed elsewhere."""
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
