@@ -239,8 +239,8 @@ def _with_world(verdict: Verdict, changed: Differences | None) -> Verdict:
     if changed is None:
         return verdict
     did = [
-        *(f"adds {record}" for record in changed.extra),
-        *(f"takes away {record}" for record in changed.missing),
+        *(f"adds {record.told(changed.missing)}" for record in changed.extra),
+        *(f"takes away {record.told(changed.extra)}" for record in changed.missing),
     ]
     return replace(verdict, reason="; ".join([verdict.reason, *did]))
 
