@@ -95,8 +95,7 @@ def test_the_site_is_built_whole_and_found_by_name(
 def test_pages_opened_from_the_disk_can_be_searched_and_ask_for_nothing_else(tmp_path: Path) -> None:
     site.build(tmp_path / "site")
     with Page(tmp_path / "profile") as page:
-        page.open(tmp_path / "site" / "index.html")
-        page.evaluate("location.search = '?q=bootstrap'")
+        page.open(tmp_path / "site" / "index.html", query="?q=bootstrap")
         until = time.monotonic() + 60
         while not page.evaluate("document.querySelectorAll('.md-search-result__item').length"):
             assert time.monotonic() < until, "nothing was found"

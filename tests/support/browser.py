@@ -80,13 +80,15 @@ class Page:
         os.close(self._commands)
         os.close(self._answers)
 
-    def open(self, file: Path, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
+    def open(
+        self, file: Path, width: int = 1280, height: int = 900, *, dark: bool = False, query: str = ""
+    ) -> None:
         """Show a file in a window of this size and wait until it is loaded."""
         self.resize(width, height)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", media="", features=[scheme])
         self._events.clear()
-        self._send("Page.navigate", url=file.as_uri())
+        self._send("Page.navigate", url=f"{file.as_uri()}{query}")
         self._wait_for("Page.loadEventFired")
 
     def resize(self, width: int, height: int = 900) -> None:
