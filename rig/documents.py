@@ -324,14 +324,15 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
     `what` says what it should have been: "a converted answer".
     """
     try:
-        instance: Value = _adapter(cast(Any, kind)).validate_python(value)
+        instance: Value = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise RigError(f"{where}: not {what}: {_first(error)}") from None
     return instance
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """What reads and writes values of a type; it is made once, which takes longer than reading."""
     return TypeAdapter(kind)
 
 

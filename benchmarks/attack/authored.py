@@ -40,24 +40,17 @@ def _scenes(random: Random, place: Path) -> str:
     }[kind]()
     box = toolbox(place, TOOLS, scenes)
     named = () if house and kind != "exploding" else ("--toolbox", box)
-    done = apart(
-        "author",
-        *named,
-        "--scenes",
-        box / "scenes",
-        "--count",
-        4,
-        "-o",
-        place / "suite",
-        RIG_CACHE=place / "cache",
-    )
-    _check(done, place / "suite", named)
-    return f"{kind} {ended(done)}"
+    return f"{kind} {_authored(place, named, box / 'scenes', 4)}"
 
 
-def _check(done: Any, suite: Path, named: tuple[Any, ...]) -> None:
+def _authored(place: Path, named: tuple[Any, ...], scenes: Path, count: int) -> str:
+    """How a suite of these scenes ended. What rig wrote has to be sound."""
+    suite = place / "suite"
+    asked = ("author", *named, "--scenes", scenes, "--count", count, "-o", suite)
+    done = apart(*asked, RIG_CACHE=place / "cache")
     if done.code == 0 and (checked := apart("check", suite, *named)).code:
         raise Broken(f"rig check finds in what rig wrote: {(checked.out + checked.err)[-300:]}")
+    return ended(done)
 
 
 def _tools(random: Random, place: Path) -> str:
@@ -67,19 +60,7 @@ def _tools(random: Random, place: Path) -> str:
     if first.code:
         return f"tools {ended(first)}"
     named = ("--toolbox", box)
-    done = apart(
-        "author",
-        *named,
-        "--scenes",
-        place / "new",
-        "--count",
-        2,
-        "-o",
-        place / "suite",
-        RIG_CACHE=place / "cache",
-    )
-    _check(done, place / "suite", named)
-    return f"tools written, suite {ended(done)}"
+    return f"tools written, suite {_authored(place, named, place / 'new', 2)}"
 
 
 @cache

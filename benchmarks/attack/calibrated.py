@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attack.campaign import Broken, apart, ended, folder, main
+from benchmarks.attack.campaign import Broken, Finished, apart, ended, folder, main
 from benchmarks.attack.hostile import TEXTS, changed, damaged, text
 
 _COLUMNS = 256
@@ -249,6 +249,13 @@ _STATE = {
 }
 
 
+def _tuned(place: Path) -> Finished:
+    """What becomes of a tuning in a folder, which is begun or goes on there."""
+    asked = ("models", "tune", "tiny", *_TUNE, "--size", "1MB", "--to", "q4_0", "--candidates", "1")
+    paths = {"RIG_MODELS": place / "models", "RIG_CACHE": place / "cache"}
+    return apart(*asked, "-o", place / "tuned", "--runs", place / "runs.sqlite", **paths)
+
+
 @cache
 def _asked() -> Any:
     """What a tuning says that it was asked, from one that is stopped when its state is there."""
@@ -256,21 +263,7 @@ def _asked() -> Any:
         (place / "models").mkdir()
         (place / "models" / "tiny.gguf").write_bytes(model())
         (place / "tuned" / "tuned_000000.gguf").parent.mkdir()
-        asked = (
-            "models",
-            "tune",
-            "tiny",
-            *_TUNE,
-            "--size",
-            "1MB",
-            "--to",
-            "q4_0",
-            "--candidates",
-            "1",
-            "-o",
-            place / "tuned",
-        )
-        apart(*asked, "--runs", place / "runs.sqlite", RIG_MODELS=place / "models", RIG_CACHE=place / "cache")
+        _tuned(place)
         return json.loads((place / "tuned" / "tune.json").read_text())["asked"]
 
 
@@ -282,23 +275,7 @@ def _states(random: Random, place: Path) -> str:
     state = {**changed(random, {**_STATE, "created": ["tiny-q4_0", "mine", "../victim"]}), "asked": _asked()}
     (tuned / "tune.json").write_text(json.dumps(state))
     (tuned / "tuned_000000.gguf").write_bytes(_matrix(random))
-    asked = (
-        "models",
-        "tune",
-        "tiny",
-        *_TUNE,
-        "--size",
-        "1MB",
-        "--to",
-        "q4_0",
-        "--candidates",
-        "1",
-        "-o",
-        tuned,
-    )
-    done = apart(
-        *asked, "--runs", place / "runs.sqlite", RIG_MODELS=place / "models", RIG_CACHE=place / "cache"
-    )
+    done = _tuned(place)
     if others.read_bytes() != b"mine":
         raise Broken("a file of somebody else's is gone")
     return ended(done)

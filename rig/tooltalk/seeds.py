@@ -14,12 +14,12 @@ from pathlib import Path
 from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from sqlite_utils import Database
 
 from rig import times
 from rig.calls import Json, JsonObject
-from rig.documents import parsed
+from rig.documents import adapter, parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
@@ -171,8 +171,7 @@ def checked(seeds: JsonObject) -> Seeds:
 
 def _checked(data: Json, name: str, where: str) -> JsonObject:
     kind, repeated = _FILES[name]
-    seeds = parsed(kind, data, where, "a part of a world")
-    content: JsonObject = TypeAdapter(kind).dump_python(seeds)
+    content: JsonObject = adapter(kind).dump_python(parsed(kind, data, where, "a part of a world"))
     for owner, records in ({"": content} if name == "Account" else content).items():
         for key, record in records.items() if repeated is not None else ():
             if record[repeated] != key:
