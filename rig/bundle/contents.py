@@ -67,7 +67,7 @@ class _Files(dict[str, Path]):
 
     def add(self, name: str, source: Path) -> None:
         """Raises RigError for anything but a plain file, and for a name that is taken or leads elsewhere."""
-        if leads_elsewhere(name):
+        if leads_elsewhere(name) or not name.isprintable():
             raise RigError(f"{source}: has no name that can be packed; rename it")
         if name in self:
             raise RigError(f"{source}: {name} is already in the bundle, from {self[name]}")
@@ -294,6 +294,10 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
 def _listed(path: Path, text: bytes) -> dict[str, Digest]:
     try:
         files: Any = json.loads(text)["files"]
-        return {str(name): Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
+        listed = {name: Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
+        texts = (text for name, file in listed.items() for text in (name, file.sha256))
+        if odd := next((text for text in texts if not text.isprintable()), ""):
+            raise ValueError(f"{odd!a:.100} is not for a line")
+        return listed
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RigError(f"{path}: not a rig bundle: its {MANIFEST} cannot be read: {error}") from error

@@ -120,6 +120,11 @@ def test_every_change_is_named(bundle: Bundle, change: Any, differing: list[tupl
     [
         *(b"", b"[]", b"{}", b'{"files": 3}', b'{"files": {"a": 1}}', b"\xff", b"[" * 5000),
         b'{"files": {"a": {"sha256": 1, "size": 1e999}}}',
+        *(
+            b'{"files": {"\\ud800": {"sha256": "x", "size": 1}}}',
+            b'{"files": {"a": {"sha256": "\\udc80", "size": 1}}}',
+        ),
+        b'{"files": {"a\\nb.tar.gz: all as they were packed": {"sha256": "x", "size": 1}}}',
     ],
 )
 def test_a_manifest_that_is_none(bundle: Bundle, text: bytes) -> None:
