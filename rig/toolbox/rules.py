@@ -6,6 +6,7 @@ conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -23,6 +24,8 @@ LONGEST = 100_000
 """Characters of a text that are looked at."""
 LIMIT_S = 0.5
 """Seconds that a regular expression may take for one text: either can be hostile."""
+_LEAST_S = 0.005
+"""The same where so many took too long that a list of texts would take hours."""
 _LARGEST_PATTERN = 100_000
 """Characters of a regular expression whose counts are written out, which is how it is compiled."""
 _PATTERN_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d*),?(\d*)\}|.", re.DOTALL)
@@ -329,14 +332,23 @@ def _is_pattern(text: str) -> bool:
 
 
 def is_match(pattern: str, text: str, *, whole: bool = True) -> bool:
-    """Whether a text, or a part of it, is one of a pattern. None is if that has a fault or takes too long."""
+    """Whether a text, or a part of it, is one of a pattern. None is if that has a fault or takes too long.
+
+    Each time that a pattern takes too long halves its time from then on; eight times halve that of all.
+    """
     match = regex.fullmatch if whole else regex.search
     if not _is_pattern(pattern):
         return False
+    halvings = max(_overdue[pattern], _overdue.total() // 8)
     try:
-        return match(pattern, text, timeout=LIMIT_S) is not None
+        return match(pattern, text, timeout=max(LIMIT_S / 2 ** min(halvings, 20), _LEAST_S)) is not None
     except TimeoutError:
+        _overdue[pattern] += 1
         return False
+
+
+_overdue: Counter[str] = Counter()
+"""How often a pattern took too long in this process."""
 
 
 _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {

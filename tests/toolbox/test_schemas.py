@@ -1,6 +1,7 @@
 """Whether arguments fit: in agreement with jsonschema, in words that say what is wrong."""
 
 import time
+from collections import Counter
 from typing import Any
 
 import jsonschema
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rig.toolbox import rules
 from rig.toolbox.schemas import kind_of, schema_faults
 
 PLAIN: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -108,6 +110,20 @@ def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
     [fault] = schema_faults(schema, {"a": "a" * 40 + "!"})
     assert fault.name == "a"
     assert time.monotonic() - began < 30
+
+
+def test_many_texts_for_patterns_that_take_for_ever_do_not_take_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rules, "_overdue", Counter())
+    words = ("a", "aa", "aaa", "aaaa")
+    patterns = [f"^({'|'.join(words[: number % 3 + 2])}|{number})+$" for number in range(30)]
+    listed = {"type": "array", "items": {"allOf": [{"pattern": pattern} for pattern in patterns]}}
+    began = time.process_time()
+    [fault] = schema_faults({"properties": {"a": listed}, "required": []}, {"a": ["a" * 60 + "!"] * 20})
+    assert fault.name == "a"
+    assert time.process_time() - began < 30
+    assert list(schema_faults({"properties": {"a": listed}, "required": []}, {"a": ["aaa"]})) == []
 
 
 @pytest.mark.parametrize("pattern", ["^(((a{100}){100}){100}){100}$", "^((a$"])
