@@ -78,8 +78,9 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
         setting = settings.get((AT, name))
         if setting is None:
             continue
-        if name == "plugins" and not setting.is_users:
-            raise setting.fault("runs code, so it is only read from your own file (`rig config` names it)")
+        if name in ("plugins", "cache") and not setting.is_users:
+            # The cache says which runs were started here, whose code is run again.
+            raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
         if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
             raise setting.fault("needs a path in quotes")
         place = setting.file.parent / expanded(setting.value)

@@ -25,12 +25,14 @@ from rig.paths import cache_directory, config_files, models_directory, runs_file
 
 _HEADER = ("setting", "value", "from")
 _ONLY_USERS = {
-    *("notify", "on", "evaluator", "wheel", "force"),
+    *("notify", "on", "evaluator", "wheel", "force", "allow-host", "key-from"),
+    *("output", "export", "junit", "save-all-logits", "man", "record"),
     *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
 }
-"""Options that can have code run, or files replaced. A folder that somebody else wrote must not give them."""
+"""Options that can have code run, files replaced, or something sent: not for a folder of somebody else's."""
 _ONLY_USERS_SAY = (
-    "can run code or replace files, so it is only read from your own file (`rig config` names it)"
+    "can run code, reach a server or replace files, so it is only read from your own file"
+    " (`rig config` names it)"
 )
 
 Settings = Mapping[tuple[str, ...], Setting]
@@ -76,7 +78,7 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
                 raise setting.unknown(options, f"option of {verb}")
             kind = "verb or option" if options else "verb"
             raise replace(setting, path=key[:depth]).unknown([*members, *options], f"{kind} of {verb}")
-        elif name in _ONLY_USERS and not setting.is_users:
+        elif not setting.is_users and (name in _ONLY_USERS or "://" in str(setting.value)):
             raise setting.fault(_ONLY_USERS_SAY)
         else:
             values[str(options[name].name)] = _value(setting, options[name])

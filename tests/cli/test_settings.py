@@ -11,6 +11,7 @@ import pytest
 from conftest import Finished
 
 Rig = Callable[..., Finished]
+OVERWRITING = (("gate", "junit"), ("screen", "output"), ("screen", "save-all-logits"), ("docs", "man"))
 ORACLE = ("run", "oracle", "--display", "none")
 
 
@@ -112,24 +113,41 @@ def test_a_mistake_is_one_line_that_names_file_and_setting(
 
 
 @pytest.mark.parametrize(
-    "line", ['notify = "x"', 'on = "ray:x"', 'toolbox = "."', 'set = "code=."', 'similarity = "."']
+    "line",
+    [
+        *('notify = "x"', 'on = "ray:x"', 'toolbox = "."', 'set = "code=."', 'similarity = "."'),
+        *('allow-host = "example.com"', 'key-from = "HOME"', 'role = ["user=http://127.0.0.1:1"]'),
+    ],
 )
-def test_a_folder_cannot_have_code_run(line: str, folder: Path, rig: Rig) -> None:
+def test_a_folder_cannot_have_code_run_or_reach_a_server(line: str, folder: Path, rig: Rig) -> None:
     (folder / "rig.toml").write_text(f"[run]\n{line}\n")
     done = rig(*ORACLE, "--limit", 1)
     assert done.code == 2
-    assert "can run code or replace files, so it is only read from your own file" in done.err
+    assert "can run code, reach a server or replace files, so it is only read from your own file" in done.err
 
 
 @pytest.mark.parametrize(
     ("text", "verb"),
-    [('[bundle]\nwheel = "evil.whl"\n', "bundle"), ("[report]\nforce = true\n", "report")],
+    [
+        ('[bundle]\nwheel = "evil.whl"\n', "bundle"),
+        ("[report]\nforce = true\n", "report"),
+        ('[report]\noutput = "rig.toml"\n', "report"),
+        *((f'[{verb}]\n{name} = "rig.toml"\n', verb) for verb, name in OVERWRITING),
+        ("[check]\nrecord = true\n", "check"),
+        ('[places]\ncache = "cache"\n', "runs"),
+    ],
 )
 def test_a_folder_cannot_have_packages_packed_or_files_replaced(
     text: str, verb: str, folder: Path, rig: Rig
 ) -> None:
     (folder / "rig.toml").write_text(text)
-    done = rig(verb, "latest" if verb == "report" else "-oall.tar.gz")
+    words = {
+        "report": ["latest"],
+        "bundle": ["-oall.tar.gz"],
+        "gate": ["gate.toml", "latest"],
+        "screen": ["a"],
+    }
+    done = rig(verb, *words.get(verb, ()))
     assert done.code == 2
     assert "is only read from your own file" in done.err
     assert [each.name for each in folder.iterdir()] == ["rig.toml"]
@@ -162,7 +180,7 @@ def test_a_file_leaves_the_short_name_of_help(folder: Path) -> None:
 
 def test_plugins_are_not_read_from_a_folder(folder: Path, rig: Rig) -> None:
     (folder / "rig.toml").write_text('[places]\nplugins = "evil.py"\n')
-    assert "runs code" in rig("runs").err
+    assert "can run code" in rig("runs").err
 
 
 def test_places_of_the_users_file_are_relative_to_it(
