@@ -229,8 +229,10 @@ class Stream:
             yield info.name, info.size, content
             for _ in chain(content, self._pieces(-info.size % _RECORD)):
                 pass
+        padding = 0
         while self._left or self._more():
-            if self._left.strip(b"\0"):
+            padding += len(self._left)
+            if padding > 2 * _BLOCK or self._left.strip(b"\0"):
                 raise self._fault("continues after its end")
             self._left = b""
 

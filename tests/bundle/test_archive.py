@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.bundle.archive import SUFFIXES, Digest, Member, digest_of, leads_elsewhere, reading, write
+from rig.bundle.archive import (
+    SUFFIXES,
+    Digest,
+    Member,
+    Stream,
+    blocks_of,
+    digest_of,
+    leads_elsewhere,
+    reading,
+    write,
+)
 from rig.errors import RigError
 
 needs_zstd = pytest.mark.skipif(not shutil.which("zstd"), reason="zstd is not installed")
@@ -131,6 +141,14 @@ def test_names_that_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
     path.write_bytes(hostile(lambda info: setattr(info, "name", name)))
     with pytest.raises(RigError, match="leads out of its folder"):
         read(path)
+
+
+def test_nothing_without_an_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    with path.open("wb") as file:
+        file.truncate(60 << 30)
+    with path.open("rb") as file, pytest.raises(RigError, match="continues after its end"):
+        list(Stream(path, blocks_of(file), 4 << 20).members())
 
 
 @given(st.text(st.characters(exclude_characters="/\\:\0", exclude_categories=["Cs"]), min_size=1))
