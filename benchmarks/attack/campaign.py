@@ -15,6 +15,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -27,8 +28,12 @@ _SHOWN = 20
 
 SECONDS = 60
 """Processor seconds that a command may take, on however busy a machine; ten times as long by the clock."""
+WALL = 10 * SECONDS
 MEMORY = 2 << 30
 """Bytes that it may hold."""
+
+Watch = Callable[[str, tuple[Any, ...]], str | None]
+"""Sees an audited event and what it is about."""
 
 
 class Broken(Exception):
@@ -68,11 +73,13 @@ def apart(
     keys: bytes = b"",
     kill_s: float | None = None,
     room: int | None = None,
+    watch: Watch | None = None,
     **more: object,
 ) -> Finished:
     """Run rig's command line in a fork of this process, with more variables in its environment.
 
-    It is killed after so many seconds, or can write no file of more than `room` bytes. Raises Broken for a
+    It is killed after so many seconds, or can write no file of more than `room` bytes; `watch` says what is
+    wrong with what it does, as Python audits it, or nothing. Raises Broken for that, a
     traceback, a hang, too much memory, and a control character for the terminal.
     """
     with (
@@ -87,8 +94,10 @@ def apart(
             for number, stream in enumerate((entered, out, err)):
                 os.dup2(stream.fileno(), number)
             os.environ |= {name: str(value) for name, value in more.items()}
+            if watch:
+                sys.addaudithook(partial(_end_if_wrong, watch))
             _play([str(argument) for argument in arguments], room)
-        clock = threading.Timer(10 * SECONDS if kill_s is None else kill_s, os.kill, (child, signal.SIGKILL))
+        clock = threading.Timer(WALL if kill_s is None else kill_s, os.kill, (child, signal.SIGKILL))
         clock.start()
         _, status, usage = os.wait4(child, 0)
         clock.cancel()
@@ -99,7 +108,7 @@ def apart(
     if kill_s is not None and code == -signal.SIGKILL:
         return finished
     faults = [line for line in finished.err.splitlines() if line.startswith("rig: ")]
-    if "Traceback" in finished.err or finished.code not in (0, 1, 2):
+    if "Traceback" in finished.err or finished.code not in (0, 1, 2, 3 if arguments[0] == "gate" else 0):
         raise Broken(f"exit code {finished.code}: {finished.err[-400:]!r}")
     if finished.code == 2 and len(faults) != 1:
         raise Broken(f"{len(faults)} lines say what is wrong: {finished.err[-400:]!r}")
@@ -108,6 +117,12 @@ def apart(
     if steers := STEERS.search(finished.out + finished.err):
         raise Broken(f"wrote {steers[0]!r}")
     return finished
+
+
+def _end_if_wrong(watch: Watch, event: str, arguments: tuple[Any, ...]) -> None:
+    if fault := watch(event, arguments):
+        os.write(2, f"Traceback: {fault}\n".encode("utf-8", "replace"))
+        os._exit(99)
 
 
 def _play(arguments: list[str], room: int | None) -> None:
@@ -140,7 +155,7 @@ STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def ended(finished: Finished) -> str:
     """In a word."""
-    return {0: "done", 1: "found", 2: "refused"}[finished.code]
+    return {0: "done", 1: "found", 2: "refused", 3: "undecided"}[finished.code]
 
 
 @contextlib.contextmanager

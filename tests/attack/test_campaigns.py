@@ -8,10 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import click
 import pytest
 from loopback import opened
 
-from benchmarks.attack import campaign, hostile
+from benchmarks.attack import campaign, hostile, options, strays
 from benchmarks.attack.campaign import Broken, Finished, main, rig
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,8 @@ SLICES = {
     "authored": 8,
     "calibrated": 8,
     "stopped": 2,
+    "options": 8,
+    "strays": 8,
 }
 
 
@@ -109,6 +112,41 @@ def test_values_are_changed_in_every_way() -> None:
     assert sum(each == given for each in made) < 20
     assert any("a" not in each for each in made if isinstance(each, dict))
     assert {len(hostile.damaged(Random(n), bytes(9000))) for n in range(60)} > {9000}
+
+
+def test_what_a_verb_does_is_watched(tmp_path: Path) -> None:
+    def opened(event: str, arguments: tuple[Any, ...]) -> str | None:
+        return "it read that" if event == "open" and arguments[0] == str(tmp_path / "runs.sqlite") else None
+
+    (tmp_path / "runs.sqlite").write_bytes(b"none")
+    assert campaign.apart("runs", "--runs", tmp_path / "runs.sqlite").code == 2
+    with pytest.raises(Broken, match="it read that"):
+        campaign.apart("runs", "--runs", tmp_path / "runs.sqlite", watch=opened)
+
+
+def test_every_command_is_tried_with_odd_values_or_said_why_not() -> None:
+    names = {name for name, _ in options.commands()}
+    assert options.UNPLAYED.keys() <= names
+    assert options._ARGUMENTS.keys() >= {
+        argument.name
+        for name, command in options.commands()
+        for argument in command.params
+        if isinstance(argument, click.Argument) and argument.required and name not in options.UNPLAYED
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "address", "is_wrong"),
+    [
+        ("socket.bind", ("127.0.0.1", 80), True),
+        ("socket.connect", ("127.0.0.1", 80), False),
+        ("socket.connect", "/run/socket", False),
+        ("socket.connect", ("10.0.0.1", 80), True),
+    ],
+)
+def test_sockets_are_seen(event: str, address: Any, is_wrong: bool) -> None:
+    assert (options.sockets(event, (None, address)) is not None) == is_wrong
+    assert strays._programs("subprocess.Popen", ("/bin/sh", ["sh"])) == "started sh"
 
 
 def test_endings() -> None:
