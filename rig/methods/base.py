@@ -15,7 +15,7 @@ from rig.calls import JsonObject
 from rig.errors import RigError, counted
 from rig.events import Emit, Where
 from rig.files import read_json
-from rig.methods.episode import Episode
+from rig.methods.episode import Episode, course
 from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
@@ -279,10 +279,23 @@ class Method:
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report | None:
         """Check the tasks of a folder or file, a line on each fault; None where nothing can be checked.
 
-        `world` and `toolbox` are only given where tasks hold responses: the calls are then made in the world
-        of these files, else in its own, with these tools.
+        By default, those who know what is right play each task, which has to succeed. `world` and `toolbox`
+        are only given where tasks hold responses: the calls are then made in the world of these files, else
+        in its own, with these tools.
         """
-        return None
+        if not self.knowing or not self.declaration.success:
+            return None
+        tasks, faults = self.load(place), list[str]()
+        setup = self.ready({option.name: option.default for option in self.options})
+        players = {role: self.models(tasks)[name]() for role, name in self.knowing.items()}
+        for task in tasks:
+            setup.check(task, setup.settings)
+            episode = setup.start(task, setup.settings, Where(0, task.name), lambda _event: None, 0)
+            list(course(episode, players))
+            score = episode.score()
+            if not score.counts.get(self.declaration.success):
+                faults += [f"{task.name}: {fault.text}" for fault in score.faults]
+        return Checked(place, len(tasks), tuple(faults))
 
     def record(
         self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None

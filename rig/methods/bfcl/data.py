@@ -83,15 +83,20 @@ class SingleTurnEntry(PublicTask):
         return Truth(self.category, self.functions, self.truth, underscores)
 
     def answer(self) -> tuple[Call, ...]:
-        """The ground truth answered with itself: of each argument the first value that is allowed."""
+        """The ground truth answered with itself: of each argument the first value that is allowed.
+
+        An empty one stands for no argument, so that a required argument has the next one.
+        """
         declared = {function["name"]: function for function in reversed(self.functions)}
         calls = []
         for ((name, allowed),) in (true.items() for true in self.truth):
-            types = declared.get(name, self.functions[0])["parameters"]["properties"]
+            parameters = declared.get(name, self.functions[0])["parameters"]
+            types, required = parameters["properties"], parameters.get("required", ())
             arguments = {
-                parameter: written(_first(values[0]), types.get(parameter, {}), self.language)
+                parameter: written(_first(value), types.get(parameter, {}), self.language)
                 for parameter, values in allowed.items()
-                if values and values[0] != ""
+                for value in [value for value in values if value != "" or parameter not in required][:1]
+                if value != ""
             }
             calls.append(Call(name, arguments))
         return tuple(calls)
