@@ -6,8 +6,9 @@ RIG_TAU2 names a checkout of them.
 
 import json
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -320,6 +321,28 @@ def test_a_run_shows_the_floor_that_handing_over_reaches(
     shown = capsys.readouterr().out
     for text in ("100.0%", "25.0%", "handing every ticket over"):
         assert text in shown
+
+
+def test_a_task_whose_truth_fails_is_found_counted_apart_and_left_out(
+    rig: Callable[..., Any], checkout: Path
+) -> None:
+    never = {"env_assertions": [{**LAMP, "assert_value": False}], "reward_basis": ["ENV_ASSERTION"]}
+    wrong = row("update_task_with_user_tools", criteria=never)
+    (checkout / "tasks.json").write_text(json.dumps([TASKS[0], wrong]))
+    checked = rig("check", checkout)
+    assert (checked.code, checked.out.splitlines()) == (
+        1,
+        [
+            "update_task_with_user_tools: assertion: assert_lamp(on=True) is True",
+            f"{checkout}: 2 tasks, 1 fault",
+        ],
+    )
+    [arm] = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json").json["arms"]
+    assert (arm["success"], arm["sound_mock tasks"]) == (0.5, 1.0)
+    assert re.search(r"success, without 1 known to be wrong +100\.0%", rig("show", "latest").out)
+    without = "--without", "defects", "--display", "none", "--json"
+    [arm] = rig("run", "oracle", "--suite", checkout, *without).json["arms"]
+    assert (arm["success"], "sound_mock tasks" in arm) == (1.0, False)
 
 
 def test_docstrings_are_read_as_docstring_parser_does() -> None:
