@@ -82,7 +82,7 @@ class TicketWorld:
         self._environment = environment
         self._place = place
 
-    def call(self, name: str, arguments: Any, owner: Owner = "assistant") -> Result:
+    def call(self, name: str, arguments: Any, owner: str = "assistant") -> Result:
         """Call a tool as upstream's environment does, and let agent and phone take note of each other.
 
         In solo mode all calls are the assistant's.

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from rig.calls import FaultKind, Json, JsonObject
 from rig.methods.kit import Asking, Call, Method, Metric, Oracle, Prediction, Request, called, replied
 from rig.methods.tau2 import method, tickets
-from rig.methods.tau2.checkout import SOLO, Result
-from rig.methods.tau2.tickets import Action, CustomerTask, Ticket
+from rig.methods.tau2.checkout import SOLO
+from rig.methods.tau2.tickets import CustomerTask, Ticket
 from rig.metrics import Score
 from rig.models import CallMessage, Message, Model, ReplyMessage, StepKey, ToolDoc, UserMessage
 from rig.tasks import ASSISTANT
@@ -69,16 +69,6 @@ class CustomerTalk(method.Solo):
     settings: CustomerSettings
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether a limit is reached. Upstream counts a message and its answer as two steps."""
-        steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
-        messages = sum(
-            step.prediction.part == 0 and (step.role == ASSISTANT or step.executed is not None)
-            for step in steps
-        )
-        return messages >= method.MOST_MESSAGES or sum(self.errors) >= method.MOST_ERRORS
-
-    @property
     def is_done(self) -> bool:
         """Whether the customer has ended it."""
         return self._has_last(THE_USER) and DONE in (self.played[-1].steps[-1].prediction.reply or "")
@@ -114,17 +104,8 @@ class CustomerTalk(method.Solo):
     def phrases(self, role: str) -> tuple[str, ...]:
         return (DONE,) if role == THE_USER else ()
 
-    def read(self, prediction: Prediction, role: str) -> Prediction:
-        return prediction
-
     def acts(self, role: str) -> bool:
         return True
-
-    def answer(self, call: Call) -> Result:
-        return self.world.call(call.name, call.arguments, "user" if self.speaker == THE_USER else "assistant")
-
-    def may_make(self, action: Action, caller: str) -> bool:
-        return action.requestor == caller
 
     def score(self) -> Score:
         score, is_users = super().score(), self._is_users_failure

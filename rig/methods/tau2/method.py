@@ -15,7 +15,7 @@ from typing import Any
 from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
 from rig.errors import MACHINE, RigError
 from rig.events import Rejudged
-from rig.methods.base import Checked, Grading, Loaded, Method, Option, Setup
+from rig.methods.base import Grading, Loaded, Method, Option, Setup
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called
@@ -80,6 +80,7 @@ class Solo(Episode):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._domain = self.settings.domain(self.task.domain)
+        self._end = DONE if self.settings.is_solo else None
         self.world = self.task.begin(self._domain)
         self.calls: list[Call] = []
         self.callers: list[str] = []
@@ -90,15 +91,15 @@ class Solo(Episode):
 
     def speak(self) -> Asking:
         """Ask until the work is done, nothing is called, or a limit is reached."""
-        for _ in range(MOST_MESSAGES):
+        while not self.is_exhausted:
             yield from self.ask(self.evaluated)
-            if self.is_done or self.steps[-1].executed is None or sum(self.errors) >= MOST_ERRORS:
+            if self.is_done or self.steps[-1].executed is None:
                 return
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted. Beside `done`, nothing else of a message counts."""
+        """What was predicted. Beside `done`, nothing else of a message counts in solo mode."""
         calls = (prediction.call, *prediction.further) if prediction.call is not None else ()
-        done = next((call for call in calls if call.name == DONE), None)
+        done = next((call for call in calls if call.name == self._end), None)
         return prediction if done is None else replace(prediction, call=done, further=())
 
     def execute(self, call: Call) -> ExecutedCall:
@@ -109,13 +110,23 @@ class Solo(Episode):
         return ExecutedCall(call, Outcome(result.text))
 
     def answer(self, call: Call) -> Result:
-        """What a call gives."""
-        if call.name == DONE:
+        """What a call of the `speaker` gives."""
+        if call.name == self._end:
             return Result("The work on the ticket has ended.")
-        return self.world.call(call.name, call.arguments)
+        return self.world.call(call.name, call.arguments, self.speaker)
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return self._verdicts()[-1], ()
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a limit is reached. Upstream counts a message and its answer as two steps."""
+        steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
+        messages = sum(
+            step.prediction.part == 0 and (step.role == ASSISTANT or step.executed is not None)
+            for step in steps
+        )
+        return messages >= MOST_MESSAGES or sum(self.errors) >= MOST_ERRORS
 
     @property
     def is_done(self) -> bool:
@@ -130,7 +141,7 @@ class Solo(Episode):
 
     def score(self) -> Score:
         error = next((turn.error for turn in self.played if turn.error), None)
-        faults = faults_of(self.task, self._domain, self.world, self.calls, self.told)
+        faults = self.setup.faults_of(self.task, self._domain, self.world, self.calls, self.told)
         if not self.is_done:
             faults = (self.ending(str(error) if error else ""),)
         verdicts = self._verdicts()
@@ -161,13 +172,11 @@ class Solo(Episode):
 
     def _verdicts(self) -> tuple[Verdict, ...]:
         """Each call by whether it is one of the truth's, and if not, whether it changed something."""
-        due = dict(enumerate(self.task.due))
+        due, is_solo = dict(enumerate(self.task.due)), self.settings.is_solo
         verdicts = []
         for call, is_error, caller in zip(self.calls, self.errors, self.callers, strict=True):
-            same = (
-                at for at, action in due.items() if _is_same(action, call) and self.may_make(action, caller)
-            )
-            place = next(same, None)
+            mine = (at for at, action in due.items() if is_solo or action.requestor == caller)
+            place = next((at for at in mine if _is_same(due[at], call)), None)
             if place is not None and not is_error:
                 del due[place]
                 is_known = place < len(self.task.expected(0).calls)
@@ -180,41 +189,10 @@ class Solo(Episode):
                 verdicts.append(Verdict(False, reason="looks something up"))
         return tuple(verdicts)
 
-    def may_make(self, action: Action, caller: str) -> bool:
-        """Whether a true call is for this role to make: in solo mode, all are the agent's."""
-        return True
-
 
 def _is_same(action: Action, call: Call) -> bool:
     is_free = action.compare_args is not None
     return action.is_made_by(call) and (is_free or call.arguments == action.arguments)
-
-
-def faults_of(
-    task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call], told: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """What is wrong with the world that was left, the calls and the words, by the basis: nothing earns 1.
-
-    Databases are compared before assertions are made, which may change them.
-    """
-    faults: list[str] = []
-    if "DB" in task.criteria.reward_basis:
-        target = task.begin(place)
-        for action in task.actions:
-            target.act(action.requestor, action.name, action.arguments)
-        sides = zip(("agent's", "user's"), world.hashes(), target.hashes(), strict=True)
-        faults += [f"database: the {side} differs" for side, got, due in sides if got != due]
-    if "ENV_ASSERTION" in task.criteria.reward_basis:
-        failing = (_failing(world, assertion) for assertion in task.criteria.env_assertions or ())
-        faults += [f"assertion: {text}" for text in failing if text]
-    if "ACTION" in task.criteria.reward_basis:
-        missing = (action for action in task.actions if not any(map(action.is_made_by, calls)))
-        faults += [f"action: {action.name} was not called as it should be" for action in missing]
-    if "COMMUNICATE" in task.criteria.reward_basis:
-        heard, due = [text.lower().replace(",", "") for text in told], task.criteria.communicate_info or ()
-        unsaid = (text for text in due if not any(text.lower() in words for words in heard))
-        faults += [f"words: the customer was not told {text}" for text in unsaid]
-    return tuple(faults)
 
 
 def _failing(world: TicketWorld, assertion: Assertion) -> str:
@@ -247,6 +225,7 @@ class SoloSetup(Setup):
     def __init__(self, method: Method, settings: Tau2Settings) -> None:
         super().__init__(method, settings)
         self._reached: dict[tuple[str, int], bool] = {}
+        self._targets: dict[str, tuple[str | None, str | None]] = {}
 
     def is_reached_by(self, task: Ticket, place: Domain, *calls: Call) -> bool:
         """Whether an agent succeeds that does no more than to hand over to a person, or not even that.
@@ -258,8 +237,41 @@ class SoloSetup(Setup):
             world = task.begin(place)
             for call in calls:
                 world.call(call.name, call.arguments)
-            self._reached[key] = not faults_of(task, place, world, calls)
+            self._reached[key] = not self.faults_of(task, place, world, calls)
         return self._reached[key]
+
+    def faults_of(
+        self, task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call], told: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """What is wrong with the world that was left, the calls and the words, by the basis: nothing earns 1.
+
+        Databases are compared before assertions are made, which may change them.
+        """
+        faults: list[str] = []
+        if "DB" in task.criteria.reward_basis:
+            sides = zip(("agent's", "user's"), world.hashes(), self._target(task, place), strict=True)
+            faults += [f"database: the {side} differs" for side, got, due in sides if got != due]
+        if "ENV_ASSERTION" in task.criteria.reward_basis:
+            failing = (_failing(world, assertion) for assertion in task.criteria.env_assertions or ())
+            faults += [f"assertion: {text}" for text in failing if text]
+        if "ACTION" in task.criteria.reward_basis:
+            missing = (action for action in task.actions if not any(map(action.is_made_by, calls)))
+            faults += [f"action: {action.name} was not called as it should be" for action in missing]
+        if "COMMUNICATE" in task.criteria.reward_basis:
+            heard = [text.lower().replace(",", "") for text in told]
+            due = task.criteria.communicate_info or ()
+            unsaid = (text for text in due if not any(text.lower() in words for words in heard))
+            faults += [f"words: the customer was not told {text}" for text in unsaid]
+        return tuple(faults)
+
+    def _target(self, task: Ticket, place: Domain) -> tuple[str | None, str | None]:
+        """The hashes of the databases after the true actions, which are made once for each task."""
+        if task.name not in self._targets:
+            target = task.begin(place)
+            for action in task.actions:
+                target.act(action.requestor, action.name, action.arguments)
+            self._targets[task.name] = target.hashes()
+        return self._targets[task.name]
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -346,21 +358,6 @@ class Tau2(Method):
 
     def ready(self, values: Mapping[str, Any]) -> SoloSetup:
         return SoloSetup(self, self.settings(values))
-
-    def check(self, place: Path, world: Path | None = None, toolbox: object = None) -> Checked:
-        """Make the truth's calls in every task: a line on each whose own truth does not earn the reward."""
-        settings = self.settings({option.name: option.default for option in self.options})
-        tasks, faults = self.load(place), []
-        for task in tasks:
-            code = settings.domain(task.domain)
-            left = task.begin(code)
-            calls = [Call(action.name, action.arguments) for action in task.actions]
-            for action in task.actions:
-                owner = "assistant" if settings.is_solo else action.requestor
-                left.call(action.name, action.arguments, owner)
-            words = task.criteria.communicate_info or ()
-            faults += [f"{task.name}: {fault}" for fault in faults_of(task, code, left, calls, words)]
-        return Checked(place, len(tasks), tuple(faults))
 
 
 METHOD: Method = Tau2()
