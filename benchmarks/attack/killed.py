@@ -61,12 +61,12 @@ def case(random: Random) -> str:
     with folder() as place:
         store = place / "runs.sqlite"
         for _ in range(random.randrange(1, _MOST_KILLS)):
-            process = play(store, *_again(store))
+            process = play(store, *again(store))
             time.sleep(random.uniform(0, 1.2 * seconds))
             kills += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        process = play(store, *_again(store))
+        process = play(store, *again(store))
         said = process.communicate()[1].decode("utf-8", "replace")
         # A run that was over before it could be killed has nothing to resume.
         if process.returncode and "Traceback" in said:
@@ -91,7 +91,7 @@ def stored_turns(store: Path) -> int | None:
         return None
 
 
-def _again(store: Path) -> tuple[str, ...]:
+def again(store: Path) -> tuple[str, ...]:
     """The arguments with which a run goes on, or begins."""
     return () if stored_turns(store) is None else ("--resume", "latest")
 
