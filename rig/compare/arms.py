@@ -230,14 +230,15 @@ def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
     order = sorted(union, key=lambda key: (first.suite(key), key))
     by_arm = [[key for key in order if key in keys] for keys in (union, *(pairs if others else ()))]
     notes = [*_unfinished(scored), *_left_out(scored, by_arm)]
-    repeats = {
-        arm.chosen.label: sorted({len(arm.cells[key]) for key in keys})
-        for arm, keys in zip(scored, by_arm, strict=True)
-    }
-    if len({(numbers[0], numbers[-1]) for numbers in repeats.values()}) > 1:
-        ranges = ", ".join(
-            f"{label} {' to '.join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))}"
-            for label, numbers in repeats.items()
+    repeated: dict[str, list[str]] = {}
+    for arm, keys in zip(scored, by_arm, strict=True):
+        numbers = sorted({len(arm.cells[key]) for key in keys})
+        times = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+        repeated.setdefault(times, []).append(arm.chosen.label)
+    if len(repeated) > 1:
+        ranges = "; ".join(
+            f"{times}: {', '.join(labels) if len(labels) < 4 else f'{len(labels)} arms'}"
+            for times, labels in repeated.items()
         )
         notes.append(f"conversations were repeated unequally often ({ranges}); each counts once for each arm")
     return Shared(by_arm, [key for key in order if key in common], notes)

@@ -1,6 +1,7 @@
 """What holds of any solution and of any raw answer, whatever a model or a file made of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -96,6 +97,23 @@ def test_a_chain_without_an_end_keeps_its_steps_and_has_no_answer(steps: list[No
     found = convert(written, name, "here")
     assert (found.details, found.final_answer, found.is_finished) == (whole.details, "", False)
     assert (written["win"], written["answer_generation"]["valid_data"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "way"),
+    [
+        ("DFS_woFilter_w2", "DFS_woFilter_w2"),
+        ("ToolLLaMA_DFS_woFilter_w2", "DFS_woFilter_w2"),
+        ("virtual_chatgpt_dfs", "DFS"),
+        ("ChatGPT_CoT@3", "CoT@3"),
+        ("chatgpt_cot", "CoT@1"),
+        ("", "CoT@1"),
+    ],
+)
+def test_a_converted_answer_is_written_as_the_way_of_search_that_its_method_ends_with(
+    method: str, way: str
+) -> None:
+    assert raw_of(replace(made([FINAL], finish()), method=method))[0] == way
 
 
 @given(st.lists(TREES, min_size=1, max_size=3))

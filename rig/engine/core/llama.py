@@ -209,9 +209,11 @@ class LlamaContext:
         _log.clear()
         self._pointer = C.llama_init_from_model(model.pointer, parameters)
         if not self._pointer:
+            is_block = "does not divide" in (reason := _first_error())
+            smaller = "a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers"
             raise _refusal(
-                f"{model.path}: no context of {parameters.n_ctx} tokens: {_first_error()};"
-                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers"
+                f"{model.path}: no context of {parameters.n_ctx} tokens: {reason};"
+                f" try {'--kv f16' if is_block else smaller}"
             )
         self.n_ctx = min(n_ctx, C.llama_n_ctx(self._pointer))
         self.n_batch: int = C.llama_n_batch(self._pointer)

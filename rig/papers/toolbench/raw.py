@@ -206,8 +206,8 @@ def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[No
     return chain_of(path)
 
 
-_WAY = re.compile(r"CoT@\d{1,6}|DFS\w*")
-"""What ToolBench calls its ways of search."""
+_WAY = re.compile(r"(?:CoT@\d{1,6}|DFS\w*)$")
+"""What ToolBench calls its ways of search, at the end of a method's name."""
 
 DEPTH = 12
 BUDGET = 200
@@ -223,7 +223,7 @@ def raw_of(
     Without a `search`, a `tree` was searched depth first, and so was an answer that says so of itself; what
     has none is one chain. It converts to the solution again but for thoughts beside calls.
     """
-    way = solution.method if search is None and _WAY.fullmatch(solution.method) else ""
+    way = "" if search else _way(solution.method)
     is_deep = way.startswith("DFS")
     # A tree begins with an empty system and an empty user node.
     systems = tree or (solution.details if is_deep else ())
@@ -247,6 +247,12 @@ def raw_of(
     }
 
 
+def _way(method: str) -> str:
+    """The way of search that a method's name ends with; of folders such as `chatgpt_dfs`, DFS."""
+    match = _WAY.search(method)
+    return match.group() if match else "DFS" if "dfs" in method.casefold() else ""
+
+
 def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None) -> tuple[str, JsonObject]:
     """A raw answer with the tree that was searched, from its first steps on."""
     is_ended = solution.is_finished and solution.final != "none"
@@ -257,8 +263,8 @@ def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None
         nodes += node["children"]
     steps = sum(node.role in ("tool", "assistant") for root in roots for node in root.walk())
     widest = max(len(node["children"]) for node in nodes)
-    is_named = _WAY.fullmatch(solution.method) and solution.method.startswith("DFS")
-    name = solution.method if is_named else f"DFS_woFilter_w{widest}"
+    way = _way(solution.method)
+    name = way if way.startswith("DFS") else f"DFS_woFilter_w{widest}"
     told = search or Searched(name, (), steps, widest, budget=BUDGET)
     asked = {"tree_beam_size": told.width, "max_query_count": told.budget, "answer": 1}
     kind = "give_up" if solution.final == "give_up" else "give_answer"
