@@ -281,7 +281,7 @@ def test_a_cache_type_that_llama_cpp_refuses_does_not_fit(tmp_path: Path) -> Non
     """The block of q8_0 has 32 values, a compressed key of this model 48."""
     info = inspect(tiny_architectures.write(tmp_path / "tiny.gguf", "deepseek2"))
     for load in (False, True):
-        with pytest.raises(RigError, match="block size 32 does not divide .*; try --kv f16$") as error:
+        with pytest.raises(RigError, match=r"block size 32 does not divide .*; try --kv f16$") as error:
             plan_for(info, EngineSettings(kv_type="q8_0"), lambda _: None, load=load)
         assert "\n" not in str(error.value)
 

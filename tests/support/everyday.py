@@ -29,6 +29,36 @@ def asked() -> Iterator[Asked]:
     return (Asked(*line.split(" | ", 2)) for line in lines if line and not line.startswith("#"))
 
 
+class Fresh(NamedTuple):
+    """A question whose answer has to match patterns; `kind` is T (two at once), P (partly false) or S."""
+
+    scenario: str
+    kind: str
+    text: str
+    has: tuple[str, ...]
+    has_not: str
+
+
+def fresh() -> Iterator[Fresh]:
+    """All questions of the three later sets, in order."""
+    lines = Path(__file__).with_name("everyday_fresh.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if not line.startswith("#"):
+            scenario, kind, text, has, has_not = (part.strip() for part in f"{line} ".split(" | ", 4))
+            yield Fresh(scenario, kind, text, tuple(has.rstrip(" |").split(" ; ")), has_not)
+
+
+def is_answered(answer: str, question: Fresh) -> bool:
+    """Whether an answer has what it must; what is partly false gets no yes, and nothing a mere request."""
+    agrees = re.match(r"yes\b(?!.*\b(?:but|only|though|not)\b)", answer, re.IGNORECASE)
+    return (
+        all(re.search(pattern.strip(), answer, re.IGNORECASE) for pattern in question.has)
+        and not (question.has_not and re.search(question.has_not, answer, re.IGNORECASE))
+        and not (question.kind == "P" and agrees)
+        and "Can you do that for me" not in answer
+    )
+
+
 def is_right(answer: str, question: Asked, scenario: Scenario) -> bool:
     """Whether an answer is one of those that are right."""
     return any(_fits(answer, right.split(), question, scenario) for right in question.right.split(" or "))

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from calendar import month_name
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -88,19 +89,22 @@ _SAY = (
     r"|choose|select|state"
 )
 _TELL = re.compile(
-    rf"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){{0,2}}?{_SAY}|let|have|get|ask|know)"
+    rf"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){{0,2}}?{_SAY}|let|have|get|ask|know"
+    r"|note (?:a|the|your))"
+    r"|(?:mind|care to|wonder|curious)\b"
     rf"|please (?:\w+ )?{_SAY}|let)|(?:tell|give) me|let me know"
     r"|i(?:'ll| will|'d| would)? (?:\w+ ){0,2}?need (?:to know )?(?:your|the|an?|to|more|some|further)"
     r"|do you (?:know|have(?! (?:\d|one|two|three|four|five|six|ten|half)\b)|happen to know|remember)"
     r"|(?:is|are) (?:required|missing|needed))\b",
     re.IGNORECASE,
 )
-_LEAD = re.compile(r"^[ ,:]*(?:(?:me|us|know|exactly|please) )*")
+_LEAD = re.compile(r"^[ ,:]*(?:(?:me|us|know|exactly|please|yet|already) )*")
 _CHECK = re.compile(
     r"^(?:(?:and )?(?:is|was|are) (?:that|this|it|everything|these|all)(?: all)? (?:right|correct|ok"
     r"|okay|fine|so)"
     r"|(?:is|was) (?:that|this) it|right|correct|okay|ok|yes|(?:do|did|is|are|was|wo)n't (?:you|it)"
-    r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright"
+    r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright|fine"
+    r"|good|deal|agreed"
     r"|then)\W*$",
     re.IGNORECASE,
 )
@@ -111,7 +115,7 @@ _CHAT = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[\w)'\"%][\w)'\"%]\.)\s+(?=[A-Z\d\"(])|\n+")
-_BY = r"(?:for|from|by|until|till|at|in|on|to|since)"
+_BY = r"(?:for|from|by|until|till|at|in|on|to|since|starting|beginning)"
 _JOINT = re.compile(
     rf"(?:,|;| -| –| —)\s+(?:and |or |but )?(?=(?:how|when|where|who|why|what|which|{_VERB}|right"
     rf"|correct|okay|ok"
@@ -124,6 +128,21 @@ _INDIRECT = re.compile(
     r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", re.IGNORECASE
 )
 _EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
+_RANGE = re.compile(
+    rf"\b(\d{{1,2}}) ((?:to|until|till|through|-|–) \d{{1,2}}) ({'|'.join(month_name[1:])})\b"
+)
+_WHERE = re.compile(r"\bwhereabouts\b", re.IGNORECASE)
+_PARTICULAR = re.compile(
+    r"\b(?:(?:is|are) there|do you have|have you got) (?:an?|any) (?:particular|specific|certain|preferred) "
+    r"(?=\w)",
+    re.IGNORECASE,
+)
+"""As in: is there a particular day by which you need it?"""
+_TOPIC = re.compile(
+    r"^((?:out of|on a scale (?:of|from)|as for|regarding|concerning|when it comes to) [^,?]{1,40}),(?= )",
+    re.IGNORECASE,
+)
+"""As in: out of five stars, how did you like it?"""
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
 _SEVERAL = re.compile(
@@ -142,6 +161,8 @@ def clauses(text: str) -> Iterator[DialogueAct]:
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):
         is_question = sentence.rstrip(' "*)').endswith("?")
         text = _SEVERAL.sub(r"\g<word> \g<one>, and \g<word> \g<other>", sentence.strip())
+        text = _TOPIC.sub(r"\1", _PARTICULAR.sub("which ", _WHERE.sub("where", text)))
+        text = _RANGE.sub(r"\1 \3 \2 \3", text)
         if is_question and (start := _LISTED.search(text)):
             text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
         parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]
@@ -168,7 +189,7 @@ def _clause(text: str, is_question: bool) -> DialogueAct:
         return DialogueAct(text, "closed")
     if asks and (is_question or lead):
         return DialogueAct(text, "wh", asks)
-    if lead:
+    if lead or (is_question and re.search(r"\bplease\b", text, re.IGNORECASE)):
         return DialogueAct(text, "tell")
     return DialogueAct(text, "fragment" if is_question else "statement")
 

@@ -13,15 +13,17 @@ from typing import Any
 
 from rig.calls import Json, JsonObject
 from rig.errors import listed
+from rig.methods.autode.clauses import content, facts, stems, stems_of
+from rig.methods.autode.comparing import Understanding
 from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
-from rig.methods.autode.reader import Understanding, understand
+from rig.methods.autode.reader import INSIDE, understand
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.slots import Knowledge
 from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
-RULES = "4"
+RULES = "5"
 """Version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"
@@ -30,11 +32,29 @@ FAILED = "[fail]"
 AT_ONCE = 2
 """How many values the user gives when asked in general for what is missing."""
 
+RECALLED, CERTAIN = 0.3, 0.55
+"""The cosine from which a sentence of the script that shares a word with a question answers it, and one of
+yes or no."""
+
 SHORT = 6
 """Up to how many words a value is not a sentence of its own."""
 
 UNKNOWN = "Sorry, I don't know that."
 _PUSH = "Can you do that for me, please?"
+_SENTENCE = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<=[.!?]) ")
+_WHY = re.compile(
+    r"\b(?:why|reason|wrong|the matter|occasion|how (?:come|did|have|you)|happened)\b|\bwhat\b.*\bfor\W*$",
+    re.IGNORECASE,
+)
+_WH = re.compile(r"\b(?:what|which|who|whom|where|when|how)\b", re.IGNORECASE)
+_HOUR = re.compile(
+    r"\bago\b|\bat (?:half past |noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
+    r"|twelve)\b"
+)
+_WHO = re.compile(r"\bwho(?:m|['’]\w+)?\b", re.IGNORECASE)
+_HOW_LONG = re.compile(
+    r"\b(?:(until when|until what|how long will)|since when|when did|how long (?:has|have))\b", re.IGNORECASE
+)
 
 
 class ScriptedUser(OneByOne):
@@ -83,8 +103,10 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> 
     name = scenario.character.split(",")[0].strip()
     if understood.is_general and not understood.asked:
         understood.asked = missing(scenario, own)[:AT_ONCE]
-    if told := " ".join([*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]):
-        return told
+    about = recalled(scenario, understood.story, alike) if understood.story else ""
+    told = [*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]
+    if told or about:
+        return " ".join(filter(None, [*told, about]))
     if understood.is_purpose:
         return first_person(scenario.purpose, name)
     if understood.is_open:
@@ -102,7 +124,11 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
         sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
     else:
         flags = list(understood.flags.values())
-        if len(flags) > 1:
+        if understood.is_closed and asked and not flags:
+            sentences.append(_yes_or_no(True))
+        if understood.sides:
+            sentences += [f"{side.capitalize()}, please." for side in understood.sides.values()]
+        elif len(flags) > 1:
             asked = {**{name: knowledge.values[name] for name in understood.flags}, **asked}
         elif flags or not asked:
             agreed = flags[0] if flags else understood.is_closed
@@ -111,6 +137,28 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
     if understood.unknown:
         sentences.append(f"I don't know the {listed(map(spoken, dict.fromkeys(understood.unknown)))}.")
     return sentences
+
+
+def recalled(scenario: Scenario, question: str, alike: Alike) -> str:
+    """The sentence of the script that answers a question which no slot is about, empty if there is none."""
+    sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
+    name = scenario.character.split(",")[0].strip()
+    if _WHY.search(question) or INSIDE.search(question):
+        return first_person(sentences[0], name)
+    if how_long := _HOW_LONG.search(question):
+        told = re.compile(r"\buntil\b" if how_long[1] else r"\bsince\b", re.IGNORECASE)
+        return next((first_person(text, name) for text in sentences if told.search(text)), "")
+    if _WHO.search(question):
+        people = stems_of("relations")
+        return next((first_person(text, name) for text in sentences if people & stems(text)), "")
+    about = frozenset(content(question))
+    shared = [text for text in sentences if not about.isdisjoint(content(text))]
+    if re.search(r"\bwhen\b", question, re.IGNORECASE):
+        timed = (text for text in shared if facts(text) or _HOUR.search(text))
+        return next((first_person(text, name) for text in timed), "")
+    degree, nearest = max(((alike(question, text), text) for text in shared), default=(0.0, ""))
+    is_about = degree >= (RECALLED if _WH.search(question) else CERTAIN)
+    return first_person(nearest, name) if is_about else ""
 
 
 def _yes_or_no(value: bool) -> str:
@@ -128,10 +176,13 @@ def first_person(text: str, name: str) -> str:
 
     text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text)
     text = re.sub(rf"\b(?:{re.escape(name)}|[Ss]?[Hh]e)\b", "I", text)
-    text = re.sub(r"(\bI|, and) (\w+)\b", conjugated, text)
-    text = re.sub(r"\bher(?= (?:in|out|up|and|to)\b|[.,])", "me", text)
+    text = re.sub(r"(\bI|, and(?! I\b)) (\w+)\b", conjugated, text)
+    if text.startswith("I "):
+        text = re.sub(r"(\band)(?! I\b) (\w+)\b", conjugated, text)
+    text = re.sub(r"\bher(?= (?:in|out|up|and|to)\b|[.,])|\bhim\b", "me", text)
     text = re.sub(r"\b(?:him|her)self\b", "myself", text)
-    return re.sub(r"\b(?:his|her)\b", "my", text)
+    text = re.sub(r"\b(?:[Hh]is|[Hh]er)\b", "my", text)
+    return text[0].upper() + text[1:]
 
 
 def missing(scenario: Scenario, texts: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """A slot as a user knows it: how it is spoken of, what a text says of its value, what asks for it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -124,7 +124,8 @@ class Slot:
     @cached_property
     def families(self) -> frozenset[str]:
         """Which families of facts its value states."""
-        return frozenset(map(family, self.facts))
+        soon = ("day",) if _SOON.search(self.text) else ()
+        return frozenset((*map(family, self.facts), *soon))
 
     def states(self, fact: Fact) -> bool:
         """Whether a fact is one that its value states."""
@@ -156,7 +157,7 @@ class Slot:
 
     def counts(self, number: str, text: str) -> bool:
         """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
-        after = re.search(rf"{re.escape(number.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
+        after = re.search(rf"{re.escape(number.split()[-1])}[^\w,;]+(?:more )?(\w+)", text, re.IGNORECASE)
         noun = tokens(after[1])[0] if after else None
         if noun is None or not noun.is_content or facts(noun.text) or noun.text in WHICH:
             return True
@@ -172,22 +173,36 @@ class Slot:
         if chosen := self.chosen(text):
             return any(_plain(choice) == _plain(self.text) for choice in chosen)
         if self.is_code:
-            codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code)]
+            codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code, text)]
             if codes:
                 return any(code.casefold() in self.text.casefold() for code in codes)
         # In "back lawn" the word that tells it from the front lawn is one of many others' too.
         is_told_apart = len(self.words) < len(_plain(self.text)) and self._is_other_kind(text, knowledge)
         if self.words and stems(text).issuperset(self.words) and not is_told_apart:
-            return True
+            return not self._is_denied(text)
         colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
         if colours:
-            return not colours.isdisjoint(_plain(self.text))
+            shades = "|".join(WORDS["shades"].split())
+            shade = re.search(rf"\b({shades}) (?:{'|'.join(colours)})\b", text, re.IGNORECASE)
+            own = _plain(self.text)
+            return not colours.isdisjoint(own) and (shade is None or shade[1].casefold() in own)
         return False if self._is_other_kind(text, knowledge) else None
 
-    def _is_like(self, code: str) -> bool:
+    def _is_like(self, code: str, text: str) -> bool:
         """Whether a code could stand in the place of the value: letters where letters are, and as long."""
-        shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text)) for text in (code, self.text)}
-        return len(code) > 1 and (code.casefold() in self.text.casefold().split() or len(shapes) == 1)
+        shape, whole = (re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text)) for text in (code, self.text))
+        parts = self.text.casefold().split()
+        others = [part for part in parts if part.isalpha()]
+        is_part = bool(others) and shape in whole.split() and set(others) <= set(text.casefold().split())
+        return len(code) > 1 and (code.casefold() in parts or shape == whole or is_part)
+
+    def _is_denied(self, text: str) -> bool:
+        """Whether a text has what there is to be none of: a cake with nuts."""
+        if not re.match(r"(?:no|without)\b", self.text, re.IGNORECASE) or not self.words:
+            return False
+        thing = re.escape(self.text.split()[-1].rstrip("s"))
+        has = re.search(rf"\b(?:with|has|have|contains?)(?: \w+)? {thing}", text, re.IGNORECASE)
+        return has is not None and re.search(r"\b(?:no|not|without)\b", text, re.IGNORECASE) is None
 
     def _is_other_kind(self, text: str, knowledge: Knowledge) -> bool:
         """Whether a text has the same noun with another attribute: savings account, business account."""
@@ -247,6 +262,10 @@ _TIMES, _PLACES, _FROM, _TO, _ENDS = map(stems_of, ("times", "places", "from", "
 _LASTING, _QUANTIFIED, _NAMED = map(stems_of, ("lasting", "counted", "named"))
 _ADJECTIVES, _NOUNS = table("adjectives"), table("nouns")
 
+_DID = re.compile(r"\bwhen did\b", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:was|were|happened)\b", re.IGNORECASE)
+_SOON = re.compile(r"\b(?:as soon as possible|immediately|at once)\b", re.IGNORECASE)
+_WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
 _LASTS = re.compile(r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years)\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
@@ -266,7 +285,14 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
     words = frozenset(content(clause.text))
     total = kind_degree(slot, clause)
-    is_told = clause.kind == "wh" and slot.is_known and bool(slot.words) and words.issuperset(slot.words)
+    is_told = clause.kind == "wh" and slot.is_known and bool(slot.words)
+    if slot.is_time:
+        stated = facts(clause.text)
+        is_told = (
+            is_told and bool(slot.facts) and all(any(own.agrees(one) for one in stated) for own in slot.facts)
+        )
+    else:
+        is_told = is_told and words.issuperset(slot.words)
     if total < 0 or is_told:
         return 0.0
     also: set[str] = set()
@@ -278,7 +304,13 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     total += 1.1 * min(len(words & rest), 2)
     total += 1.6 * bool(also & slot.named) + 0.8 * bool(also & rest)
     if slot.words and not slot.is_time:
-        total += 1.8 * bool(words.intersection(slot.words))
+        # What was said already is what a question is about, and seldom what it asks for.
+        total += (1.5 if slot.is_said(own) else 1.8) * bool(words.intersection(slot.words))
+    head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
+    if total and head and slot.is_code and stem(head[1].casefold()) in slot.described:
+        total += 0.8
+    if total and clause.asks == "what" and slot.parameter.description.startswith("What"):
+        total += 0.9
     if total and slot.is_known:
         total += 0.3 + 0.3 * (not slot.is_said(own))
     return total
@@ -291,11 +323,14 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
     match clause.asks.split():
         case _ if clause.asks in _OF_KIND:
             about, of_kind = _OF_KIND[clause.asks]
-            return of_kind if stems & about else _CANNOT
+            if slot.is_time and clause.asks.startswith("who"):
+                return _CANNOT
+            return of_kind + 0.6 * bool(slot.named & about) if stems & about else _CANNOT
         case ["when"] | ["what" | "which", "time" | "day" | "date"]:
             is_other = slot.is_known and bool(families) and not slot.is_time
             is_hour = clause.asks.endswith("time") and "clock" not in families
-            if is_other or (is_hour and slot.is_known) or not (is_time or slot.named & _TIMES):
+            is_past = _DID.search(clause.text) is not None and not _PAST.search(slot.parameter.description)
+            if is_other or is_past or (is_hour and slot.is_known) or not (is_time or slot.named & _TIMES):
                 return _CANNOT
             return 2.0 + _nearness(slot, clause)
         case ["how", "long"]:
@@ -303,7 +338,8 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
                 return 2.6 if "duration" in families else 2.2
             return 0.2 if is_time else _CANNOT
         case ["how", "often"]:
-            return 2.0 if is_time else _CANNOT
+            is_repeated = "number" in families and bool(slot.named & frozenset(content(clause.text)))
+            return 2.4 if is_repeated else 2.0 if is_time else _CANNOT
         case ["how", "many"] if _LASTS.search(clause.text):
             return 2.6 if "duration" in families else _CANNOT
         case ["how", "many"]:
@@ -321,17 +357,23 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
             if rank is not None:
                 return 2.6 - 0.2 * rank
             return 2.0 if stems.intersection(likely) else _CANNOT
-        case ["where"]:
+        case ["where"] | ["what" | "which", "place"]:
             return _place_degree(slot, clause.text.casefold())
         case _ if re.search(r"\bwhat\b[^,]*\bfor\W*$", clause.text, re.IGNORECASE):
-            return 2.0 * bool(re.search(r"\bwhat .*\bfor$", slot.parameter.description, re.IGNORECASE))
+            is_why = bool(stems & _OF_KIND["why"][0]) and not slot.parameter.enum
+            return 2.0 * (is_why or _WHAT_FOR.search(slot.parameter.description) is not None)
         case _:
             return 1.7 * is_named(slot, clause)
 
 
 def is_named(slot: Slot, clause: DialogueAct) -> bool:
     """Whether a clause asks what something is called, and the slot has a name as its value."""
-    asks_name = re.search(r"\b(?:name|called|title)\b", clause.text, re.IGNORECASE) is not None
+    asks_name = (
+        re.search(
+            r"\b(?:name|called|title|(?:do|did|should i|shall i) (?:you )?call)\b", clause.text, re.IGNORECASE
+        )
+        is not None
+    )
     return asks_name and bool(slot.stems & _NAMED)
 
 
@@ -355,5 +397,15 @@ def _place_degree(slot: Slot, text: str) -> float:
     if slot.named & _FROM:
         nearness += 0.8 if re.search(r"\bfrom\b", text) else -0.8
     if slot.named & _TO or "arriv" in slot.stems:
-        nearness += 0.6 if re.search(r"\b(?:to|instead|going|bring)\b", text) else -0.4
+        nearness += 0.6 if re.search(r"\b(?:to|instead|going|bring|after|then|reach)\b", text) else -0.4
     return nearness
+
+
+def most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
+    """The slot that a statement is most about."""
+    about, when = content(text), DialogueAct(text, "wh", "when")
+    return max(
+        slots,
+        key=lambda slot: (len(slot.described.intersection(about)), kind_degree(slot, when)),
+        default=None,
+    )

@@ -1,10 +1,14 @@
 """The scripted user answers everyday questions, in either half of them."""
 
-import pytest
-from everyday import Asked, asked, is_right
+import re
 
+import pytest
+from everyday import Asked, asked, fresh, is_answered, is_right
+
+from rig.methods.autode.clauses import content
+from rig.methods.autode.questions import mentions
 from rig.methods.autode.scenarios import load_directory
-from rig.methods.autode.scripted_user import answer, similarity
+from rig.methods.autode.scripted_user import answer, first_person, similarity
 from rig.paths import CONVERSATIONS
 
 SCENARIOS = {scenario.name: scenario for scenario in load_directory(CONVERSATIONS / "dynamic")}
@@ -29,9 +33,40 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
     assert sum(right) / len(right) >= 0.85
 
 
+@pytest.mark.slow
+def test_later_questions_are_answered_rightly() -> None:
+    questions = list(fresh())
+    assert len(questions) > 400
+    right = [is_answered(answered(Asked(each.scenario, "", each.text)), each) for each in questions]
+    assert sum(right) / len(right) >= 0.95
+
+
 @pytest.mark.parametrize(
     ("name", "heard", "said"),
     [
+        ("moving-to-the-coast", "What's the reason you're leaving?", "I start at the harbour in autumn."),
+        ("somewhere-cheap", "Who are you going with?", "My parents like Georgian food, and I pay."),
+        (
+            "no-hot-water",
+            "Since when have you had no hot water?",
+            "Since this morning only cold water comes out of the taps.",
+        ),
+        ("where-are-my-boots", "What is in the parcel?", "My new boots were sent a week ago."),
+        ("anniversary", "Would you rather sit inside or outside?", "Outside, please."),
+        ("curry-for-six", "For how many, and does it have to be vegan?", "Yes, please. It's 6."),
+        ("exam-group", "So that's Tuesday at 3 pm with a screen?", "No, it's 2 pm."),
+        (
+            "before-the-party",
+            "I'll mow the back lawn on Saturday at 10 am. Fine?",
+            "No, it's Friday at 10 am.",
+        ),
+        ("week-in-the-alps", "A sitter from 7 to 21 February, right?", "No, it's 14 February."),
+        ("dripping-tap", "A dripping tap in flat 6, low urgency. Correct?", "No, it's 9."),
+        ("light-for-reading", "The bedroom light in cold white at 20 percent?", "No, it's warm white."),
+        ("birthday-cake", "A chocolate cake with nuts for 12, right?", "No, it's no nuts."),
+        ("strange-noise", "Your plate is B NK 371, correct?", "No, it's B NK 731."),
+        ("winter-tyres", "I'm afraid Monday is full. Would Tuesday be all right?", "Yes, please."),
+        ("sore-knee", "Is there a particular day that suits you?", "It's Thursday."),
         ("sore-knee", "Have you seen Dr. Lind before?", "No, thanks."),
         (
             "half-the-rent",
@@ -66,3 +101,25 @@ def test_purposes_are_told_in_the_first_person() -> None:
         person = scenario.character.split(",")[0]
         assert told.startswith("I "), name
         assert person not in told.split()
+
+
+def test_the_story_is_told_in_the_first_person() -> None:
+    third = re.compile(r"\b(?:he|she|him|her|his|hers|himself|herself)\b", re.IGNORECASE)
+    for scenario in SCENARIOS.values():
+        name = scenario.character.split(",")[0]
+        for text in (scenario.background, scenario.purpose):
+            told = first_person(text, name)
+            assert not third.search(told), told
+            assert not re.search(rf"\bI (?:{name}|has|is|wants)\b|\b(?:for|to) my\W*$", told), told
+
+
+def test_the_first_query_has_a_value_as_it_stands_or_not_at_all() -> None:
+    """Else one assistant asks for it, another does not, and nobody can tell which is right."""
+    for scenario in SCENARIOS.values():
+        query, parameter = scenario.query, scenario.api.parameter
+        texts = {name: value for name, value in scenario.slots.items() if isinstance(value, str)}
+        said = {name for name, value in texts.items() if mentions(query, value, parameter(name))}
+        words = {word for name in said for word in content(texts[name])}
+        for name, value in texts.items():
+            if name not in said and not getattr(parameter(name), "enum", ()):
+                assert words.issuperset({*content(value)} & {*content(query)}), (scenario.name, name)
