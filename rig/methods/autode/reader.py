@@ -19,7 +19,6 @@ from rig.methods.autode.clauses import (
     tokens,
     words,
 )
-from rig.methods.autode.comparing import Comparer, Understanding
 from rig.methods.autode.flags import flag_said
 from rig.methods.autode.questions import Alike
 from rig.methods.autode.slots import (
@@ -33,6 +32,7 @@ from rig.methods.autode.slots import (
     relevance,
     synonyms,
 )
+from rig.methods.autode.statements import Comparer, Understanding
 from rig.reading.lexicon import stem
 
 

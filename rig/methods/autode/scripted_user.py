@@ -14,11 +14,11 @@ from typing import Any
 from rig.calls import Json, JsonObject
 from rig.errors import listed
 from rig.methods.autode.clauses import content, facts, stems, stems_of
-from rig.methods.autode.comparing import Understanding
 from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
 from rig.methods.autode.reader import INSIDE, understand
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.slots import Knowledge
+from rig.methods.autode.statements import Understanding
 from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
