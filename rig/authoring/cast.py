@@ -27,12 +27,18 @@ class CastMember:
     password: str
     they: str = "they"
     parts: ClassVar[tuple[str, ...]] = (
-        *("first", "last", "name", "username", "email", "phone", "password", "they", "them", "their"),
+        *("first", "last", "name", "known", "username", "email", "phone", "password"),
+        *("they", "them", "their"),
     )
 
     @property
     def name(self) -> str:
         return f"{self.first} {self.last}"
+
+    @property
+    def known(self) -> str:
+        """What to call them after their username was seen, but no name."""
+        return self.first if self.first.lower() in self.username else self.username
 
     @property
     def them(self) -> str:

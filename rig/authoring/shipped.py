@@ -93,7 +93,7 @@ def _progress(name: str, size: int) -> Watch:
     return watch
 
 
-MEDIUM = MadeSuite("medium", 1000, 32, "ec10a85e8db7197fdbeeceeb8bafa1f845f828652e6ec7be2c472cfc657bd961")
+MEDIUM = MadeSuite("medium", 1000, 32, "0cb779463b934a3cc4cef96e09fbb8fd682577e67b23b67322d131f69c8a75c8")
 """1,000 conversations of two to six turns."""
 
 SUITES: Mapping[str, MadeSuite] = {MEDIUM.name: MEDIUM}

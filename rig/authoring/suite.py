@@ -153,7 +153,14 @@ class Maker:
             main.insert(stage.random.choice(places), filler)
         for number, (scene, own) in enumerate(main):
             before = main[number - 1][0] if number else None
-            links = _GREETINGS if before is None else _AFTER.get(before.filler, _LINKS)
+            acted = before is not None and bool(stage.draft.turns[-1].calls)
+            if scene.filler == "after" and not acted:
+                raise Rejected("order", f"{scene.name} comes after something was done")
+            links = (
+                _GREETINGS
+                if before is None
+                else _AFTER.get(before.filler, _LINKS if acted else _AFTER_OTHERS)
+            )
             perform(scene, own, "" if scene.filler else stage.random.choice(links))
             stage.tags += scene.tags
             if stage.count > (max(TURNS) if self.writer else turns):

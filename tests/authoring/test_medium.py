@@ -1,13 +1,17 @@
 """The suite `medium`: what it has, that it is true, and that nobody has read it elsewhere."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.teach.overlap import OWN, lesson
+from rig.authoring.cast import lists
 from rig.authoring.desk import ALIKE, Distinct, Proposal
 from rig.authoring.overlap import files, names, runs
 from rig.authoring.shipped import MEDIUM
@@ -45,6 +49,26 @@ def test_no_two_are_nearly_the_same(sources: list[JsonObject]) -> None:
     assert max(distinct.nearest) < ALIKE
     texts = [tuple(turn["text"] for turn in source["conversation"]) for source in sources]
     assert len(set(texts)) == len(texts) == 1000
+
+
+def test_names_are_said_once_they_were_seen(sources: list[JsonObject]) -> None:
+    first_names = {name for name, _ in lists().first}
+    for source in sources:
+        seen = json.dumps([source["user"], source["metadata"]]).lower()
+        for turn in source["conversation"]:
+            if turn["role"] == "assistant":
+                seen += json.dumps(turn.get("apis", [])).lower()
+                said = first_names & set(re.findall(r"\w+", turn["text"]))
+                assert all(name.lower() in seen for name in said), (source["name"], turn["text"])
+            seen += turn["text"].lower()
+
+
+def test_nobody_says_thanks_for_a_refusal(sources: list[JsonObject]) -> None:
+    thanks = ("much appreciated", "that was quick, thank you", "just what i needed", "you're a star")
+    for source in sources:
+        for answer, line in pairwise(source["conversation"]):
+            if line["role"] == "user" and line["text"].lower().startswith(thanks):
+                assert answer.get("apis"), (source["name"], line["text"])
 
 
 def test_halves_are_told_apart_and_the_second_can_be_made_anew(sources: list[JsonObject]) -> None:
