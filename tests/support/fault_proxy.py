@@ -8,6 +8,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.error import HTTPError
@@ -365,7 +366,9 @@ class Proxy(BaseHTTPRequestHandler):
         if status == 200:
             value = json.loads(answer)
             if self.fault in OUT:
-                OUT[self.fault](value["choices"][0]["message"])
+                # Arguments that were cut off are no JSON, and stay as they are.
+                with suppress(json.JSONDecodeError):
+                    OUT[self.fault](value["choices"][0]["message"])
                 Proxy.changes += value != json.loads(answer)
             if wants_stream:
                 self.stream(value)
