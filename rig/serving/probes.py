@@ -110,7 +110,7 @@ def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding
     for text in texts:
         body = served.body(_request(text))
         whole, inside = served.whole(body)
-        streamed = served.streamed(body)
+        streamed = served.streamed({**body, **served.dialect.insight})
         yield from _faults_of(whole, inside)
         if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
             what = f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}"
