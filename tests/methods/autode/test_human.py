@@ -37,7 +37,8 @@ def test_a_person_on_plain_lines_reads_the_script_and_what_is_said(rig: Rig) -> 
     assert "half-the-rent: you are the user; [fail] ends it" in done.stdout
     assert 'Parameters: {"recipient": "Samir Haddad"' in done.stdout
     assert (
-        "you> I owe my flatmate money.\nthey> Could you tell me the recipient and the amount?\nyou> " in done.stdout
+        "you> I owe my flatmate money.\nthey> Could you tell me the recipient and the amount?\nyou> "
+        in done.stdout
     )
     assert "Now let's start the chat" not in done.stdout
     shown = rig("show", "latest", "half-the-rent").out
