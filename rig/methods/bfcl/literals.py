@@ -206,9 +206,10 @@ def written(value: Any, declared: JsonObject, language: str) -> Json:
         puts = " ".join(f'put("{key}", {_java_literal(member)});' for key, member in value.items())
         return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
     # BFCL's checker takes quotes off in lists of texts alone.
-    is_quoted = kind != "Array" and declared.get("items", {}).get("type") in ("String", "char")
+    inner = declared.get("items", {}).get("type")
+    is_quoted, suffix = kind != "Array" and inner in ("String", "char"), _SUFFIXES["java"].get(inner, "")
     elements = ", ".join(
-        _java_literal(element) if is_quoted or isinstance(element, bool) else str(element)
+        _java_literal(element) if is_quoted or isinstance(element, bool) else f"{element}{suffix}"
         for element in value
     )
     if kind == "Array":

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.methods.bfcl.checker import Truth, Wrong, check
-from rig.methods.bfcl.literals import TYPES, value_of
+from rig.methods.bfcl.literals import TYPES, value_of, written
 
 PROPERTIES = {
     "s": {"type": "string"},
@@ -221,3 +221,10 @@ def test_any_text_is_read_as_a_value_or_stays_one(text: str, kind: str, inner: s
                 value_of(language, text, kind, inner)
         elif inner is None or inner in TYPES[language]:
             assert value_of(language, text, kind, inner) is not None
+
+
+def test_a_list_of_longs_in_java_is_read_as_it_was_written() -> None:
+    declared = {"type": "ArrayList", "items": {"type": "long"}}
+    text = written([101, 202], declared, "java")
+    assert text == "new ArrayList<>(Arrays.asList(101L, 202L))"
+    assert value_of("java", text, "ArrayList", "long") == [101, 202]
