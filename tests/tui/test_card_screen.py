@@ -127,6 +127,22 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
 
 
 @pytest.mark.slow
+async def test_it_does_not_come_again_to_somebody_who_was_faster(store: Path) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.press("C")
+        await card_of(pilot)
+        # The end is noticed once the card was asked for.
+        screen._run_ended()
+        await pilot.press("enter")
+        await eventually(lambda: pilot.app.screen is screen)
+        await pilot.pause(LINGER_S + 0.5)
+        assert pilot.app.screen is screen
+
+
+@pytest.mark.slow
 async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:

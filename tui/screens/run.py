@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
-from textual.timer import Timer
 from textual.widget import Widget
 
 from rig.displays.card import Card
@@ -72,7 +71,7 @@ class RunScreen(ReadingScreen):
         self._spending = Spending()
         self._possible: list[bool | None] = []
         self._ended = False
-        self._card_to_come: Timer | None = None
+        self._has_shown_end = False
         self._board_width = 0
         self._wider = {"#board": 0, "#expectations": 0}
         self._moment: tuple[int, str] | None = None
@@ -139,17 +138,16 @@ class RunScreen(ReadingScreen):
         if self.live_run.ours and self.live_run.broke_off:
             self.set_timer(0.01, self.app.exit)
         elif self.live_run.was_told:
-            self._card_to_come = self.set_timer(LINGER_S, self._end_unless_reading)
+            self.set_timer(LINGER_S, self._end_unless_reading)
 
     def _end_unless_reading(self) -> None:
         """Show how the run ended, unless somebody is still reading; they see it when they like."""
-        if self.following and self.is_current:
+        if self.following and self.is_current and not self._has_shown_end:
             self.action_card()
 
     def action_card(self) -> None:
         """Show the run as a card, as far as it is stored."""
-        if self._card_to_come is not None:
-            self._card_to_come.stop()
+        self._has_shown_end = self.state.finished
         store, run = Path(self.state.store), self.state.run
 
         def make() -> Card:
