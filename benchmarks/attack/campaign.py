@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -117,6 +117,19 @@ def apart(
     if steers := STEERS.search(finished.out + finished.err):
         raise Broken(f"wrote {steers[0]!r}")
     return finished
+
+
+def within(
+    place: Path, asked: Sequence[str], watch: Watch, told: Sequence[str] = (), **more: object
+) -> Finished:
+    """`apart`, in a folder that has rig's files. Raises Broken with the call, as `told` has it."""
+    try:
+        with contextlib.chdir(place):
+            return apart(
+                *asked, watch=watch, RIG_MODELS=place, RIG_CACHE=place / "cache", BROWSER="true", **more
+            )
+    except Broken as error:
+        raise Broken(f"rig {list(told or asked)}: {error}".replace(str(place), "PLACE")) from error
 
 
 def _end_if_wrong(watch: Watch, event: str, arguments: tuple[Any, ...]) -> None:

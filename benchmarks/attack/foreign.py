@@ -157,10 +157,10 @@ VERBS = (
 )
 
 
-def harmed(place: Path, harm: Harm, random: Random) -> Path:
+def harmed(place: Path, harm: Harm, random: Random, whole: bytes) -> Path:
     """A store with this harm."""
     store = place / "runs.sqlite"
-    store.write_bytes(stores.whole())
+    store.write_bytes(whole)
     with closing(sqlite3.connect(store)) as database:
         harm(database, random)
         database.commit()
@@ -180,7 +180,7 @@ def case(random: Random) -> str:
     """A store with one harm, and a verb."""
     harm, verb = random.choice([*HARMS, "wrong type", "wrong type", "wrong type"]), random.choice(VERBS)
     with folder() as place:
-        store = harmed(place, HARMS[harm], random)
+        store = harmed(place, HARMS[harm], random, stores.whole())
         try:
             return played(store, verb)
         except Broken as error:

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from benchmarks.attack import calibrated, stores
-from benchmarks.attack.campaign import Broken, apart, ended, folder, main
+from benchmarks.attack import authored, calibrated, stores
+from benchmarks.attack.campaign import Broken, ended, folder, main, within
 from benchmarks.attack.hostile import TEXTS
 from benchmarks.attack.scenes import SCENES, TOOLS
 from rig.cli import cli
@@ -31,119 +31,21 @@ UNSET = frozenset(
 """Parameters whose values are run, wait for keys, or would be written to."""
 
 _NUMBERS = (
-    *(
-        "0",
-        "-1",
-        "1",
-        "2",
-        "-0",
-        "+1",
-        "0x10",
-        "1_000",
-        "1e3",
-        "1e400",
-        "-1e400",
-        "nan",
-        "inf",
-        "-inf",
-        "1.5",
-    ),
-    *("9" * 30, "9" * 5000, "2147483647", "2147483648", "4294967296", "9223372036854775808", "٣", "１", " 1"),
-    *("0.5", "1e-320", "99999999", "-2147483649", "1,2", "1:2", "0-9", "1..5", "100%"),
-)
+    "0", "-1", "1", "2", "-0", "+1", "0x10", "1_000", "1e3", "1e400", "-1e400", "nan", "inf", "-inf",
+    "1.5", "9" * 30, "9" * 5000, "2147483647", "2147483648", "4294967296", "9223372036854775808", "٣",
+    "１", " 1", "0.5", "1e-320", "99999999", "-2147483649", "1,2", "1:2", "0-9", "1..5", "100%",
+)  # fmt: skip
 _NAMES = (
-    *(
-        "oracle",
-        "latest",
-        "latest/oracle",
-        "latest/latest",
-        "/",
-        "//",
-        ".",
-        "..",
-        "~",
-        "~nobody-here/x",
-        "-",
-        "--",
-    ),
-    *(
-        "=",
-        "a=",
-        "=b",
-        "a=b",
-        "a=b=c",
-        "seed=1",
-        "user=oracle",
-        "temp=nan",
-        "temperature=inf",
-        "top_k=9" + "9" * 30,
-    ),
-    *(
-        "@",
-        "exact@",
-        "exact@nan",
-        "distilbert:",
-        "minilm@0.8",
-        ":",
-        ",",
-        ",,",
-        "tiny",
-        "tiny:0.5",
-        "tiny@1",
-        "*",
-        "**",
-    ),
-    *(
-        "http://127.0.0.1:1",
-        "http://[::1",
-        "http://127.0.0.1:99999",
-        "http://",
-        "https://a@b@c/",
-        "mcp:",
-        "cot@-1",
-    ),
-    *(
-        "CUDA0=1",
-        ".*=CPU",
-        "(=CPU",
-        "(a+)+$=CPU",
-        "q4_0",
-        "q4_0,q8_0,,",
-        "f16:q4_0",
-        "1MB",
-        "-1MB",
-        "1e999GB",
-        "0",
-    ),
-    *(
-        "f16",
-        "k=f16",
-        "auto",
-        "none",
-        "all",
-        "default",
-        "system=x",
-        "fill:1..3",
-        "fill",
-        "seed",
-        "AddAlarm-easy",
-    ),
-    *(
-        "x" * 300,
-        "x" * 100_000,
-        "a\nb",
-        "\n",
-        "\t",
-        "a\rb",
-        "é" * 200,
-        "\udcff",
-        "[" * 5000,
-        "{}",
-        "[]",
-        '"',
-        "\\",
-    ),
-)
+    "oracle", "latest", "latest/oracle", "latest/latest", "/", "//", ".", "..", "~", "~nobody-here/x",
+    "-", "--", "=", "a=", "=b", "a=b", "a=b=c", "seed=1", "user=oracle", "temp=nan", "temperature=inf",
+    "top_k=9" + "9" * 30, "@", "exact@", "exact@nan", "distilbert:", "minilm@0.8", ":", ",", ",,",
+    "tiny", "tiny:0.5", "tiny@1", "*", "**", "http://127.0.0.1:1", "http://[::1",
+    "http://127.0.0.1:99999", "http://", "https://a@b@c/", "mcp:", "cot@-1", "CUDA0=1", ".*=CPU",
+    "(=CPU", "(a+)+$=CPU", "q4_0", "q4_0,q8_0,,", "f16:q4_0", "1MB", "-1MB", "1e999GB", "0", "f16",
+    "k=f16", "auto", "none", "all", "default", "system=x", "fill:1..3", "fill", "seed", "AddAlarm-easy",
+    "x" * 300, "x" * 100_000, "a\nb", "\n", "\t", "a\rb", "é" * 200, "\udcff", "[" * 5000, "{}", "[]",
+    '"', "\\",
+)  # fmt: skip
 FILES = (
     *("empty", "folder", "pipe", "loop", "gone/x", "zero", "unreadable", "text", "tiny.gguf", "runs.sqlite"),
     *("hall", "hall/tools.json", "hall/scenes", "hall/scenes/hall.yaml", "long" * 70, "text/x", "sparse"),
@@ -197,9 +99,7 @@ def _commands() -> dict[str, click.Command]:
 
 def furnish(place: Path) -> None:
     """What the paths of `FILES` are."""
-    from benchmarks.attack.authored import toolbox
-
-    toolbox(place, TOOLS, SCENES)
+    authored.toolbox(place, TOOLS, SCENES)
     (place / "tiny.gguf").write_bytes(calibrated.model())
     (place / "runs.sqlite").write_bytes(stores.whole())
     (place / "text").write_text("Some words.\n" * 20)
@@ -272,17 +172,7 @@ def case(random: Random) -> str:
             for word in words(random, name, _commands()[name])
         ]
         told = [word if len(word) < 80 else f"{word[:20]}…({len(word)})" for word in asked]
-        before = Path.cwd()
-        os.chdir(place)
-        try:
-            done = apart(
-                *asked, watch=sockets, RIG_MODELS=place, RIG_RUNS=place / "runs.sqlite",
-                RIG_CACHE=place / "cache", BROWSER="true", PIP_NO_INDEX="1",
-            )  # fmt: skip
-        except Broken as error:
-            raise Broken(f"rig {told}: {error}".replace(str(place), "PLACE")) from error
-        finally:
-            os.chdir(before)
+        done = within(place, asked, sockets, told, RIG_RUNS=place / "runs.sqlite", PIP_NO_INDEX="1")
         if elsewhere := [path for path in top.rglob("*") if place not in (path, *path.parents)][5:]:
             raise Broken(f"rig {told}: wrote {elsewhere}")
     return f"{name.split()[0]} {ended(done)}"

@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.attack import authored, calibrated, foreign, stores
-from benchmarks.attack.campaign import Broken, apart, ended, folder, main, rig
+from benchmarks.attack import authored, calibrated, foreign
+from benchmarks.attack.campaign import Broken, ended, folder, main, rig, within
 from benchmarks.attack.hostile import changed, damaged, text, value
 from benchmarks.attack.options import sockets
 from benchmarks.attack.scenes import SCENES, TOOLS, as_yaml
@@ -147,13 +147,8 @@ def _store(random: Random, is_sound: bool) -> bytes:
     if is_sound:
         return swept()
     with folder() as place:
-        place.joinpath("whole").write_bytes(swept())
-        whole, stores.whole = stores.whole, swept
-        try:
-            harm = random.choice([name for name in foreign.HARMS if "huge" not in name])
-            return foreign.harmed(place, foreign.HARMS[harm], random).read_bytes()
-        finally:
-            stores.whole = whole
+        harm = random.choice([name for name in foreign.HARMS if "huge" not in name])
+        return foreign.harmed(place, foreign.HARMS[harm], random, swept()).read_bytes()
 
 
 def _bundle(random: Random, is_sound: bool) -> bytes:
@@ -316,18 +311,9 @@ def _programs(event: str, arguments: tuple[Any, ...]) -> str | None:
 
 
 _OURS = (
-    "ssh-keygen",
-    "zstd",
-    "git",
-    "cat",
-    "bwrap",
-    "unshare",
-    "nvidia-smi",
-    "fc-list",
-    "uname",
-    "ldconfig",
-    "lscpu",
-)
+    "ssh-keygen", "zstd", "git", "cat", "bwrap", "unshare", "nvidia-smi", "fc-list", "uname",
+    "ldconfig", "lscpu",
+)  # fmt: skip
 """Programs that rig itself uses, and the one that mcp.json names."""
 
 
@@ -360,17 +346,8 @@ def case(random: Random) -> str:
     with folder() as place:
         fill(random, place)
         asked = [stray if word == "?" else word for word in verb]
-        before = Path.cwd()
-        os.chdir(place)
-        try:
-            done = apart(
-                *asked, watch=_programs, RIG_MODELS=place, RIG_CACHE=place / "cache", BROWSER="true",
-                RIG_RUNS=place / ("runs.sqlite" if verb[0] != "import" else "other.sqlite"),
-            )  # fmt: skip
-        except Broken as error:
-            raise Broken(f"rig {' '.join(asked)}: {error}".replace(str(place), "PLACE")) from error
-        finally:
-            os.chdir(before)
+        runs = place / ("runs.sqlite" if verb[0] != "import" else "other.sqlite")
+        done = within(place, asked, _programs, RIG_RUNS=runs)
     return f"{verb[0]} {ended(done)}"
 
 

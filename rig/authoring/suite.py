@@ -156,11 +156,12 @@ class Maker:
             acted = before is not None and bool(stage.draft.turns[-1].calls)
             if scene.filler == "after" and not acted:
                 raise Rejected("order", f"{scene.name} comes after something was done")
-            links = (
-                _GREETINGS
-                if before is None
-                else _AFTER.get(before.filler, _LINKS if acted else _AFTER_OTHERS)
-            )
+            if before is None:
+                links = _GREETINGS
+            elif before.filler == "first":
+                links = _AFTER_OPENING
+            else:
+                links = _LINKS if acted else _AFTER_WORDS
             perform(scene, own, "" if scene.filler else stage.random.choice(links))
             stage.tags += scene.tags
             if stage.count > (max(TURNS) if self.writer else turns):
@@ -239,9 +240,10 @@ _LINKS = (
     "Right,",
     "Thank you.",
 )
-_AFTER_OTHERS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
-_AFTER = {"first": ("", "", "So,", "Okay."), "after": _AFTER_OTHERS, "any": _AFTER_OTHERS}
-"""What links a wish to a filler before it, by where the filler belongs."""
+"""What links a wish to one that was carried out."""
+_AFTER_WORDS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
+"""The same where the last answer was only words."""
+_AFTER_OPENING = ("", "", "So,", "Okay.")
 _GREETINGS = (*[""] * 16, "Hi,", "Hello.", "Hey,", "Hi there.", "Hello,")
 
 

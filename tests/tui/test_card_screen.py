@@ -42,15 +42,20 @@ async def card_of(pilot: Pilot[Any]) -> CardScreen:
     return screen
 
 
+async def asked_for(pilot: Pilot[Any], screen: WatchScreen) -> CardScreen:
+    """The card, once the run has ended and its key is pressed."""
+    while not screen.state.finished:
+        await pilot.pause(0.05)
+    await pilot.press("C")
+    return await card_of(pilot)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
 async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int, int]) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=size) as pilot:
-        while not screen.state.finished:
-            await pilot.pause(0.05)
-        await pilot.press("C")
-        card = await card_of(pilot)
+        card = await asked_for(pilot, screen)
         await pilot.pause()
         text = plain(card.query_one("#card", Lines).lines)
         for said in ("run abcde", "> reference", "faults", "rig compare abcde", "enter read the run"):
@@ -75,11 +80,8 @@ async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
         database.execute("UPDATE arms SET attribution = ? WHERE position = 1", (json.dumps(told),))
     screen = begin(store)
     async with RigApp(screen).run_test(size=size) as pilot:
-        while not screen.state.finished:
-            await pilot.pause(0.05)
+        card = await asked_for(pilot, screen)
         assert "not faithful to a: 5 of 8 turns alike" in screen.state.arms[1].evidence
-        await pilot.press("C")
-        card = await card_of(pilot)
         await pilot.pause()
         lines = plain(card.query_one("#card", Lines).lines).splitlines()
     (row,) = (number for number, line in enumerate(lines) if "is not faithful to a: 5 of 8" in line)
@@ -93,10 +95,7 @@ async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
 async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(60, 10)) as pilot:
-        while not screen.state.finished:
-            await pilot.pause(0.05)
-        await pilot.press("C")
-        card = (await card_of(pilot)).query_one("#card", Lines)
+        card = (await asked_for(pilot, screen)).query_one("#card", Lines)
         await pilot.pause()
         for key, line in (("down", 1), ("j", 2), ("up", 1), ("k", 0), ("k", 0)):
             await pilot.press(key)
@@ -109,10 +108,7 @@ async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
 async def test_leaving_it_leaves_the_run(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
-        while not screen.state.finished:
-            await pilot.pause(0.05)
-        await pilot.press("C")
-        await card_of(pilot)
+        await asked_for(pilot, screen)
         await pilot.press("q")
         await eventually(lambda: not pilot.app.is_running)
 
@@ -130,10 +126,7 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
 async def test_it_does_not_come_again_to_somebody_who_was_faster(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
-        while not screen.state.finished:
-            await pilot.pause(0.05)
-        await pilot.press("C")
-        await card_of(pilot)
+        await asked_for(pilot, screen)
         # The end is noticed once the card was asked for.
         screen._run_ended()
         await pilot.press("enter")

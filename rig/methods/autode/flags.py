@@ -34,12 +34,13 @@ class Flag(NamedTuple):
 
 def flag_said(slot: Slot, text: str) -> Flag | None:
     """What a text says or asks of a slot that is true or false; None if nothing."""
-    asked = {token.text for token in tokens(text)}
+    heard = tokens(text)
+    asked = {token.text for token in heard}
     own = {token.text for token in tokens(f"{questions.spoken(slot.name)} {slot.parameter.description}")}
     sides = [(says, denies) for says, denies in _SIDES if says & own]
     positive = frozenset().union(*(says & asked for says, _ in sides))
     negative = frozenset().union(*(denies & asked for _, denies in sides))
-    same = not (frozenset(token.stem for token in tokens(text)) & slot.stems).issubset(_STOPS)
+    same = not (frozenset(token.stem for token in heard) & slot.stems).issubset(_STOPS)
     if not (same or positive or negative):
         return None
     rest = _QUESTION_TAG.sub("", text)

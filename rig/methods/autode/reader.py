@@ -253,12 +253,13 @@ class _Reader(Comparer):
         if slot := self._offered(clause.text):
             self._tell([slot])
             return
-        is_true = self._compare(clause) if facts(clause.text) else None
+        has_facts = bool(facts(clause.text))
+        is_true = self._compare(clause) if has_facts else None
         if is_true and clause.kind != "closed":
             is_true = self._compare_flags(clause)
         if is_true is False or self._answer_flag(clause):
             return
-        if (is_true := is_true or self._compare(clause)) is False:
+        if not has_facts and (is_true := self._compare(clause)) is False:
             return
         strange = [token.text for token in tokens(clause.text) if self._is_strange_noun(token.text)]
         if is_true or (_PERMISSION.search(clause.text) and not strange):

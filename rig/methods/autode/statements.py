@@ -93,11 +93,11 @@ class Comparer:
         true: set[str] = set()
         false: set[str] = set()
         slots = [slot for slot in self._slots if slot.families]
+        story = facts(self._knowledge.story)
         told = {fact: {slot.name for slot in slots if slot.states(fact)} for fact in facts(text)}
         true.update(*told.values())
         for fact, same in told.items():
             rivals = [slot for slot in slots if family(fact) in slot.families]
-            story = facts(self._knowledge.story)
             is_story = any(fact.sort is own.sort and fact.agrees(own) for own in story)
             # "Saturday at 10" is about the slot whose hour it says, whatever else happens on Saturday.
             is_hours = any("clock" in slot.families and slot.name in true for slot in rivals)
