@@ -5,13 +5,15 @@ import math
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 import stored_runs
-from patience import eventually
+from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
+from rig.displays.card import Card
 from rig.replay.player import Player
 from tui.app import RigApp
 from tui.live.layout import plain
@@ -42,16 +44,22 @@ async def card_of(pilot: Pilot[Any]) -> CardScreen:
     return screen
 
 
+@pytest.fixture
+def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card does not come by itself while somebody presses its key, however slow the machine is."""
+    monkeypatch.setattr("tui.screens.run.LINGER_S", 1e6)
+
+
 async def asked_for(pilot: Pilot[Any], screen: WatchScreen) -> CardScreen:
     """The card, once the run has ended and its key is pressed."""
-    while not screen.state.finished:
-        await pilot.pause(0.05)
+    await eventually(lambda: screen.state.finished)
     await pilot.press("C")
     return await card_of(pilot)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
+@pytest.mark.usefixtures("at_rest")
 async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int, int]) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=size) as pilot:
@@ -68,6 +76,7 @@ async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
+@pytest.mark.usefixtures("at_rest")
 async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
     store: Path, size: tuple[int, int]
 ) -> None:
@@ -92,6 +101,7 @@ async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
 async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(60, 10)) as pilot:
@@ -105,6 +115,7 @@ async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
 async def test_leaving_it_leaves_the_run(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
@@ -123,15 +134,44 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
 async def test_it_does_not_come_again_to_somebody_who_was_faster(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
         await asked_for(pilot, screen)
-        # The end is noticed once the card was asked for.
-        screen._run_ended()
         await pilot.press("enter")
         await eventually(lambda: pilot.app.screen is screen)
-        await pilot.pause(LINGER_S + 0.5)
+        screen._end_unless_reading()
+        await pilot.app.workers.wait_for_complete()
+        assert pilot.app.screen is screen
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
+async def test_asked_for_twice_it_comes_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, first, made = Card.of, Event(), list[Card]()
+    waiting = list[Event]()
+
+    def slowly(*given: Any, **named: Any) -> Card:
+        if not waiting:
+            waiting.append(first)
+            first.wait(PATIENCE_S)
+        made.append(of(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(Card, "of", slowly)
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
+        await eventually(lambda: screen.state.finished)
+        screen.action_card()
+        await eventually(lambda: waiting)
+        screen.action_card()
+        await card_of(pilot)
+        await pilot.press("enter")
+        await eventually(lambda: pilot.app.screen is screen)
+        first.set()
+        await eventually(lambda: len(made) == 2)
+        await pilot.pause(0.2)
         assert pilot.app.screen is screen
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
 
 from rig.displays.signs import Glyph
 from rig.errors import RigError
@@ -96,11 +98,11 @@ class RigScreen(Screen[ScreenResultType]):
 
         def work() -> None:
             try:
-                result = job()
+                answer = partial(then, job())
             except RigError as error:
-                self.app.call_from_thread(failed or self.say_fault, str(error))
-            else:
-                self.app.call_from_thread(then, result)
+                answer = partial(failed or self.say_fault, str(error))
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(answer)
 
         self.run_worker(work, thread=True, group=group, exclusive=group != "default")
 

@@ -284,7 +284,7 @@ class RunsScreen(RigScreen[None]):
             self.look()
 
         if run is not None:
-            self.in_background(lambda: delete_run(self.store, run), tell, group="delete")
+            self.in_background(lambda: delete_run(self.store, run), tell)
 
 
 def _signs(store: Path) -> tuple[object, ...]:
