@@ -10,7 +10,7 @@ import click
 
 from rig.cli.options import AS_JSON, MODEL, OUTPUT, Grouped, of_table, table_options
 from rig.cli.output import ProgressLine, print_json, print_table, say
-from rig.cli.screen import as_asked, progress, screening_of
+from rig.cli.screen import as_asked, corpus_of, progress, screening_of
 from rig.cli.verbs import option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
@@ -204,6 +204,10 @@ def widen(
 def calibrate(
     *,
     model: str = MODEL,
+    text: Path | None = option(
+        "Read this text file instead of conversations, as llama-imatrix does, in chunks of --n-ctx tokens"
+        " (512); --limit is then of chunks.",
+    ),
     output: Path | None = option(
         "The file to write.  [default: MODEL.imatrix.gguf]", "FILE", "-o --output", group=OUTPUT
     ),
@@ -215,7 +219,7 @@ def calibrate(
     as_json: bool = AS_JSON,
     **values: Any,
 ) -> None:
-    """Make an importance matrix from conversations, for `rig models quantize --imatrix`.
+    """Make an importance matrix from conversations or a text, for `rig models quantize --imatrix`.
 
     The model reads the prompts of a run with the right answers, and rig sums what enters its weights. Use the
     file that you will quantize, or one of the same weights that is less quantized. Only the fifth of a suite
@@ -223,15 +227,21 @@ def calibrate(
     and `rig compare` refuses conversations that a file was calibrated on.
     """
     from rig.tuning.calibrate import calibrate as collect
+    from rig.tuning.calibrate import calibrate_on_text
 
     options = {name: value for name, value in values.items() if value not in (None, (), False)}
-    asked = as_asked({**options, "models": (model,), "part": "calibration"})
+    options["models"] = (model,)
     target = output or Path(f"{Path(model).name.removesuffix('.gguf')}.imatrix.{output_format}")
     if target.exists() or not target.absolute().parent.is_dir():
         fault = "already exists" if target.exists() else "no such folder"
         raise RigError(f"{target}: {fault}; name another file with --output")
     with endings_as_exceptions():
-        calibration = collect(screening_of(*asked), lambda text: say(text, err=True), progress("read"))
+        if text is not None:
+            read = progress("read", "chunk")
+            calibration = calibrate_on_text(corpus_of(options, text), lambda line: say(line, err=True), read)
+        else:
+            asked = screening_of(*as_asked({**options, "part": "calibration"}))
+            calibration = collect(asked, lambda line: say(line, err=True), progress("read"))
     imatrix.write(calibration.matrix, target, output_format)
     if as_json:
         told = {

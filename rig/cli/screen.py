@@ -38,7 +38,7 @@ from rig.store import Runs
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
-    from rig.screening.corpus import CorpusScreen
+    from rig.screening.corpus import Corpus, CorpusScreen
     from rig.screening.screening import Screening
 
 _VARIED = {
@@ -141,22 +141,28 @@ def _text(
     options: JsonObject, text: Path | None, base_file: Path | None, save: Path | None
 ) -> "CorpusScreen":
     """Screen models on a plain text, or on the tokens of a file of log-probabilities."""
-    from rig.engine.files.registry import resolve
-    from rig.screening.corpus import Corpus, screen_corpus
+    from rig.screening.corpus import screen_corpus
 
     if bool(text) == bool(base_file) or (base_file and (save or "n_ctx" in options)):
         raise RigError("give either --text (and --save-all-logits, --n-ctx), or --kl-divergence-base alone")
+    if len(options.get("models", ())) < (1 if base_file or save else 2):
+        raise RigError("which models? Give the base first, then those to compare with it")
+    request = replace(corpus_of(options, text), base_file=base_file, save=save)
+    return screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
+
+
+def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
+    """Models and a text to read. Raises RigError for options that say nothing of a text."""
+    from rig.engine.files.registry import resolve
+    from rig.screening.corpus import Corpus
+
     for name in options:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
             raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
-    models = options.get("models", ())
-    if len(models) < (1 if base_file or save else 2):
-        raise RigError("which models? Give the base first, then those to compare with it")
     chosen = Options(**{**options, **{name: (options[name],) for name in options if name in _VARIED}})
-    resolved = [arm for name in models for arm in resolve(name).with_adapters(chosen.adapters())]
+    resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(chosen.adapters())]
     engine = replace(next(iter(chosen.engines().values())), n_ctx=options.get("n_ctx"))
-    request = Corpus(tuple(resolved), engine, text, base_file, save, options.get("limit"))
-    return screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
+    return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:

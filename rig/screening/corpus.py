@@ -52,6 +52,23 @@ class Corpus:
     save: Path | None = None
     limit: int | None = None
 
+    @property
+    def n_ctx(self) -> int:
+        """Tokens of a chunk."""
+        return self.engine.n_ctx or N_CTX
+
+    def chunks(self, tokenizer: Tokenizer) -> npt.NDArray[np.int32]:
+        """The text's chunks × tokens. Raises RigError for a text that cannot be read, or is too short."""
+        assert self.text is not None
+        text = read_text(self.text, LARGEST).removesuffix("\n")  # as llama-perplexity reads a file
+        return logits_file.chunks_of(tokenizer.document(text), self.n_ctx, self.limit)
+
+
+def begun(chunk: npt.NDArray[np.int32], tokenizer: Tokenizer) -> list[int]:
+    """The chunk's tokens; the first becomes BOS if the vocabulary adds one."""
+    tokens: list[int] = chunk.tolist()
+    return [tokenizer.bos, *tokens[1:]] if tokenizer.adds_bos else tokens
+
 
 @dataclass(frozen=True, slots=True)
 class CorpusArm(ByName):
@@ -113,12 +130,9 @@ def _write_base(
     name: str, model: ResolvedModel, request: Corpus, path: Path, notify: Notify, progress: Progress
 ) -> str:
     """Write the base's log-probabilities; returns the name of its vocabulary."""
-    assert request.text is not None
-    text = read_text(request.text, LARGEST).removesuffix("\n")  # as llama-perplexity reads a file
-    n_ctx = request.engine.n_ctx or N_CTX
-    with closing(_open(name, model, request, n_ctx, notify)) as loaded:
+    with closing(open_model(name, model, request, request.n_ctx, notify)) as loaded:
         tokenizer = Tokenizer(loaded.model)
-        chunks = logits_file.chunks_of(tokenizer.document(text), n_ctx, request.limit)
+        chunks = request.chunks(tokenizer)
         with logits_file.writing(path, chunks, tokenizer.n_vocab) as file:
             for number in range(len(chunks)):
                 progress(name, number, len(chunks))
@@ -141,7 +155,7 @@ def _diverge(
 ) -> Iterator[TokenDivergence]:
     """A model on the tokens of the file. A file says of its vocabulary only how large it is."""
     chunks, n_ctx = file.tokens.shape
-    with closing(_open(name, model, request, n_ctx, notify)) as loaded:
+    with closing(open_model(name, model, request, n_ctx, notify)) as loaded:
         tokenizer = Tokenizer(loaded.model)
         if tokenizer.n_vocab != file.n_vocab or vocabulary not in (None, tokenizer.vocabulary):
             raise RigError(OTHER_VOCABULARY)
@@ -154,7 +168,8 @@ def _diverge(
         progress(name, chunks, chunks)
 
 
-def _open(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: Notify) -> LoadedModel:
+def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: Notify) -> LoadedModel:
+    """The model with its adapter, for chunks of so many tokens. Raises RigError as loading a model does."""
     engine = replace(request.engine, parallel=1, n_ctx=n_ctx)
     loaded = load_here(inspect(model.path), engine, notify, n_outputs=PIECE)
     notify(f"{name}: {loaded.plan.line}, threads {engine.n_threads}")
@@ -171,11 +186,9 @@ def _open(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: 
 def _rows(
     context: LlamaContext, file: LogitsFile, number: int, tokenizer: Tokenizer
 ) -> Iterator[npt.NDArray[np.float32]]:
-    """The logits where a chunk has rows. Its first token becomes BOS if the vocabulary adds one."""
+    """The logits where a chunk has rows."""
     # The last token has no row, but other batch sizes have slightly other logits in llama.cpp.
-    tokens = file.tokens[number].tolist()
-    if tokenizer.adds_bos:
-        tokens[0] = tokenizer.bos
+    tokens = begun(file.tokens[number], tokenizer)
     context.drop_tail(0, 0)
     size = min(PIECE, context.n_batch)
     for start in range(0, len(tokens), size):

@@ -1,7 +1,7 @@
-"""An importance matrix from conversations as the model sees them: its template, its tools, true answers.
+"""An importance matrix from conversations as the model sees them, with true answers; or from a plain text.
 
-Every token counts once: what a prompt shares with the one before is not read again, as in a run. So the
-descriptions of tools, which all prompts begin with, do not drown what is said and called.
+Every token of a conversation counts once: what a prompt shares with the one before is not read again, as in a
+run. So the descriptions of tools, which all prompts begin with, do not drown what is said and called.
 """
 
 from collections import Counter
@@ -14,8 +14,10 @@ import numpy as np
 
 from rig.compare.leaks import trace
 from rig.engine.core.llama import DecodeError
+from rig.engine.core.tokenizer import Tokenizer
 from rig.errors import RigError, counted
 from rig.models import Notify
+from rig.screening.corpus import Corpus, begun, open_model
 from rig.screening.screening import Screening, knowing, true_steps
 from rig.tasks import part_of
 from rig.tuning.activations import Activations
@@ -73,11 +75,42 @@ def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, 
     if not tokens:
         raise RigError(f"nothing could be read: {', '.join(left_out)}")
     suites = ", ".join(dict.fromkeys(task.suite for task in request.tasks if task.suite)) or "conversations"
-    matrix = ImportanceMatrix(
+    dataset = f"{suites}: {counted(len(request.tasks), 'conversation')}, {tokens:,} tokens"
+    traces = tuple(trace(task.source) for task in request.tasks)
+    return Calibration(replace(_matrix(activations, dataset, tokens), traces=traces), tokens, left_out)
+
+
+def calibrate_on_text(
+    request: Corpus, notify: Notify, progress: Callable[[str, int, int], None]
+) -> Calibration:
+    """Read a plain text with the first model in chunks, as llama-imatrix does.
+
+    Raises RigError as `calibrate` does, and for a text of less than two chunks.
+    """
+    (model, *_), text = request.models, request.text
+    assert text is not None
+    require_merged(model)
+    with closing(open_model(model.name, model, request, request.n_ctx, notify)) as loaded:
+        tokenizer = Tokenizer(loaded.model)
+        chunks = request.chunks(tokenizer)
+        shape = {"n_ctx": request.n_ctx, "n_batch": BATCH, "n_threads": request.engine.n_threads}
+        with Activations(loaded.model, **shape) as activations:
+            for number, chunk in enumerate(chunks):
+                progress(model.name, number, len(chunks))
+                activations.forget()
+                try:
+                    activations.decode(begun(chunk, tokenizer))
+                except DecodeError as error:
+                    raise RigError(f"{model.name}: {error}") from error
+            progress(model.name, len(chunks), len(chunks))
+    matrix = _matrix(activations, f"{text.name}, {chunks.size:,} tokens", chunks.size)
+    return Calibration(matrix, chunks.size, Counter())
+
+
+def _matrix(activations: Activations, dataset: str, tokens: int) -> ImportanceMatrix:
+    return ImportanceMatrix(
         sums={name: sums.astype(np.float32) for name, sums in activations.sums.items()},
         counts={name: counts.astype(np.float32) for name, counts in activations.counts.items()},
-        datasets=(f"{suites}: {counted(len(request.tasks), 'conversation')}, {tokens:,} tokens",),
+        datasets=(dataset,),
         chunks=-(-tokens // CHUNK),
-        traces=tuple(trace(task.source) for task in request.tasks),
     )
-    return Calibration(matrix, tokens, left_out)

@@ -176,6 +176,33 @@ def test_calibrating_by_the_command_line(
     assert (refused.code, "is for calibration" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
+def test_calibrating_on_a_text(
+    rig: Rig, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_gguf.write(models / "tiny.gguf", n_ctx=8192)
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / "prose.txt"
+    text.write_text("It rained all night, and in the morning the river stood in the cellar.\n" * 40)
+    asked = ("models", "calibrate", "tiny", "--text", str(text), "--threads", "1", "--n-ctx", "64")
+    for limit, name in (("2", "two.gguf"), ("3", "three.gguf"), ("3", "again.gguf")):
+        done = rig(*asked, "--limit", limit, "--output", name)
+        assert done.code == 0, done.err
+    two, three, again = (imatrix.read(tmp_path / f"{name}.gguf") for name in ("two", "three", "again"))
+    assert three.title == "prose.txt, 192 tokens"
+    assert not three.traces
+    for weight, sums in three.sums.items():
+        assert (two.counts[weight], three.counts[weight]) == (2 * 64, 3 * 64)
+        # A chunk knows nothing of the one before: what it adds is the same wherever it stands.
+        assert (two.sums[weight] <= sums).all()
+        np.testing.assert_array_equal(sums, again.sums[weight])
+    text.write_text("Too short.")
+    short = rig(*asked, "--output", "x.gguf")
+    assert (short.code, "two chunks" in short.err) == (2, True)
+    refused = rig(*asked, "--suite", "easy", "--output", "x.gguf")
+    assert (refused.code, "--suite has no effect on a text" in refused.err) == (2, True)
+
+
 def conversation(name: str, *words: str) -> dict[str, Any]:
     turns = [f"please set an alarm for {word} and tell {name} about the {word} party" for word in words]
     return {"name": name, "conversation": [{"role": "user", "text": turn} for turn in turns]}
