@@ -145,18 +145,18 @@ def command(
 
     \b
     An example:
+      [places]
       runs = "results/runs.sqlite"     # the run store; likewise models, cache, plugins
     \b
       [run]
-      threads = 4
       temperature = [0, 0.7]           # two arms
       notify = "notify-send rig"
     \b
       [keys]
       next_theme = "f2"                # `rig config keys` lists the actions
 
-    Options that can run code, use another machine or replace files (notify, on, plugins, toolbox, set,
-    similarity, reader, evaluator, wheel, force) are only read from the file in your config folder.
+    Options that can run code, use another machine or replace files are only read from the file in your config
+    folder; `rig docs settings` lists them.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -229,6 +230,17 @@ def test_config_finds_every_mistake(text: str, fault: str, folder: Path, rig: Ri
     done = rig("config")
     assert done.code == 2
     assert fault in done.err
+
+
+def test_the_examples_of_the_page_and_of_the_help_are_settings(folder: Path, rig: Rig) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/how-to/settings.md").read_text(encoding="utf-8")
+    described = rig("config", "--help").out.replace("\b", "")
+    for example in (page.partition("```toml\n")[2], described.partition("An example:\n")[2]):
+        _users(re.split("```|Options that", example)[0])
+        done = rig("config")
+        assert done.code == 0, done.err
+        assert f"places.runs {os.environ['RIG_RUNS']} RIG_RUNS" in " ".join(done.out.split())
+        assert "keys.next_theme" in done.out
 
 
 def test_config_of_no_verb_is_a_mistake(rig: Rig) -> None:
