@@ -52,7 +52,7 @@ _OPEN = _pattern(
 )
 _SERVE = _pattern(
     r"\bwhat (?:can|should|shall|may|could) (?:i|we) (?:do|help|get|arrange|look)\b"
-    r"|\bto (?:look|check|examine)\b"
+    r"|\b(?:us|me|the \w+) to (?:look|check|examine)\b"
 )
 _WRONG = _pattern(r"\b(?:wrong|the matter)\b")
 _TAKEN = _pattern(r"\b(?:full|taken|closed|unavailable|not (?:available|possible)|booked up|sold out)\b")
