@@ -104,11 +104,17 @@ _CHECK = re.compile(
     r"|okay|fine|so)"
     r"|(?:is|was) (?:that|this) it|right|correct|okay|ok|yes|(?:do|did|is|are|was|wo)n't (?:you|it)"
     r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright|fine"
-    r"|good|deal|agreed"
+    r"|good|deal|agreed|(?:all )?(?:correct|right|okay|fine)|i (?:understand|take it|suppose|assume"
+    r"|believe|guess)"
     r"|then)\W*$",
     re.IGNORECASE,
 )
-_CLAIMS = re.compile(r"(?:and |okay,? |ok,? )?(?:so\b|you(?:['’]\w+)?\b|it(?:['’]s| is)\b)", re.IGNORECASE)
+_CLAIMS = re.compile(
+    r"(?:and |okay,? |ok,? )?(?:so\b|(?:you|we|i|he|she|they|your \w+)(?:['’]\w+)?\b"
+    r"|(?:it|that|there)(?:['’]s| is)\b"
+    r"|(?:the|your) (?:\w+ ){1,3}(?:is|are|was|were|has|have)\b)",
+    re.IGNORECASE,
+)
 _CHAT = re.compile(
     r"(?:anything|something|what) else|(?<!how )can i (?:help|assist)|how are you|further (?:help|assistance)"
     r"|anything more",
@@ -118,9 +124,10 @@ _SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[\w)'\"%][\w)'\"%]\.)\s+(?=[A-Z\d\"(])
 _BY = r"(?:for|from|by|until|till|at|in|on|to|since|starting|beginning)"
 _JOINT = re.compile(
     rf"(?:,|;| -| –| —)\s+(?:and |or |but )?(?=(?:how|when|where|who|why|what|which|{_VERB}|right"
-    rf"|correct|okay|ok"
+    rf"|correct|okay|ok|fine|yes|i (?:understand|take it|suppose|assume|believe|guess)"
     rf"|then|{_BY} (?:how|when|where|what|which|whom))\b)"
     rf"|\s+and\s+(?=(?:{_BY}\s+)?(?:how|when|where|who|whom|why|what|which)\b)"
+    r"|,\s+and\s+(?=[^,?]+ or [^,?]+\?)"
     r"|\s+and\s+(?=(?:is|are|do|does|will|would|shall|should|can|could|have)\s+(?:it|you|there|i|we|that|\d))",
     re.IGNORECASE,
 )
@@ -128,29 +135,49 @@ _INDIRECT = re.compile(
     r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", re.IGNORECASE
 )
 _EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
-_RANGE = re.compile(
-    rf"\b(\d{{1,2}}) ((?:to|until|till|through|-|–) \d{{1,2}}) ({'|'.join(month_name[1:])})\b"
-)
-_WHERE = re.compile(r"\bwhereabouts\b", re.IGNORECASE)
-_PARTICULAR = re.compile(
-    r"\b(?:(?:is|are) there|do you have|have you got) (?:an?|any) (?:particular|specific|certain|preferred) "
-    r"(?=\w)",
-    re.IGNORECASE,
-)
-"""As in: is there a particular day by which you need it?"""
-_TOPIC = re.compile(
-    r"^((?:out of|on a scale (?:of|from)|as for|regarding|concerning|when it comes to) [^,?]{1,40}),(?= )",
-    re.IGNORECASE,
-)
-"""As in: out of five stars, how did you like it?"""
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
-_SEVERAL = re.compile(
-    r"\b(?P<word>what|which) (?P<one>\w+) and (?P<other>\w+)"
-    r"(?=\s*[,?]|\s+(?:would|do|should|shall|is|are|works?|suits?|can|will|for)\b)",
-    re.IGNORECASE,
+_REWORDED = tuple(
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        # What day and time would you like?
+        (
+            r"\b(what|which) (\w+) and (\w+)"
+            r"(?=\s*[,?]|\s+(?:would|do|should|shall|is|are|works?|suits?|can|will|for)\b)",
+            r"\1 \2, and \1 \3",
+        ),
+        (r"\bwhereabouts\b", "where"),
+        # Is there a particular day by which you need it?
+        (
+            r"\b(?:(?:is|are) there|do you have|have you got) (?:an?|any)"
+            r" (?:particular|specific|certain|preferred) (?=\w+\b(?!,))",
+            "which ",
+        ),
+        # Out of five stars, how did you like it?
+        (
+            r"^((?:out of|on a scale (?:of|from)|as for|regarding|concerning|when it comes to) [^,?]{1,40}),"
+            r"(?= )",
+            r"\1",
+        ),
+        (
+            rf"\b(\d{{1,2}}) ((?:to|until|till|through|-|–) \d{{1,2}}) ({'|'.join(month_name[1:])})\b",
+            r"\1 \3 \2 \3",
+        ),
+        (
+            r"\bwhat (?:has|have|had|is) (?:made|caused|come up)\b|\bhow come\b"
+            r"|\bwhat(?:['’]s come up| made| makes| caused)\b",
+            "why",
+        ),
+        (
+            r"\b(?:just|only) (?:for )?you\b(?=\W*(?:$|[,?]|on|at|or))|\b(?:alone|by yourself|on your own)\b",
+            "for 1 person",
+        ),
+        (r"\b(\d{1,2}(?::\d\d)?)(?: o['’]clock)? in the morning\b", r"\1 am"),
+        (r"\b(\d{1,2}(?::\d\d)?)(?: o['’]clock)? in the (?:afternoon|evening)\b", r"\1 pm"),
+        (r"\b(?:the|an?|your) (\w+),? and which one\b", r"the \1, and which \1"),
+    )
 )
-"""As in: what day and time would you like?"""
+"""What is said in other words before it is read, with those words."""
 _LISTED = re.compile(r"\bwhat(?:['’]s| is| are| was)\b(?!.*\bbetween\b)", re.IGNORECASE)
 _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", re.IGNORECASE)
 """As in: what is the day, and your name?"""
@@ -160,9 +187,9 @@ def clauses(text: str) -> Iterator[DialogueAct]:
     """The clauses of an assistant's words, in order."""
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):
         is_question = sentence.rstrip(' "*)').endswith("?")
-        text = _SEVERAL.sub(r"\g<word> \g<one>, and \g<word> \g<other>", sentence.strip())
-        text = _TOPIC.sub(r"\1", _PARTICULAR.sub("which ", _WHERE.sub("where", text)))
-        text = _RANGE.sub(r"\1 \3 \2 \3", text)
+        text = sentence.strip()
+        for pattern, words in _REWORDED:
+            text = pattern.sub(words, text)
         if is_question and (start := _LISTED.search(text)):
             text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
         parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]

@@ -40,8 +40,8 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_ABOUT = _pattern(r"^(?:and )?(?:is|was) (?:it|this|that) (?:about|for)\b")
-_TIMES, _REASONS = stems_of("times"), stems_of("reasons")
+_ABOUT = _pattern(r"^(?:and )?(?:is|was) (?:it|this|that|(?:the|your) \w+) (?:about|for)\b")
+_TIMES, _REASONS, _RELATIONS = map(stems_of, ("times", "reasons", "relations"))
 _IDENTIFIERS = words("identifiers")
 _OPEN = _pattern(
     r"\bwhat (?:brings|can i (?:do|help)|would you like(?: me| us)? to do|do you (?:need|want)(?: me to "
@@ -52,7 +52,7 @@ _OPEN = _pattern(
 )
 _SERVE = _pattern(
     r"\bwhat (?:can|should|shall|may|could) (?:i|we) (?:do|help|get|arrange|look)\b"
-    r"|\b(?:us|me|the \w+) to (?:look|check|examine)\b"
+    r"|\bwhat .*(?:us|me|the \w+) to (?:look|check|examine)\b"
 )
 _WRONG = _pattern(r"\b(?:wrong|the matter)\b")
 _TAKEN = _pattern(r"\b(?:full|taken|closed|unavailable|not (?:available|possible)|booked up|sold out)\b")
@@ -72,7 +72,9 @@ _FACTUAL = _pattern(
     r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they)\b"
 )
 _GUESS = _pattern(r"^(?:and )?(?:is|are|was|were) (?!there\b)")
-_EXISTS = _pattern(r"^(?:is there|are there|do you have|does anyone|any|was any|has any)\b")
+_EXISTS = _pattern(
+    r"^(?:is there|are there|do you have|(?:does|is) (?:anyone|anybody)|any|was any|has any)\b"
+)
 _RESTATES = _pattern(
     r"^(?:(?:so|you|i will|let me|your)\b|i['’]ll\b|i(?:['’]m| am) \w+ing\b|ok(?:ay)?,|that['’]s\b)"
 )
@@ -86,6 +88,7 @@ _EXAMPLE = _pattern(r"^(?:for (?:example|instance)|such as|e\.?g\.?|like|the (?:
 _EXAMPLES = _pattern(
     r",? ?\([^)]*\)|,? (?:such as|e\.g\.,?|for example,|for instance,) (?![^?]*\bto\b)[^?.]*(?=[?.])"
 )
+_MAKES = _pattern(r"\b(?:it|you|i|we|they|he|she|to|can|will) make\b")
 _LIST = re.compile(r"\n\s*(?:[-*•]|\d+[.)])\s")
 
 
@@ -128,7 +131,8 @@ class _Reader(Comparer):
             description = slot.parameter.description.casefold()
             if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
                 return slot
-        is_one = clause.kind in ("wh", "tell") and not re.search(r",|\band\b", plain)
+        is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
+        is_one = clause.kind in ("wh", "tell") and not (is_typed or re.search(r",|\band\b", plain))
         named = (rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$" for slot in self._slots)
         slots = zip(self._slots, named, strict=True)
         return next((slot for slot, pattern in slots if is_one and re.search(pattern, plain)), None)
@@ -172,7 +176,9 @@ class _Reader(Comparer):
 
     def _leave_open(self, clause: DialogueAct) -> None:
         self.result.is_open = True
-        if not _identifiers(clause):
+        if clause.kind == "claim":
+            self.result.claimed = clause.text
+        elif not _identifiers(clause):
             self.result.story = clause.text
 
     def _asked(self, clause: DialogueAct) -> list[Slot]:
@@ -230,8 +236,10 @@ class _Reader(Comparer):
         """Whether a question is about what the story has and no slot: when your guests arrive."""
         slots = frozenset().union(*(slot.stems.union(slot.words) for slot in self._slots))
         about = content(" ".join(_OWNED.findall(clause.text)))
-        story = stems(self._knowledge.story) - slots - stems(self._knowledge.api.description)
-        return bool(story.intersection(about))
+        story = stems(self._knowledge.story)
+        is_related = all(_RELATIONS.intersection(said) for said in (story, stems(clause.text)))
+        story = story - slots - stems(self._knowledge.api.description)
+        return bool(story.intersection(about)) or (clause.kind == "claim" and is_related)
 
     def _is_main(self, clause: DialogueAct) -> bool:
         """Whether a question is about what the call is about: what would you like, which result."""
@@ -262,11 +270,16 @@ class _Reader(Comparer):
         if not has_facts and (is_true := self._compare(clause)) is False:
             return
         strange = [token.text for token in tokens(clause.text) if self._is_strange_noun(token.text)]
+        is_open = self._adds(clause) if is_true else bool(strange) and self._is_of_story(clause)
+        if is_open and clause.kind == "claim":
+            self._leave_open(clause)
+            return
         if is_true or (_PERMISSION.search(clause.text) and not strange):
             self.result.is_closed = True
             return
         slot, degree = self._best(DialogueAct(clause.text, "closed"))
         exists = _EXISTS.match(clause.text) is not None
+        is_wish = _WISH.search(clause.text) is not None
         if slot is not None and degree >= (1.0 if exists else CLEAR):
             # What it says of the slot is not the value.
             is_new = clause.kind == "claim" or any(len(synonyms(word)) == 1 for word in strange)
@@ -279,8 +292,8 @@ class _Reader(Comparer):
             self._read_question(clause)
         elif strange and _GUESS.match(clause.text) and (named := self._guessed(clause)):
             self.result.false.append(named[0].name)
-        elif strange or _FACTUAL.match(clause.text):
-            if _WISH.search(clause.text):
+        elif strange or (_FACTUAL.match(clause.text) and not (is_wish or _ABOUT.match(clause.text))):
+            if is_wish:
                 self.result.is_declined = True
             else:
                 self._leave_open(clause)
@@ -289,8 +302,11 @@ class _Reader(Comparer):
 
     def _contradicted(self, clause: DialogueAct, likely: Slot | None) -> Slot | None:
         """The slot of which a clause claims what the user never said, or offers something else."""
-        if clause.kind == "claim" or _ABOUT.match(clause.text):
+        if clause.kind == "claim":
             return self._located(clause) or likely or self._main(also_said=True)
+        if _ABOUT.match(clause.text):
+            reasons = (slot for slot in self._slots if slot.text and slot.stems & _REASONS)
+            return self._located(clause) or next(reasons, None) or likely or self._main(also_said=True)
         if not _EXISTS.match(clause.text) and (slot := self._located(clause)):
             return slot
         is_offer = _PERMISSION.search(clause.text) or _WISH.search(clause.text)
@@ -317,7 +333,7 @@ class _Reader(Comparer):
             is_named = (
                 bool(offered.intersection(slot.words)) and not slot.families and not slot.parameter.enum
             )
-            is_choice = bool(slot.parameter.enum) and slot.text in slot.chosen(text)
+            is_choice = bool(slot.parameter.enum and slot.chosen(text))
             is_choice |= any(slot.states(fact) for fact in several)
             if (
                 is_choice
@@ -330,7 +346,8 @@ class _Reader(Comparer):
 
 
 def _identifiers(clause: DialogueAct) -> frozenset[str]:
-    return _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
+    text = _MAKES.sub("", clause.text)
+    return _IDENTIFIERS.intersection(token.text for token in tokens(text))
 
 
 def _as_question(clause: DialogueAct) -> str:

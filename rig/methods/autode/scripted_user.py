@@ -52,9 +52,17 @@ _HOUR = re.compile(
     r"|twelve)\b"
 )
 _WHO = re.compile(r"\bwho(?:m|['’]\w+)?\b", re.IGNORECASE)
-_HOW_LONG = re.compile(
-    r"\b(?:(until when|until what|how long will)|since when|when did|how long (?:has|have))\b", re.IGNORECASE
+_NUMBERED = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty)"
+_TOLD = tuple(
+    (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), re.compile(rf"\b(?:{told})\b", re.IGNORECASE))
+    for asked, told in (
+        ("until when|until what|how long will", "until"),
+        ("since when|when did|how long (?:has|have)", rf"since|for (?:{_NUMBERED} |many )\w+"),
+        ("how old|what age", rf"(?:turns|is) {_NUMBERED}"),
+    )
 )
+"""What is asked of a story, and what a sentence has that tells it."""
+_WHILE = re.compile(r"\b(?:when|while|whenever|before|after)\b", re.IGNORECASE)
 
 
 class ScriptedUser(OneByOne):
@@ -103,19 +111,20 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> 
     name = scenario.character.split(",")[0].strip()
     if understood.is_general and not understood.asked:
         understood.asked = missing(scenario, own)[:AT_ONCE]
-    about = recalled(scenario, understood.story, alike) if understood.story else ""
+    about = recalled(scenario, understood, alike)
     told = [*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]
     if told or about:
         return " ".join(filter(None, [*told, about]))
     if understood.is_purpose:
         return first_person(scenario.purpose, name)
     if understood.is_open:
-        return UNKNOWN
+        return "No." if understood.claimed else UNKNOWN
     return FAILED if _PUSH in own else _PUSH
 
 
 def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
     """Sentences: what is false corrected, or yes or no; then the values, and what is not known."""
+    is_closed = understood.is_closed and not understood.claimed
     asked = {name: knowledge.values[name] for name in understood.asked}
     sentences = []
     if understood.false:
@@ -124,14 +133,14 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
         sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
     else:
         flags = list(understood.flags.values())
-        if understood.is_closed and asked and not flags:
+        if is_closed and asked and not flags:
             sentences.append(_yes_or_no(True))
         if understood.sides:
             sentences += [f"{side.capitalize()}, please." for side in understood.sides.values()]
         elif len(flags) > 1:
             asked = {**{name: knowledge.values[name] for name in understood.flags}, **asked}
         elif flags or not asked:
-            agreed = flags[0] if flags else understood.is_closed
+            agreed = flags[0] if flags else is_closed
             sentences += [_yes_or_no(agreed)] if flags or agreed or understood.is_declined else []
         sentences += [sentence(asked)] if asked else []
     if understood.unknown:
@@ -139,26 +148,38 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
     return sentences
 
 
-def recalled(scenario: Scenario, question: str, alike: Alike) -> str:
-    """The sentence of the script that answers a question which no slot is about, empty if there is none."""
-    sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
+def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str:
+    """The sentence of the script that answers what no slot is about, empty if there is none."""
+    question = understood.claimed or understood.story
+    if not question:
+        return ""
     name = scenario.character.split(",")[0].strip()
+    sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
+    sentences.append(introduction(scenario.character))
     if _WHY.search(question) or INSIDE.search(question):
         return first_person(sentences[0], name)
-    if how_long := _HOW_LONG.search(question):
-        told = re.compile(r"\buntil\b" if how_long[1] else r"\bsince\b", re.IGNORECASE)
+    if told := next((told for asked, told in _TOLD if asked.search(question)), None):
         return next((first_person(text, name) for text in sentences if told.search(text)), "")
-    if _WHO.search(question):
-        people = stems_of("relations")
+    people = stems_of("relations")
+    if _WHO.search(question) or (understood.claimed and people & stems(question)):
         return next((first_person(text, name) for text in sentences if people & stems(text)), "")
     about = frozenset(content(question))
     shared = [text for text in sentences if not about.isdisjoint(content(text))]
     if re.search(r"\bwhen\b", question, re.IGNORECASE):
-        timed = (text for text in shared if facts(text) or _HOUR.search(text))
+        timed = [text for text in shared if facts(text) or _HOUR.search(text)]
+        timed += filter(_WHILE.search, shared)
         return next((first_person(text, name) for text in timed), "")
-    degree, nearest = max(((alike(question, text), text) for text in shared), default=(0.0, ""))
-    is_about = degree >= (RECALLED if _WH.search(question) else CERTAIN)
+    likely = [*sentences[:-2], sentences[-1]] if understood.claimed else shared
+    degree, nearest = max(((alike(question, text), text) for text in likely), default=(0.0, ""))
+    is_about = degree >= (RECALLED if understood.claimed or _WH.search(question) else CERTAIN)
     return first_person(nearest, name) if is_about else ""
+
+
+def introduction(character: str) -> str:
+    """Who somebody is, as a sentence: Nils, a carpenter."""
+    name, _, rest = character.partition(", ")
+    verb = "'s" if rest.startswith("whose ") else "" if rest.startswith("who ") else " is"
+    return f"{name}{verb} {re.sub(r'^(?:who|whose) ', '', rest)}."
 
 
 def _yes_or_no(value: bool) -> str:

@@ -265,8 +265,8 @@ _ADJECTIVES, _NOUNS = table("adjectives"), table("nouns")
 _DID = re.compile(r"\bwhen did\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|happened)\b", re.IGNORECASE)
 _SOON = re.compile(r"\b(?:as soon as possible|immediately|at once)\b", re.IGNORECASE)
+_MANNER = re.compile(r"how (?:it|they|the)\b", re.IGNORECASE)
 _WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
-_LASTS = re.compile(r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years)\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
     "why": (stems_of("reasons"), 2.4),
@@ -285,7 +285,8 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
     words = frozenset(content(clause.text))
     total = kind_degree(slot, clause)
-    is_told = clause.kind == "wh" and slot.is_known and bool(slot.words)
+    is_told = clause.kind == "wh" or (clause.kind == "tell" and "describe" in clause.text)
+    is_told = is_told and slot.is_known and bool(slot.words)
     if slot.is_time:
         stated = facts(clause.text)
         is_told = (
@@ -340,9 +341,11 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
         case ["how", "often"]:
             is_repeated = "number" in families and bool(slot.named & frozenset(content(clause.text)))
             return 2.4 if is_repeated else 2.0 if is_time else _CANNOT
-        case ["how", "many"] if _LASTS.search(clause.text):
-            return 2.6 if "duration" in families else _CANNOT
         case ["how", "many"]:
+            counted = re.search(r"\bhow many (?:more )?(\w+)", clause.text, re.IGNORECASE)
+            units = {family(fact) for fact in facts(f"2 {counted[1]}")} if counted else set()
+            if units - {"number"}:
+                return 2.6 if units & families else _CANNOT
             is_number = "number" in families
             return 1.6 + 0.8 * is_number if is_number or stems & _QUANTIFIED else _CANNOT
         case ["how", "much"]:
@@ -350,18 +353,20 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
                 return 2.4 if "duration" in families or stems & _LASTING else _CANNOT
             if families & {"amount of money", "mass", "volume", "number"} or stems & _QUANTIFIED:
                 return 2.0 + 0.6 * ("amount of money" in families) + 0.4 * ("much" in stems)
-            return _CANNOT
+            return 2.0 if "duration" in families and slot.named & frozenset(content(clause.text)) else _CANNOT
         case ["how", adjective] if adjective in _ADJECTIVES:
             likely = _ADJECTIVES[adjective]
             rank = next((rank for rank, word in enumerate(likely) if word in slot.named), None)
             if rank is not None:
                 return 2.6 - 0.2 * rank
             return 2.0 if stems.intersection(likely) else _CANNOT
+        case ["how", "do" | "would" | "should" | "shall" | "can" | "will" | "may"]:
+            return 1.8 * (_MANNER.match(slot.parameter.description) is not None)
         case ["where"] | ["what" | "which", "place"]:
             return _place_degree(slot, clause.text.casefold())
         case _ if re.search(r"\bwhat\b[^,]*\bfor\W*$", clause.text, re.IGNORECASE):
             is_why = bool(stems & _OF_KIND["why"][0]) and not slot.parameter.enum
-            return 2.0 * (is_why or _WHAT_FOR.search(slot.parameter.description) is not None)
+            return 2.4 * (is_why or _WHAT_FOR.search(slot.parameter.description) is not None)
         case _:
             return 1.7 * is_named(slot, clause)
 
@@ -384,7 +389,9 @@ def _nearness(slot: Slot, clause: DialogueAct) -> float:
         nearness += 0.8 * ("clock" in slot.families) + 0.3 * ("time" in slot.named)
     if clause.asks.endswith(("day", "date")):
         nearness += 0.8 * ("day" in slot.families) + 0.3 * bool(slot.named & {"day", "date"})
-    ends = re.search(r"\b(?:until|till|by when|back|return|end|finish|last)\b", clause.text, re.IGNORECASE)
+    ends = re.search(
+        r"\b(?:until|till|by when|back|home|return|end|finish|last)\b", clause.text, re.IGNORECASE
+    )
     return nearness + (0.6 if bool(ends) == bool(slot.named & _ENDS) else -0.4)
 
 
@@ -397,7 +404,11 @@ def _place_degree(slot: Slot, text: str) -> float:
     if slot.named & _FROM:
         nearness += 0.8 if re.search(r"\bfrom\b", text) else -0.8
     if slot.named & _TO or "arriv" in slot.stems:
-        nearness += 0.6 if re.search(r"\b(?:to|instead|going|bring|after|then|reach)\b", text) else -0.4
+        nearness += (
+            0.6
+            if re.search(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b", text)
+            else -0.4
+        )
     return nearness
 
 

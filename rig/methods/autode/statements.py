@@ -4,6 +4,7 @@ What is a fact (a day, a time, an amount) is compared as one, and everything els
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from rig.reading.facts import Sort
 
 _AT = frozenset(["at", "in", "near", "to", "from", "by", "outside", "for", "clean", "behind", "opposite"])
 _ARTICLES = frozenset(["a", "an", "the", "your"])
+_BEFORE_NOUNS = frozenset(["with", "that", "it", "some", *_AT - {"to", "clean"}])
 _PLAIN_NOUNS = words("plain")
 _NOW = re.compile(r"\b(?:right (?:now|away)|now|immediately|straight away|at once)\b", re.IGNORECASE)
 
@@ -27,7 +29,8 @@ class Understanding:
     something else was said. `flags` are questions of yes or no with their answers by slot, `is_closed` one to
     agree to, `is_declined` one to be declined. `is_general` asks for anything that is missing, `is_purpose`
     for what the user wants, `is_name` for their name, and `is_open` for what no slot is about, which `story`
-    has if it was asked what, why or since when. `sides` are the words by which a flag was offered.
+    has if it was asked what, why or since when, and `claimed` if it was stated. `sides` are the words by
+    which a flag was offered.
     """
 
     asked: list[str] = field(default_factory=list)
@@ -41,6 +44,7 @@ class Understanding:
     is_name: bool = False
     is_open: bool = False
     story: str = ""
+    claimed: str = ""
     sides: dict[str, str] = field(default_factory=dict)
 
 
@@ -73,7 +77,7 @@ class Comparer:
         if true and not (false or any(replaced)) and clause.kind != "closed":
             place = self._located(clause)
             is_place = place is not None and place.name not in true
-            replaced.append(place if is_place else self._replaced_thing(text, true))
+            replaced.append(place if is_place else self._replaced_thing(clause, true))
         false |= {slot.name for slot in replaced if slot is not None}
         self.result.false += [slot.name for slot in self._slots if slot.name in false]
         return not false if true or false else None
@@ -118,46 +122,68 @@ class Comparer:
     def _replaced_name(self, text: str, settled: set[str]) -> Slot | None:
         """The slot with a name in it, where a text has a name that the user never heard."""
         strange = [token for token in tokens(text) if token.capital and self._knowledge.is_strange(token)]
+        strange = [token for token in strange if not facts(token.text)]
         named = [
             slot
             for slot in self._slots
             if slot.text[:1].isupper() and slot.name not in settled
             if not (slot.parameter.enum or slot.is_code or slot.families)
         ]
-        return most_about(text, named) if any(not facts(token.text) for token in strange) else None
-
-    def _replaced_thing(self, text: str, true: set[str]) -> Slot | None:
-        """The slot whose value a text that repeats others replaces: I'll water the lawn for 25 minutes."""
-        is_replaced = any(
-            before.text in ("the", "a", "your") and not token.capital and self._is_strange_noun(token.text)
-            for before, token in pairwise(tokens(text))
-        )
         where = DialogueAct(text, "wh", "where")
+        if any(
+            re.search(rf"\b(?:at|in|to|from|near) (?:the )?{token.text}", text, re.I) for token in strange
+        ):
+            named = [slot for slot in named if kind_degree(slot, where) > 0] or named
+        return most_about(text, named) if strange else None
+
+    def _replaced_thing(self, clause: DialogueAct, true: set[str]) -> Slot | None:
+        """The slot whose value a clause that repeats others replaces: I'll water the lawn for 25 minutes."""
+        where = DialogueAct(clause.text, "wh", "where")
         places = (slot for slot in self._slots if slot.parameter.enum and kind_degree(slot, where) > 0)
-        main = (self._main() or next(places, None)) if is_replaced else None
-        return main if main is not None and main.name not in true else None
+        if not self._adds(clause) or (clause.kind == "claim" and self._is_placed(clause)):
+            return None
+        return self._main(clause.kind == "claim", true) or next(
+            (slot for slot in places if slot.name not in true), None
+        )
+
+    def _adds(self, clause: DialogueAct) -> bool:
+        """Whether a clause names a thing of which the user never heard."""
+        is_claim = clause.kind == "claim"
+        said = stems(" ".join(fact.said.shown for fact in facts(clause.text)))
+        return any(
+            (first.text in _ARTICLES or (is_claim and (first.text in _BEFORE_NOUNS or first.text.isdigit())))
+            and not (token.capital or token.stem in said)
+            and self._is_strange_noun(token.text)
+            for first, token in pairwise(tokens(clause.text))
+        )
 
     def _located(self, clause: DialogueAct) -> Slot | None:
         """The slot of the place that a clause names: near the harbour."""
         where = DialogueAct(clause.text, "wh", "where")
         places = [slot for slot in self._slots if slot.text and kind_degree(slot, where) > 0]
+        return places[0] if places and self._is_placed(clause) else None
+
+    def _is_placed(self, clause: DialogueAct) -> bool:
+        """Whether a clause names a place of which the user never heard."""
         sequence = tokens(clause.text)
-        is_place = any(
+        return any(
             self._is_strange_noun(token.text) and before.text in _ARTICLES and first.text in _AT
             for first, before, token in zip(sequence, sequence[1:], sequence[2:], strict=False)
         )
-        return places[0] if is_place and places else None
 
-    def _main(self, also_said: bool = False) -> Slot | None:
+    def _main(self, also_said: bool = False, settled: Collection[str] = ()) -> Slot | None:
         """What the call is about: the first text that is no fact and no choice, and was not said, required
         ones before others.
         """
         things = [slot for slot in self._slots if slot.text and not (slot.families or slot.parameter.enum)]
-        things = [slot for slot in things if also_said or not slot.is_said(self._own)]
+        things = [
+            slot for slot in things if slot.name not in settled and (also_said or not slot.is_said(self._own))
+        ]
         return min(things, key=lambda slot: slot.parameter.mark != "required", default=None)
 
     def _is_strange_noun(self, word: str) -> bool:
-        return word not in _PLAIN_NOUNS and self._knowledge.is_strange(tokens(word)[0])
+        is_plain = word in _PLAIN_NOUNS or any(fact.sort is Sort.NUMBER for fact in facts(word))
+        return not is_plain and self._knowledge.is_strange(tokens(word)[0])
 
 
 def _counted(text: str) -> frozenset[str]:
