@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from calendar import month_name
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -102,7 +101,8 @@ _LEAD = re.compile(r"^[ ,:]*(?:(?:me|us|know|exactly|please|yet|already) )*")
 _CHECK = re.compile(
     r"^(?:(?:and )?(?:is|was|are) (?:that|this|it|everything|these|all)(?: all)? (?:right|correct|ok"
     r"|okay|fine|so)"
-    r"|(?:is|was) (?:that|this) it|right|correct|okay|ok|yes|(?:do|did|is|are|was|wo)n't (?:you|it)"
+    r"|(?:is|was) (?:that|this) it|right|correct|okay|ok|yes|(?:do|did|is|are|was|wo)(?:n't)?"
+    r" (?:you|it|he|she|they)"
     r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright|fine"
     r"|good|deal|agreed|(?:all )?(?:correct|right|okay|fine)|i (?:understand|take it|suppose|assume"
     r"|believe|guess)"
@@ -137,46 +137,7 @@ _INDIRECT = re.compile(
 _EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
-_REWORDED = tuple(
-    (re.compile(pattern, re.IGNORECASE), words)
-    for pattern, words in (
-        # What day and time would you like?
-        (
-            r"\b(what|which) (\w+) and (\w+)"
-            r"(?=\s*[,?]|\s+(?:would|do|should|shall|is|are|works?|suits?|can|will|for)\b)",
-            r"\1 \2, and \1 \3",
-        ),
-        (r"\bwhereabouts\b", "where"),
-        # Is there a particular day by which you need it?
-        (
-            r"\b(?:(?:is|are) there|do you have|have you got) (?:an?|any)"
-            r" (?:particular|specific|certain|preferred) (?=\w+\b(?!,))",
-            "which ",
-        ),
-        # Out of five stars, how did you like it?
-        (
-            r"^((?:out of|on a scale (?:of|from)|as for|regarding|concerning|when it comes to) [^,?]{1,40}),"
-            r"(?= )",
-            r"\1",
-        ),
-        (
-            rf"\b(\d{{1,2}}) ((?:to|until|till|through|-|–) \d{{1,2}}) ({'|'.join(month_name[1:])})\b",
-            r"\1 \3 \2 \3",
-        ),
-        (
-            r"\bwhat (?:has|have|had|is) (?:made|caused|come up)\b|\bhow come\b"
-            r"|\bwhat(?:['’]s come up| made| makes| caused)\b",
-            "why",
-        ),
-        (
-            r"\b(?:just|only) (?:for )?you\b(?=\W*(?:$|[,?]|on|at|or))|\b(?:alone|by yourself|on your own)\b",
-            "for 1 person",
-        ),
-        (r"\b(\d{1,2}(?::\d\d)?)(?: o['’]clock)? in the morning\b", r"\1 am"),
-        (r"\b(\d{1,2}(?::\d\d)?)(?: o['’]clock)? in the (?:afternoon|evening)\b", r"\1 pm"),
-        (r"\b(?:the|an?|your) (\w+),? and which one\b", r"the \1, and which \1"),
-    )
-)
+_REWORDED = tuple((re.compile(said, re.IGNORECASE), word) for said, word in WORDS["reworded"].items())
 """What is said in other words before it is read, with those words."""
 _LISTED = re.compile(r"\bwhat(?:['’]s| is| are| was)\b(?!.*\bbetween\b)", re.IGNORECASE)
 _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", re.IGNORECASE)
@@ -188,8 +149,8 @@ def clauses(text: str) -> Iterator[DialogueAct]:
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):
         is_question = sentence.rstrip(' "*)').endswith("?")
         text = sentence.strip()
-        for pattern, words in _REWORDED:
-            text = pattern.sub(words, text)
+        for said, word in _REWORDED:
+            text = said.sub(word, text)
         if is_question and (start := _LISTED.search(text)):
             text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
         parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]

@@ -43,6 +43,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 _ABOUT = _pattern(r"^(?:and )?(?:is|was) (?:it|this|that|(?:the|your) \w+) (?:about|for)\b")
 _TIMES, _REASONS, _RELATIONS = map(stems_of, ("times", "reasons", "relations"))
 _IDENTIFIERS = words("identifiers")
+_UNTYPED = ("", "what", "which", "what name", "which name")
 _OPEN = _pattern(
     r"\bwhat (?:brings|can i (?:do|help)|would you like(?: me| us)? to do|do you (?:need|want)(?: me to "
     r"do)?\W*$"
@@ -80,9 +81,14 @@ _RESTATES = _pattern(
 )
 _ELSEWHERE = _pattern(
     r"\bsince when\b|\bhow long (?:has|have)\b"
-    r"|\bhow long (?:will|are) you (?:be |going to be )?(?:gone|away|abroad)\b"
+    r"|\bhow long (?:will|are) you (?:be |going to be )?(?:gone|away|abroad|going|staying|off)\b"
 )
-_EVENT = _pattern(r"\bwhen (?:do|does|will|did|is|are)\b")
+_EVENT = _pattern(
+    r"\b(?:when (?:do|does|will|did|is|are)|what time (?:do|does|is|are)"
+    r"|what(?:['’]s| is) the (?:date|day|time))\b"
+)
+_SPAN = _pattern(r"\b(?:to|from when (?:until|till)) when\b")
+_HAPPENS = _pattern(r"^(?:and )?(?:does|has|did|have) ")
 _OWNED = _pattern(r"\b(?:the|your|his|her|their) (\w+)")
 _EXAMPLE = _pattern(r"^(?:for (?:example|instance)|such as|e\.?g\.?|like|the (?:available|supported))\b")
 _EXAMPLES = _pattern(
@@ -131,8 +137,9 @@ class _Reader(Comparer):
             description = slot.parameter.description.casefold()
             if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
                 return slot
-        is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
-        is_one = clause.kind in ("wh", "tell") and not (is_typed or re.search(r",|\band\b", plain))
+        is_one = (
+            clause.kind in ("wh", "tell") and clause.asks in _UNTYPED and not re.search(r",|\band\b", plain)
+        )
         named = (rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$" for slot in self._slots)
         slots = zip(self._slots, named, strict=True)
         return next((slot for slot, pattern in slots if is_one and re.search(pattern, plain)), None)
@@ -144,7 +151,7 @@ class _Reader(Comparer):
             self.result.is_name = True
         elif clause.kind != "tell" and (slot := self._offered(clause.text)):
             self._tell([slot])
-        elif clause.asks == "when" and re.search(r"\bto when\b", clause.text, re.IGNORECASE):
+        elif clause.asks == "when" and _SPAN.search(clause.text):
             self._tell(slot for slot in self._slots if slot.is_time and slot.named & _TIMES)
         elif _WRONG.search(clause.text) and not any(slot.stems & _REASONS for slot in self._slots):
             self._leave_open(clause)
@@ -163,7 +170,7 @@ class _Reader(Comparer):
             self._tell(slots)
         elif _OPEN.search(clause.text):
             self.result.is_purpose = True
-        elif self._is_main(clause) and (slot := self._main()):
+        elif self._is_main(clause) and (slot := self._main() or self._main(True)):
             self._tell([slot])
         elif slots := self._named(clause) or self._named(clause, self._alike):
             self._tell(slots)
@@ -187,8 +194,7 @@ class _Reader(Comparer):
         best, degree = self._best(clause)
         if len(chosen) == 1 and degree < CLEAR:
             return chosen
-        is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
-        is_by_name = not is_typed and (degree < STRONG or clause.kind == "tell")
+        is_by_name = clause.asks in _UNTYPED and (degree < STRONG or clause.kind == "tell")
         slots = self._named(clause) if is_by_name else []
         if best is None or not slots:
             return [best] if best is not None and degree >= CLEAR else slots
@@ -271,7 +277,12 @@ class _Reader(Comparer):
             return
         strange = [token.text for token in tokens(clause.text) if self._is_strange_noun(token.text)]
         is_open = self._adds(clause) if is_true else bool(strange) and self._is_of_story(clause)
-        if is_open and clause.kind == "claim":
+        is_event = clause.kind == "closed" and _HAPPENS.match(clause.text) and not _EXISTS.match(clause.text)
+        if is_event and strange and not has_facts:
+            is_open = is_true or stems(self._knowledge.story).intersection(content(clause.text))
+        elif clause.kind != "claim":
+            is_open = False
+        if is_open:
             self._leave_open(clause)
             return
         if is_true or (_PERMISSION.search(clause.text) and not strange):
@@ -346,8 +357,7 @@ class _Reader(Comparer):
 
 
 def _identifiers(clause: DialogueAct) -> frozenset[str]:
-    text = _MAKES.sub("", clause.text)
-    return _IDENTIFIERS.intersection(token.text for token in tokens(text))
+    return _IDENTIFIERS.intersection(token.text for token in tokens(_MAKES.sub("", clause.text)))
 
 
 def _as_question(clause: DialogueAct) -> str:

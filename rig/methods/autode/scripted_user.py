@@ -32,7 +32,7 @@ FAILED = "[fail]"
 AT_ONCE = 2
 """How many values the user gives when asked in general for what is missing."""
 
-RECALLED, CERTAIN = 0.3, 0.55
+RECALLED, CERTAIN = 0.3, 0.45
 """The cosine from which a sentence of the script that shares a word with a question answers it, and one of
 yes or no."""
 
@@ -56,8 +56,8 @@ _NUMBERED = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|
 _TOLD = tuple(
     (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), re.compile(rf"\b(?:{told})\b", re.IGNORECASE))
     for asked, told in (
-        ("until when|until what|how long will", "until"),
-        ("since when|when did|how long (?:has|have)", rf"since|for (?:{_NUMBERED} |many )\w+"),
+        ("until when|until what|how long (?:will|are)", rf"until|for (?:an?|{_NUMBERED}) \w+"),
+        ("since when|when did|how long (?:has|have)", rf"since|for {_NUMBERED} \w+"),
         ("how old|what age", rf"(?:turns|is) {_NUMBERED}"),
     )
 )
@@ -165,13 +165,14 @@ def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str
         return next((first_person(text, name) for text in sentences if people & stems(text)), "")
     about = frozenset(content(question))
     shared = [text for text in sentences if not about.isdisjoint(content(text))]
-    if re.search(r"\bwhen\b", question, re.IGNORECASE):
+    if re.search(r"\b(?:when|what time|(?:what|which) day|date)\b", question, re.IGNORECASE):
         timed = [text for text in shared if facts(text) or _HOUR.search(text)]
-        timed += filter(_WHILE.search, shared)
+        timed += [*filter(_WHILE.search, shared), *(filter(facts, sentences) if shared else ())]
         return next((first_person(text, name) for text in timed), "")
     likely = [*sentences[:-2], sentences[-1]] if understood.claimed else shared
     degree, nearest = max(((alike(question, text), text) for text in likely), default=(0.0, ""))
     is_about = degree >= (RECALLED if understood.claimed or _WH.search(question) else CERTAIN)
+    is_about |= bool(shared and _WH.search(question)) and about <= stems(" ".join(sentences))
     return first_person(nearest, name) if is_about else ""
 
 

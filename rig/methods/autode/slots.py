@@ -265,6 +265,8 @@ _ADJECTIVES, _NOUNS = table("adjectives"), table("nouns")
 _DID = re.compile(r"\bwhen did\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|happened)\b", re.IGNORECASE)
 _SOON = re.compile(r"\b(?:as soon as possible|immediately|at once)\b", re.IGNORECASE)
+_ENDING = re.compile(r"\b(?:until|till|by when|back|home|return|end|finish|last)\b", re.IGNORECASE)
+_TOWARDS = re.compile(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b")
 _MANNER = re.compile(r"how (?:it|they|the)\b", re.IGNORECASE)
 _WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
 _OF_KIND = {
@@ -351,7 +353,8 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
         case ["how", "much"]:
             if re.search(r"\bhow much (?:time|longer)\b", clause.text, re.IGNORECASE):
                 return 2.4 if "duration" in families or stems & _LASTING else _CANNOT
-            if families & {"amount of money", "mass", "volume", "number"} or stems & _QUANTIFIED:
+            is_amount = families & {"amount of money", "mass", "volume", "number"} and not slot.is_code
+            if is_amount or stems & _QUANTIFIED:
                 return 2.0 + 0.6 * ("amount of money" in families) + 0.4 * ("much" in stems)
             return 2.0 if "duration" in families and slot.named & frozenset(content(clause.text)) else _CANNOT
         case ["how", adjective] if adjective in _ADJECTIVES:
@@ -389,9 +392,7 @@ def _nearness(slot: Slot, clause: DialogueAct) -> float:
         nearness += 0.8 * ("clock" in slot.families) + 0.3 * ("time" in slot.named)
     if clause.asks.endswith(("day", "date")):
         nearness += 0.8 * ("day" in slot.families) + 0.3 * bool(slot.named & {"day", "date"})
-    ends = re.search(
-        r"\b(?:until|till|by when|back|home|return|end|finish|last)\b", clause.text, re.IGNORECASE
-    )
+    ends = _ENDING.search(clause.text)
     return nearness + (0.6 if bool(ends) == bool(slot.named & _ENDS) else -0.4)
 
 
@@ -404,11 +405,7 @@ def _place_degree(slot: Slot, text: str) -> float:
     if slot.named & _FROM:
         nearness += 0.8 if re.search(r"\bfrom\b", text) else -0.8
     if slot.named & _TO or "arriv" in slot.stems:
-        nearness += (
-            0.6
-            if re.search(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b", text)
-            else -0.4
-        )
+        nearness += 0.6 if _TOWARDS.search(text) else -0.4
     return nearness
 
 

@@ -121,8 +121,8 @@ class Comparer:
 
     def _replaced_name(self, text: str, settled: set[str]) -> Slot | None:
         """The slot with a name in it, where a text has a name that the user never heard."""
-        strange = [token for token in tokens(text) if token.capital and self._knowledge.is_strange(token)]
-        strange = [token for token in strange if not facts(token.text)]
+        names = (token for token in tokens(text) if token.capital and not facts(token.text))
+        strange = "|".join(token.text for token in names if self._knowledge.is_strange(token))
         named = [
             slot
             for slot in self._slots
@@ -130,9 +130,7 @@ class Comparer:
             if not (slot.parameter.enum or slot.is_code or slot.families)
         ]
         where = DialogueAct(text, "wh", "where")
-        if any(
-            re.search(rf"\b(?:at|in|to|from|near) (?:the )?{token.text}", text, re.I) for token in strange
-        ):
+        if strange and re.search(rf"\b(?:at|in|to|from|near) (?:the )?(?:{strange})", text, re.IGNORECASE):
             named = [slot for slot in named if kind_degree(slot, where) > 0] or named
         return most_about(text, named) if strange else None
 
