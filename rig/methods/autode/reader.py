@@ -70,7 +70,7 @@ _PERMISSION = _pattern(
 )
 _WISH = _pattern(r"\b(?:would you like|do you want|should|shall|do you need)\b")
 _FACTUAL = _pattern(
-    r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they)\b"
+    r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they|your \w+)\b"
 )
 _GUESS = _pattern(r"^(?:and )?(?:is|are|was|were) (?!there\b)")
 _EXISTS = _pattern(
@@ -89,7 +89,7 @@ _EVENT = _pattern(
 )
 _SPAN = _pattern(r"\b(?:to|from when (?:until|till)) when\b")
 _HAPPENS = _pattern(r"^(?:and )?(?:does|has|did|have) ")
-_OWNED = _pattern(r"\b(?:the|your|his|her|their) (\w+)")
+_OWNED = _pattern(r"\b(?:the|your|his|her|their) (?:new |old |next )?(\w+)")
 _EXAMPLE = _pattern(r"^(?:for (?:example|instance)|such as|e\.?g\.?|like|the (?:available|supported))\b")
 _EXAMPLES = _pattern(
     r",? ?\([^)]*\)|,? (?:such as|e\.g\.,?|for example,|for instance,) (?![^?]*\bto\b)[^?.]*(?=[?.])"
@@ -103,6 +103,7 @@ def understand(knowledge: Knowledge, own: Sequence[str], heard: str, alike: Alik
     reader = _Reader(knowledge, "\n".join(own), alike)
     reader.read(heard)
     result = reader.result
+    result.is_closed &= not result.claimed
     result.false = list(dict.fromkeys(result.false))
     result.asked = [name for name in dict.fromkeys(result.asked) if name not in result.false]
     return result
@@ -170,7 +171,7 @@ class _Reader(Comparer):
             self._tell(slots)
         elif _OPEN.search(clause.text):
             self.result.is_purpose = True
-        elif self._is_main(clause) and (slot := self._main() or self._main(True)):
+        elif self._is_main(clause) and (slot := self._main()):
             self._tell([slot])
         elif slots := self._named(clause) or self._named(clause, self._alike):
             self._tell(slots)
@@ -178,6 +179,8 @@ class _Reader(Comparer):
             self.result.is_general = True
         elif (likely := self._best(clause))[0] is not None and likely[1] >= LIKELY:
             self._tell([likely[0]])
+        elif self._is_main(clause) and (slot := self._main(also_said=True)):
+            self._tell([slot])
         elif not questions.BACK.search(clause.text):
             self._leave_open(clause)
 
@@ -314,7 +317,7 @@ class _Reader(Comparer):
     def _contradicted(self, clause: DialogueAct, likely: Slot | None) -> Slot | None:
         """The slot of which a clause claims what the user never said, or offers something else."""
         if clause.kind == "claim":
-            return self._located(clause) or likely or self._main(also_said=True)
+            return self._located(clause) or likely or self._main(True, ())
         if _ABOUT.match(clause.text):
             reasons = (slot for slot in self._slots if slot.text and slot.stems & _REASONS)
             return self._located(clause) or next(reasons, None) or likely or self._main(also_said=True)

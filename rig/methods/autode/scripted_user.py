@@ -48,7 +48,7 @@ _WHY = re.compile(
 )
 _WH = re.compile(r"\b(?:what|which|who|whom|where|when|how)\b", re.IGNORECASE)
 _HOUR = re.compile(
-    r"\bago\b|\bat (?:half past |noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
+    r"\b(?:ago|spring|summer|autumn|winter)\b|\bat (?:half past |noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
     r"|twelve)\b"
 )
 _WHO = re.compile(r"\bwho(?:m|['’]\w+)?\b", re.IGNORECASE)
@@ -62,6 +62,7 @@ _TOLD = tuple(
     )
 )
 """What is asked of a story, and what a sentence has that tells it."""
+_PLACE = re.compile(r"\b(?:at|in|on|by|to|from|near|along|over)\b")
 _WHILE = re.compile(r"\b(?:when|while|whenever|before|after)\b", re.IGNORECASE)
 
 
@@ -124,7 +125,6 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> 
 
 def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
     """Sentences: what is false corrected, or yes or no; then the values, and what is not known."""
-    is_closed = understood.is_closed and not understood.claimed
     asked = {name: knowledge.values[name] for name in understood.asked}
     sentences = []
     if understood.false:
@@ -133,14 +133,14 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
         sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
     else:
         flags = list(understood.flags.values())
-        if is_closed and asked and not flags:
+        if understood.is_closed and asked and not flags:
             sentences.append(_yes_or_no(True))
         if understood.sides:
             sentences += [f"{side.capitalize()}, please." for side in understood.sides.values()]
         elif len(flags) > 1:
             asked = {**{name: knowledge.values[name] for name in understood.flags}, **asked}
         elif flags or not asked:
-            agreed = flags[0] if flags else is_closed
+            agreed = flags[0] if flags else understood.is_closed
             sentences += [_yes_or_no(agreed)] if flags or agreed or understood.is_declined else []
         sentences += [sentence(asked)] if asked else []
     if understood.unknown:
@@ -169,6 +169,8 @@ def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str
         timed = [text for text in shared if facts(text) or _HOUR.search(text)]
         timed += [*filter(_WHILE.search, shared), *(filter(facts, sentences) if shared else ())]
         return next((first_person(text, name) for text in timed), "")
+    if re.search(r"\bwhere\b", question, re.IGNORECASE):
+        shared = list(filter(_PLACE.search, shared))
     likely = [*sentences[:-2], sentences[-1]] if understood.claimed else shared
     degree, nearest = max(((alike(question, text), text) for text in likely), default=(0.0, ""))
     is_about = degree >= (RECALLED if understood.claimed or _WH.search(question) else CERTAIN)

@@ -28,7 +28,7 @@ from rig.reading.lexicon import stem
 from rig.reading.times import WHICH
 
 _COLOURS = words("colours")
-_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
+_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees", "portions", "servings")))
 
 
 @dataclass(frozen=True)

@@ -169,14 +169,14 @@ class Comparer:
             for first, before, token in zip(sequence, sequence[1:], sequence[2:], strict=False)
         )
 
-    def _main(self, also_said: bool = False, settled: Collection[str] = ()) -> Slot | None:
+    def _main(self, also_said: bool = False, settled: Collection[str] | None = None) -> Slot | None:
         """What the call is about: the first text that is no fact and no choice, and was not said, required
-        ones before others.
+        ones before others; with `settled` no name, and none of these slots.
         """
         things = [slot for slot in self._slots if slot.text and not (slot.families or slot.parameter.enum)]
-        things = [
-            slot for slot in things if slot.name not in settled and (also_said or not slot.is_said(self._own))
-        ]
+        things = [slot for slot in things if also_said or not slot.is_said(self._own)]
+        if settled is not None:
+            things = [slot for slot in things if slot.name not in settled and not slot.text[0].isupper()]
         return min(things, key=lambda slot: slot.parameter.mark != "required", default=None)
 
     def _is_strange_noun(self, word: str) -> bool:
