@@ -30,7 +30,7 @@ def asked() -> Iterator[Asked]:
 
 
 class Fresh(NamedTuple):
-    """A question whose answer has to match patterns; `kind` is T (two at once), P (partly false) or S."""
+    """A question whose answer has to match patterns; `kind` is as the file says."""
 
     scenario: str
     kind: str
@@ -40,7 +40,7 @@ class Fresh(NamedTuple):
 
 
 def fresh() -> Iterator[Fresh]:
-    """All questions of the three later sets, in order."""
+    """All questions of the later sets, in order."""
     lines = Path(__file__).with_name("everyday_fresh.txt").read_text(encoding="utf-8").splitlines()
     for line in lines:
         if not line.startswith("#"):

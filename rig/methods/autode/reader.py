@@ -72,7 +72,6 @@ _WISH = _pattern(r"\b(?:would you like|do you want|should|shall|do you need)\b")
 _FACTUAL = _pattern(
     r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they|your \w+)\b"
 )
-_GUESS = _pattern(r"^(?:and )?(?:is|are|was|were) (?!there\b)")
 _EXISTS = _pattern(
     r"^(?:is there|are there|do you have|(?:does|is) (?:anyone|anybody)|any|was any|has any)\b"
 )
@@ -213,10 +212,6 @@ class _Reader(Comparer):
         slots = [slot for slot in self._slots if slot.name in names and kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
-    def _guessed(self, clause: DialogueAct) -> list[Slot]:
-        """The slot with a text that a guess is nearest to."""
-        return [slot for slot in self._named(clause, self._alike) if slot.text]
-
     def _best(self, clause: DialogueAct) -> tuple[Slot | None, float]:
         """The slot that a question is most about, and how much."""
         slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
@@ -282,10 +277,8 @@ class _Reader(Comparer):
         is_open = self._adds(clause) if is_true else bool(strange) and self._is_of_story(clause)
         is_event = clause.kind == "closed" and _HAPPENS.match(clause.text) and not _EXISTS.match(clause.text)
         if is_event and strange and not has_facts:
-            is_open = is_true or stems(self._knowledge.story).intersection(content(clause.text))
-        elif clause.kind != "claim":
-            is_open = False
-        if is_open:
+            is_open = bool(is_true or stems(self._knowledge.story).intersection(content(clause.text)))
+        if is_open and (is_event or clause.kind == "claim"):
             self._leave_open(clause)
             return
         if is_true or (_PERMISSION.search(clause.text) and not strange):
@@ -304,8 +297,6 @@ class _Reader(Comparer):
             self.result.false.append(slot.name)
         elif clause.kind == "fragment":
             self._read_question(clause)
-        elif strange and _GUESS.match(clause.text) and (named := self._guessed(clause)):
-            self.result.false.append(named[0].name)
         elif strange or (_FACTUAL.match(clause.text) and not (is_wish or _ABOUT.match(clause.text))):
             if is_wish:
                 self.result.is_declined = True

@@ -23,14 +23,14 @@ from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
-RULES = "5"
+RULES = "6"
 """Version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"
 """What a user ends a conversation with that leads nowhere."""
 
 AT_ONCE = 2
-"""How many values the user gives when asked in general for what is missing."""
+"""How many values the user gives when asked in general for what is missing, and the oracle asks for."""
 
 RECALLED, CERTAIN = 0.3, 0.45
 """The cosine from which a sentence of the script that shares a word with a question answers it, and one of
@@ -48,8 +48,8 @@ _WHY = re.compile(
 )
 _WH = re.compile(r"\b(?:what|which|who|whom|where|when|how)\b", re.IGNORECASE)
 _HOUR = re.compile(
-    r"\b(?:ago|spring|summer|autumn|winter)\b|\bat (?:half past |noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
-    r"|twelve)\b"
+    r"\b(?:ago|spring|summer|autumn|winter)\b|\bat (?:half past |noon|midnight|one|two|three|four|five|six"
+    r"|seven|eight|nine|ten|eleven|twelve)\b"
 )
 _WHO = re.compile(r"\bwho(?:m|['’]\w+)?\b", re.IGNORECASE)
 _NUMBERED = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty)"
@@ -112,7 +112,7 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> 
     name = scenario.character.split(",")[0].strip()
     if understood.is_general and not understood.asked:
         understood.asked = missing(scenario, own)[:AT_ONCE]
-    about = recalled(scenario, understood, alike)
+    about = recalled(scenario, understood, alike) if understood.claimed or understood.story else ""
     told = [*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]
     if told or about:
         return " ".join(filter(None, [*told, about]))
@@ -151,8 +151,6 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
 def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str:
     """The sentence of the script that answers what no slot is about, empty if there is none."""
     question = understood.claimed or understood.story
-    if not question:
-        return ""
     name = scenario.character.split(",")[0].strip()
     sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
     sentences.append(introduction(scenario.character))
@@ -236,10 +234,6 @@ def as_text(value: Json) -> str:
     return ", ".join(map(as_text, value)) if isinstance(value, list) else str(value)
 
 
-ASKED_AT_ONCE = 2
-"""How many values the oracle asks for in one question."""
-
-
 def true_step(scenario: Scenario, request: Request) -> Prediction:
     """Ask once for each value that the user has not said, two at a time, and then make the true call."""
     question = _question(request, missing(scenario, _heard(request)))
@@ -269,7 +263,7 @@ def _question(request: Request, names: Sequence[str]) -> Prediction | None:
     own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
     phrases = (f"the {spoken(name)}" for name in names)
     new = [name for name in phrases if not any(f"{name}?" in text or f"{name} and" in text for text in own)]
-    return replied(f"Could you tell me {' and '.join(new[:ASKED_AT_ONCE])}?") if new else None
+    return replied(f"Could you tell me {' and '.join(new[:AT_ONCE])}?") if new else None
 
 
 def _call(scenario: Scenario, request: Request, slots: JsonObject) -> Prediction:

@@ -356,14 +356,14 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
             is_amount = families & {"amount of money", "mass", "volume", "number"} and not slot.is_code
             if is_amount or stems & _QUANTIFIED:
                 return 2.0 + 0.6 * ("amount of money" in families) + 0.4 * ("much" in stems)
-            return 2.0 if "duration" in families and slot.named & frozenset(content(clause.text)) else _CANNOT
+            return _CANNOT
         case ["how", adjective] if adjective in _ADJECTIVES:
             likely = _ADJECTIVES[adjective]
             rank = next((rank for rank, word in enumerate(likely) if word in slot.named), None)
             if rank is not None:
                 return 2.6 - 0.2 * rank
             return 2.0 if stems.intersection(likely) else _CANNOT
-        case ["how", "do" | "would" | "should" | "shall" | "can" | "will" | "may"]:
+        case ["how", "do" | "would" | "should" | "shall" | "will"]:
             return 1.8 * (_MANNER.match(slot.parameter.description) is not None)
         case ["where"] | ["what" | "which", "place"]:
             return _place_degree(slot, clause.text.casefold())

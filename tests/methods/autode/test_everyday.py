@@ -36,9 +36,11 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
 @pytest.mark.slow
 def test_later_questions_are_answered_rightly() -> None:
     questions = list(fresh())
-    assert len(questions) > 400
+    assert len(questions) > 700
     right = [is_answered(answered(Asked(each.scenario, "", each.text)), each) for each in questions]
-    assert sum(right) / len(right) >= 0.95
+    earlier, later = right[:412], right[412:]
+    assert sum(earlier) / len(earlier) >= 0.97
+    assert sum(later) / len(later) >= 0.87
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,31 @@ def test_later_questions_are_answered_rightly() -> None:
             "The period is January to December 2025 and the delivery is post.",
         ),
         ("team-lunch", "How big is your group?", "It's 9."),
+        ("blood-pressure-pills", "How many milligrams is one tablet?", "It's 5 mg."),
+        ("blood-pressure-pills", "How old are you?", "I am 81."),
+        ("wool-blankets", "What time would you like the machine?", "It's 1 pm."),
+        ("room-for-one", "Is it just for you?", "Yes, please."),
+        ("exam-group", "Just you, on Tuesday at 2 pm?", "No, it's 4."),
+        ("saving-for-kayak", "You want to save for a canoe, correct?", "No, it's kayak."),
+        ("lavender-hedge", "You'd like 18 rose bushes?", "No, it's lavender."),
+        ("week-in-the-alps", "Does Muffin bite?", "Sorry, I don't know that."),
+        ("card-in-taxi", "You left it in a restaurant, is that right?", "No."),
+        ("sore-knee", "You said your back hurts?", "No, it's sore knee."),
+        (
+            "birthday-cake",
+            "It's your son's birthday, right?",
+            "My daughter turns five tomorrow and must not have nuts.",
+        ),
+        (
+            "return-of-shoes",
+            "The shoes are too big for you, I understand?",
+            "The shoes are too narrow and go back to the shop.",
+        ),
+        (
+            "check-up-again",
+            "How long have you been a patient here?",
+            "I have been Dr. Soto's patient for ten years.",
+        ),
     ],
 )
 def test_answers_in_full(name: str, heard: str, said: str) -> None:
