@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
@@ -47,8 +47,8 @@ Array = NDArray[np.float64]
 class Pairs(NamedTuple):
     """Files held against their bases, by file and conversation.
 
-    `lost` are calls that the base got right, less those that the file did; `base` and `file` whether the
-    conversation succeeded. `sums` and `counts` are signals × files × conversations.
+    `lost` are calls that the base got right, less those that the file did; `fails` is the same of whole
+    conversations. `sums` and `counts` are signals × files × conversations, `model` is a number for each file.
     """
 
     names: list[str]
@@ -130,9 +130,8 @@ def read(store: Path, given: list[str]) -> Pairs:
 
 
 def spearman(first: Array, second: Array) -> float:
-    """The rank correlation; 0 where one side is constant."""
-    a, b = rankdata(first), rankdata(second)
-    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) and np.ptp(b) else 0.0
+    """The rank correlation."""
+    return float(scipy.stats.spearmanr(first, second).statistic)
 
 
 def error_left_out(signal: Array, loss: Array, groups: NDArray[np.int_]) -> float:
@@ -157,8 +156,8 @@ def within(pairs: Pairs, signal: int, chosen: NDArray[np.int_]) -> float:
         has_lost = pairs.lost[file, chosen] > 0
         first, second = values[file, chosen][has_lost], values[file, chosen][~has_lost]
         if len(first) and len(second):
-            greater = (first[:, None] > second).sum() + 0.5 * (first[:, None] == second).sum()
-            area, weight = area + greater, weight + len(first) * len(second)
+            area += float(scipy.stats.mannwhitneyu(first, second, method="asymptotic").statistic)
+            weight += len(first) * len(second)
     return area / weight if weight else float("nan")
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -231,17 +232,17 @@ def calibrate(
 
     options = {name: value for name, value in values.items() if value not in (None, (), False)}
     options["models"] = (model,)
+    tell = partial(say, err=True)
     target = output or Path(f"{Path(model).name.removesuffix('.gguf')}.imatrix.{output_format}")
     if target.exists() or not target.absolute().parent.is_dir():
         fault = "already exists" if target.exists() else "no such folder"
         raise RigError(f"{target}: {fault}; name another file with --output")
     with endings_as_exceptions():
         if text is not None:
-            read = progress("read", "chunk")
-            calibration = calibrate_on_text(corpus_of(options, text), lambda line: say(line, err=True), read)
+            calibration = calibrate_on_text(corpus_of(options, text), tell, progress("read", "chunk"))
         else:
             asked = screening_of(*as_asked({**options, "part": "calibration"}))
-            calibration = collect(asked, lambda line: say(line, err=True), progress("read"))
+            calibration = collect(asked, tell, progress("read"))
     imatrix.write(calibration.matrix, target, output_format)
     if as_json:
         told = {

@@ -77,7 +77,7 @@ def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, 
     suites = ", ".join(dict.fromkeys(task.suite for task in request.tasks if task.suite)) or "conversations"
     dataset = f"{suites}: {counted(len(request.tasks), 'conversation')}, {tokens:,} tokens"
     traces = tuple(trace(task.source) for task in request.tasks)
-    return Calibration(replace(_matrix(activations, dataset, tokens), traces=traces), tokens, left_out)
+    return Calibration(_matrix(activations, dataset, tokens, traces), tokens, left_out)
 
 
 def calibrate_on_text(
@@ -107,10 +107,13 @@ def calibrate_on_text(
     return Calibration(matrix, chunks.size, Counter())
 
 
-def _matrix(activations: Activations, dataset: str, tokens: int) -> ImportanceMatrix:
+def _matrix(
+    activations: Activations, dataset: str, tokens: int, traces: tuple[str, ...] = ()
+) -> ImportanceMatrix:
     return ImportanceMatrix(
         sums={name: sums.astype(np.float32) for name, sums in activations.sums.items()},
         counts={name: counts.astype(np.float32) for name, counts in activations.counts.items()},
         datasets=(dataset,),
         chunks=-(-tokens // CHUNK),
+        traces=traces,
     )

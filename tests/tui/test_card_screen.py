@@ -149,12 +149,11 @@ async def test_it_does_not_come_again_to_somebody_who_was_faster(store: Path) ->
 @pytest.mark.slow
 @pytest.mark.usefixtures("at_rest")
 async def test_asked_for_twice_it_comes_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of, first, made = Card.of, Event(), list[Card]()
-    waiting = list[Event]()
+    of, began, first, made = Card.of, Event(), Event(), list[Card]()
 
     def slowly(*given: Any, **named: Any) -> Card:
-        if not waiting:
-            waiting.append(first)
+        if not began.is_set():
+            began.set()
             first.wait(PATIENCE_S)
         made.append(of(*given, **named))
         return made[-1]
@@ -164,7 +163,7 @@ async def test_asked_for_twice_it_comes_once(store: Path, monkeypatch: pytest.Mo
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
         await eventually(lambda: screen.state.finished)
         screen.action_card()
-        await eventually(lambda: waiting)
+        await eventually(began.is_set)
         screen.action_card()
         await card_of(pilot)
         await pilot.press("enter")
