@@ -1,4 +1,4 @@
-"""Rooms import from lower floors only. docs/explanation/architecture.md says why."""
+"""Rooms import from lower floors only. docs/lab/architecture.md says why."""
 
 import ast
 import re
@@ -378,7 +378,7 @@ def test_a_room_has_few_files(room: str) -> None:
 
 
 def test_the_page_on_the_architecture_names_what_is_there() -> None:
-    page = (CHECKOUT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    page = (CHECKOUT / "docs/lab/architecture.md").read_text(encoding="utf-8")
     rooms = {room.replace(".", "/") for room in RANKS if room != "rig"}
     folders = {room for room in rooms if (CHECKOUT / room).is_dir()}
     assert folders <= set(re.findall(r"(?m)^(?:floor \d)? +(\S+)", page))
