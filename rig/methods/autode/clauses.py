@@ -144,6 +144,17 @@ _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", 
 """As in: what is the day, and your name?"""
 
 
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of an assistant's words, in order."""
+    parts = (part.replace("․", ".").strip() for part in _SENTENCE.split(_TITLES.sub(r"\1․", text)))
+    return filter(None, parts)
+
+
+def is_check(sentence: str) -> bool:
+    """Whether a sentence only asks for a yes to what was said before it: is that correct?"""
+    return _CHECK.match(sentence.strip()) is not None
+
+
 def clauses(text: str) -> Iterator[DialogueAct]:
     """The clauses of an assistant's words, in order."""
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):

@@ -14,8 +14,9 @@ from typing import Any
 from rig.calls import Json, JsonObject
 from rig.errors import listed
 from rig.methods.autode.clauses import content, facts, stems, stems_of
+from rig.methods.autode.hearing import Hearing, Read, Reading, hear
 from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
-from rig.methods.autode.reader import INSIDE, understand
+from rig.methods.autode.reader import INSIDE
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.slots import Knowledge
 from rig.methods.autode.statements import Understanding
@@ -23,7 +24,7 @@ from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
-RULES = "6"
+RULES = "7"
 """Version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"
@@ -83,11 +84,12 @@ class ScriptedUser(OneByOne):
             "rules": self.rules,
             "near": NEAR,
             **similarity().fingerprint,
+            **hearing().fingerprint,
         }
 
     def answer(self, task: Any, own: Sequence[str], heard: str, alike: Alike) -> str:
         """What the user of a task says to an assistant's words, having said `own` before."""
-        return answer(task, own, heard, alike)
+        return answer(task, own, heard, alike, hearing())
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
@@ -104,16 +106,33 @@ def similarity() -> MiniLM:
     return MiniLM()
 
 
-def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> str:
+@cache
+def hearing() -> Hearing:
+    """What reads an assistant's words."""
+    return Hearing()
+
+
+def deaf(sentence: str, thing: str) -> Reading:
+    """Reads nothing, so that the rules are all there is."""
+    return Reading(0.0, 0.0, 0.0)
+
+
+def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, read: Read = deaf) -> str:
     """What the user says to an assistant's words, having said `own` before."""
+    sentences = {
+        "character": introduction(scenario.character),
+        "background": scenario.background,
+        "purpose": scenario.purpose,
+    }
     story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
-    knowledge = Knowledge(scenario.api, scenario.slots, story)
-    understood = understand(knowledge, own, heard, alike)
+    knowledge = Knowledge(scenario.api, scenario.slots, story, sentences)
+    understood = hear(knowledge, own, heard, alike, read)
     name = scenario.character.split(",")[0].strip()
     if understood.is_general and not understood.asked:
         understood.asked = missing(scenario, own)[:AT_ONCE]
     about = recalled(scenario, understood, alike) if understood.claimed or understood.story else ""
     told = [*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]
+    told += [first_person(sentences[named], name) for named in understood.told]
     if told or about:
         return " ".join(filter(None, [*told, about]))
     if understood.is_purpose:
@@ -131,6 +150,8 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
         told = sentence({**{name: knowledge.values[name] for name in understood.false}, **asked})
         is_plain = told.startswith(("The ", "It's "))
         sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
+    elif understood.denied:
+        sentences += ["No.", *([sentence(asked)] if asked else [])]
     else:
         flags = list(understood.flags.values())
         if understood.is_closed and asked and not flags:
@@ -193,6 +214,7 @@ def first_person(text: str, name: str) -> str:
     def conjugated(match: re.Match[str]) -> str:
         verb = match[2]
         regular = verb[:-1] if verb.endswith("s") and len(verb) > 3 else verb
+        regular = regular.removesuffix("e") if verb.endswith(("ches", "shes", "sses")) else regular
         irregular = {"has": "have", "is": "am", "does": "do", "goes": "go"}
         return f"{match[1]} {irregular.get(verb, regular)}"
 

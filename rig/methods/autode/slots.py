@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
@@ -33,11 +33,14 @@ _COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees", "portio
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a user knows: the values of an API's slots; and who they are, what they want and have said."""
+    """What a user knows: the values of an API's slots; who they are, what they want and have said; and of
+    these the sentences of the script, by name.
+    """
 
     api: ApiDocument
     values: Mapping[str, Json]
     story: str = ""
+    sentences: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def slots(self) -> tuple["Slot", ...]:

@@ -30,7 +30,8 @@ class Understanding:
     agree to, `is_declined` one to be declined. `is_general` asks for anything that is missing, `is_purpose`
     for what the user wants, `is_name` for their name, and `is_open` for what no slot is about, which `story`
     has if it was asked what, why or since when, and `claimed` if it was stated. `sides` are the words by
-    which a flag was offered.
+    which a flag was offered. `told` are sentences of the script that were asked for, and `denied` those of
+    which something else was said.
     """
 
     asked: list[str] = field(default_factory=list)
@@ -46,6 +47,8 @@ class Understanding:
     story: str = ""
     claimed: str = ""
     sides: dict[str, str] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+    denied: list[str] = field(default_factory=list)
 
 
 class Comparer:

@@ -13,6 +13,11 @@ from rig.scoring.texts.wording import Embedded
 THREADS = 1
 """One at a time, so that sums are always made in the same order; a text still takes only some 10 ms."""
 
+LONGEST_TEXT = 2_000
+"""Characters of each text that are read at once with another."""
+LONGEST_PAIR = 160
+"""Tokens of two texts that are read at once; the rest of the longer one is cut off."""
+
 
 class Recipe(Enum):
     """How a directory of weights becomes an encoder."""
@@ -68,6 +73,53 @@ def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
         directory, lambda st: st.CrossEncoder(str(directory), device="cpu", local_files_only=True)
     )
     return model, {int(number): str(label) for number, label in model.config.id2label.items()}
+
+
+class PairClassifier:
+    """A model that reads two texts at once and says how likely each of some labels is.
+
+    It is the encoder of `directory` with an adapter on top: low-rank changes of its weights and two layers,
+    as benchmarks/autode/train.py writes them. Raises RigError when either cannot be loaded.
+    """
+
+    def __init__(self, directory: Path, adapter: Path) -> None:
+        self._model, self._tokenizer, self._tensors = _quietly(
+            directory, lambda _: _adapted(directory, adapter)
+        )
+
+    def probabilities(self, first: str, second: str) -> list[float]:
+        """Of each label, in the adapter's order; the labels exclude one another."""
+        import torch
+
+        tokens = self._tokenizer(first, second, truncation=True, max_length=LONGEST_PAIR, return_tensors="pt")
+        with torch.inference_mode():
+            states = self._model(**tokens).last_hidden_state[0]
+            parts = [states[tokens["token_type_ids"][0] == side] for side in (0, 1)]
+            # An empty text has no token at all.
+            sides = [part.sum(0) / max(1, len(part)) for part in parts]
+            hidden = torch.cat([*sides, sides[0] * sides[1], states[0]])
+            hidden = torch.nn.functional.gelu(self._linear("hidden", hidden))
+            return [float(value) for value in torch.softmax(self._linear("labels", hidden), -1)]
+
+    def _linear(self, name: str, values: Any) -> Any:
+        return self._tensors[f"{name}.weight"] @ values + self._tensors[f"{name}.bias"]
+
+
+def _adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
+    """The encoder with an adapter's changes, its tokenizer, and the tensors of the layers on top."""
+    from safetensors.torch import load_file
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(str(directory), add_pooling_layer=False, local_files_only=True)
+    tensors = {name: tensor.float() for name, tensor in load_file(adapter).items()}
+    weights = dict(model.named_parameters())
+    for name in [name for name in tensors if name.startswith("encoder.")]:
+        weight = weights[name.removeprefix("encoder.").removesuffix(".down").removesuffix(".up")]
+        if name.endswith(".up"):
+            weight.data += tensors.pop(name) @ tensors.pop(name.removesuffix("up") + "down")
+        elif not name.endswith(".down"):
+            weight.data += tensors.pop(name)
+    return model.eval(), AutoTokenizer.from_pretrained(str(directory), local_files_only=True), tensors
 
 
 def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:

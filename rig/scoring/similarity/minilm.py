@@ -24,12 +24,8 @@ class MiniLM(Embedding):
     """
 
     def __init__(self, threshold: float | None = None) -> None:
-        spec = find_spec(PACKAGE)
-        if spec is None or not spec.submodule_search_locations:
-            raise RigError(f"{PACKAGE} is not installed: install it, or score with --similarity exact")
-        directory = Path(spec.submodule_search_locations[0]) / "model"
         super().__init__(
-            directory, name="minilm", release=f"{PACKAGE} {version(PACKAGE)}", threshold=threshold
+            directory(), name="minilm", release=f"{PACKAGE} {version(PACKAGE)}", threshold=threshold
         )
         self._wording, self._calibrated, self._unclear = calibration()
         self.embedded = lru_cache(CACHED_READINGS)(self._embed_words)
@@ -55,6 +51,14 @@ class MiniLM(Embedding):
     def _embed_words(self, words: tuple[str, ...]) -> Embedded:
         with self._lock:
             return self._loaded().words(words)
+
+
+def directory() -> Path:
+    """The packaged encoder's files. Raises RigError when the package is not installed."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise RigError(f"{PACKAGE} is not installed: install it, or score with --similarity exact")
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def calibration() -> tuple[Wording, Mapping[str, float], Mapping[str, float]]:

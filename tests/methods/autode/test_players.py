@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode.scripted_user import FAILED, ScriptedUser, answer, missing, similarity, true_step
+from rig.methods.autode.scripted_user import (
+    FAILED,
+    ScriptedUser,
+    answer,
+    deaf,
+    hearing,
+    missing,
+    similarity,
+    true_step,
+)
 from rig.methods.autode.talk import AutoDeSettings
 from rig.methods.scripted import Oracle, replied
 from rig.models import Prediction
@@ -16,10 +25,13 @@ PUSH = "Can you do that for me, please?"
 
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    similarity.cache_clear()
+    for cached in (similarity, hearing):
+        cached.cache_clear()
     monkeypatch.setattr("rig.methods.autode.scripted_user.MiniLM", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.methods.autode.scripted_user.Hearing", lambda: deaf)
     yield
-    similarity.cache_clear()
+    for cached in (similarity, hearing):
+        cached.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""What the scripted user's model reads in an assistant's words."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rig.methods.autode.hearing import ADAPTER, Hearing, Reading, described, hear
+from rig.methods.autode.scenarios import ApiDocument, Parameter
+from rig.methods.autode.scripted_user import deaf
+from rig.methods.autode.slots import Knowledge
+
+API = ApiDocument(
+    "SendMoney",
+    "Send money to someone.",
+    (Parameter("recipient", "Who gets the money"), Parameter("date", "When it is sent")),
+)
+VALUES = {"recipient": "Samir Haddad", "date": "3 March"}
+KNOWLEDGE = Knowledge(API, VALUES, "", {"background": "Her flatmate Samir paid this month's whole rent."})
+HEARING = Hearing()
+TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+
+
+def nothing(*_: str) -> float:
+    return 0.0
+
+
+def test_a_question_in_other_words_asks_for_the_slot() -> None:
+    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", nothing, HEARING).asked == ["recipient"]
+    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", nothing, deaf).asked == []
+
+
+def test_a_statement_that_the_story_contradicts_is_denied() -> None:
+    understood = hear(KNOWLEDGE, (), "Your brother paid the rent, didn't he?", nothing, HEARING)
+    assert understood.denied == ["background"] == understood.told
+    assert not understood.is_closed
+
+
+def test_the_fact_that_is_stated_decides_whatever_the_model_says() -> None:
+    def read(sentence: str, thing: str) -> Reading:
+        return Reading(0.0, 1.0, 0.0) if thing.startswith("date") else Reading(0.0, 0.0, 0.0)
+
+    assert hear(KNOWLEDGE, (), "It leaves on the third of March.", nothing, read).is_closed
+    assert hear(KNOWLEDGE, (), "It leaves on 4 March.", nothing, read).false == ["date"]
+
+
+def test_what_is_far_less_likely_than_the_likeliest_is_not_asked_for() -> None:
+    def read(sentence: str, thing: str) -> Reading:
+        return Reading(0.9 if thing.startswith("recipient") else 0.1, 0.0, 0.0)
+
+    assert hear(KNOWLEDGE, (), "To whom?", nothing, read).asked == ["recipient"]
+
+
+def test_slots_are_described_with_their_value() -> None:
+    assert described("startTime", "When it starts", "8 pm") == "start time: When it starts. 8 pm"
+    assert described("outside", "Whether to sit outside", False) == "outside: Whether to sit outside. no"
+    assert described("day", "Which day") == "day: Which day."
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXT, TEXT)
+def test_any_two_texts_get_likelihoods_and_the_same_ones_again(sentence: str, thing: str) -> None:
+    reading = HEARING(sentence, thing)
+    assert all(0 <= likelihood <= 1 for likelihood in reading)
+    assert sum(reading) <= 1 + 1e-6
+    assert HEARING._probabilities(sentence, thing) == reading
+
+
+def test_the_adapter_is_in_the_fingerprint() -> None:
+    assert len(str(HEARING.fingerprint["hearing"])) == 64
+    assert ADAPTER.stat().st_size < 4_000_000
