@@ -91,7 +91,9 @@ class PairClassifier:
         """Of each label, in the adapter's order; the labels exclude one another."""
         import torch
 
-        tokens = self._tokenizer(first, second, truncation=True, max_length=LONGEST_PAIR, return_tensors="pt")
+        # Half a surrogate pair is legal JSON, but no text that a tokenizer accepts.
+        texts = (text[:LONGEST_TEXT].encode("utf-8", "replace").decode() for text in (first, second))
+        tokens = self._tokenizer(*texts, truncation=True, max_length=LONGEST_PAIR, return_tensors="pt")
         with torch.inference_mode():
             states = self._model(**tokens).last_hidden_state[0]
             parts = [states[tokens["token_type_ids"][0] == side] for side in (0, 1)]

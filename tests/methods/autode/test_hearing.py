@@ -1,6 +1,6 @@
 """What the scripted user's model reads in an assistant's words."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rig.methods.autode.hearing import ADAPTER, Hearing, Reading, described, hear
@@ -56,6 +56,8 @@ def test_slots_are_described_with_their_value() -> None:
 
 
 @settings(max_examples=25, deadline=None)
+@example("\ud83d", "")
+@example("a " * 1_000_000, "What? " * 1_000)
 @given(TEXT, TEXT)
 def test_any_two_texts_get_likelihoods_and_the_same_ones_again(sentence: str, thing: str) -> None:
     reading = HEARING(sentence, thing)
