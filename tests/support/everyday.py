@@ -37,15 +37,19 @@ class Fresh(NamedTuple):
     text: str
     has: tuple[str, ...]
     has_not: str
+    set: int
 
 
 def fresh() -> Iterator[Fresh]:
     """All questions of the later sets, in order."""
     lines = Path(__file__).with_name("everyday_fresh.txt").read_text(encoding="utf-8").splitlines()
+    number = 0
     for line in lines:
-        if not line.startswith("#"):
+        if line.startswith("# set "):
+            number = int(line.removeprefix("# set "))
+        elif not line.startswith("#"):
             scenario, kind, text, has, has_not = (part.strip() for part in f"{line} ".split(" | ", 4))
-            yield Fresh(scenario, kind, text, tuple(has.rstrip(" |").split(" ; ")), has_not)
+            yield Fresh(scenario, kind, text, tuple(has.rstrip(" |").split(" ; ")), has_not, number)
 
 
 def is_answered(answer: str, question: Fresh) -> bool:

@@ -146,8 +146,12 @@ _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of an assistant's words, in order."""
-    parts = (part.replace("․", ".").strip() for part in _SENTENCE.split(_TITLES.sub(r"\1․", text)))
-    return filter(None, parts)
+    return filter(None, (part.replace("․", ".").strip() for part in _split(text)))
+
+
+def _split(text: str) -> list[str]:
+    """A text at the ends of its sentences; the full stop of a title is another character."""
+    return _SENTENCE.split(_TITLES.sub(r"\1․", text))
 
 
 def is_check(sentence: str) -> bool:
@@ -157,7 +161,7 @@ def is_check(sentence: str) -> bool:
 
 def clauses(text: str) -> Iterator[DialogueAct]:
     """The clauses of an assistant's words, in order."""
-    for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", _EMAIL.sub("email", text))):
+    for sentence in _split(_EMAIL.sub("email", text)):
         is_question = sentence.rstrip(' "*)').endswith("?")
         text = sentence.strip()
         for said, word in _REWORDED:

@@ -37,7 +37,7 @@ SHARE = 0.3
 """Of the likelihood of what a sentence asks for most: what is less likely is not asked for beside it."""
 
 
-class Reading(NamedTuple):
+class Likelihoods(NamedTuple):
     """How likely a sentence asks for a thing, says it rightly, and says it wrongly."""
 
     asks: float
@@ -45,7 +45,7 @@ class Reading(NamedTuple):
     wrong: float
 
 
-Read: TypeAlias = Callable[[str, str], Reading]
+Read: TypeAlias = Callable[[str, str], Likelihoods]
 """Reads a sentence of an assistant's beside a thing that the user knows."""
 
 
@@ -59,22 +59,22 @@ class Hearing:
         self._lock = threading.Lock()
         self._read = lru_cache(CACHED)(self._probabilities)
 
-    @property
+    @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
         """All that can change what is read, beside the encoder."""
         likelihoods = f"{ASKS} {TOUCHES} {TELLS} {DENIES} {SHARE}"
         return {"hearing": sha256(ADAPTER.read_bytes()).hexdigest(), "hearing_likelihoods": likelihoods}
 
-    def __call__(self, sentence: str, thing: str) -> Reading:
+    def __call__(self, sentence: str, thing: str) -> Likelihoods:
         return self._read(sentence, thing)
 
     @cached_property
     def _classifier(self) -> PairClassifier:
         return PairClassifier(directory(), ADAPTER)
 
-    def _probabilities(self, sentence: str, thing: str) -> Reading:
+    def _probabilities(self, sentence: str, thing: str) -> Likelihoods:
         with self._lock:
-            return Reading(*self._classifier.probabilities(sentence, thing)[1:])
+            return Likelihoods(*self._classifier.probabilities(sentence, thing)[1:])
 
 
 def described(name: str, description: str, value: Json = None) -> str:
@@ -153,7 +153,7 @@ def _note_statement(result: Understanding, slot: Slot, is_right: bool) -> None:
         result.false.append(slot.name)
 
 
-def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Reading) -> bool:
+def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Likelihoods) -> bool:
     """Whether what a sentence says of a slot is true."""
     likely = reading.right > reading.wrong
     if slot.is_flag:

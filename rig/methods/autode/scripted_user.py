@@ -14,7 +14,7 @@ from typing import Any
 from rig.calls import Json, JsonObject
 from rig.errors import listed
 from rig.methods.autode.clauses import content, facts, stems, stems_of
-from rig.methods.autode.hearing import Hearing, Read, Reading, hear
+from rig.methods.autode.hearing import Hearing, Likelihoods, Read, hear
 from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
 from rig.methods.autode.reader import INSIDE
 from rig.methods.autode.scenarios import Scenario
@@ -112,9 +112,9 @@ def hearing() -> Hearing:
     return Hearing()
 
 
-def deaf(sentence: str, thing: str) -> Reading:
+def deaf(sentence: str, thing: str) -> Likelihoods:
     """Reads nothing, so that the rules are all there is."""
-    return Reading(0.0, 0.0, 0.0)
+    return Likelihoods(0.0, 0.0, 0.0)
 
 
 def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, read: Read = deaf) -> str:

@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rig.methods.autode.hearing import ADAPTER, Hearing, Reading, described, hear
+from rig.methods.autode.hearing import ADAPTER, Hearing, Likelihoods, described, hear
 from rig.methods.autode.scenarios import ApiDocument, Parameter
 from rig.methods.autode.scripted_user import deaf
 from rig.methods.autode.slots import Knowledge
@@ -35,16 +35,16 @@ def test_a_statement_that_the_story_contradicts_is_denied() -> None:
 
 
 def test_the_fact_that_is_stated_decides_whatever_the_model_says() -> None:
-    def read(sentence: str, thing: str) -> Reading:
-        return Reading(0.0, 1.0, 0.0) if thing.startswith("date") else Reading(0.0, 0.0, 0.0)
+    def read(sentence: str, thing: str) -> Likelihoods:
+        return Likelihoods(0.0, 1.0, 0.0) if thing.startswith("date") else Likelihoods(0.0, 0.0, 0.0)
 
     assert hear(KNOWLEDGE, (), "It leaves on the third of March.", nothing, read).is_closed
     assert hear(KNOWLEDGE, (), "It leaves on 4 March.", nothing, read).false == ["date"]
 
 
 def test_what_is_far_less_likely_than_the_likeliest_is_not_asked_for() -> None:
-    def read(sentence: str, thing: str) -> Reading:
-        return Reading(0.9 if thing.startswith("recipient") else 0.1, 0.0, 0.0)
+    def read(sentence: str, thing: str) -> Likelihoods:
+        return Likelihoods(0.9 if thing.startswith("recipient") else 0.1, 0.0, 0.0)
 
     assert hear(KNOWLEDGE, (), "To whom?", nothing, read).asked == ["recipient"]
 
