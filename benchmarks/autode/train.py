@@ -1,6 +1,6 @@
 """Train what the scripted user understands: the adapter rig/methods/autode/hearing.safetensors.
 
-    python benchmarks/autode/train.py [--epochs 2] [--hold g.jsonl] [--output FILE]
+    python -m benchmarks.autode.train [--epochs 2] [--hold g.jsonl] [--output FILE]
 
 Reads benchmarks/autode/turns/*.jsonl: scenarios that no suite has, with what assistants say in them and the
 things (slots, sentences of the script) that each utterance asks for, states rightly and states wrongly.
@@ -19,20 +19,18 @@ from typing import Any
 
 import numpy
 import torch
-from safetensors.torch import save_file
 from torch import nn
-from transformers import AutoModel, AutoTokenizer
 
+from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, step, write
 from rig.calls import Json
 from rig.methods.autode.hearing import ADAPTER, LABELS, described
 from rig.methods.autode.questions import spoken
 from rig.methods.autode.scripted_user import introduction
 from rig.reading.times import WEEKDAYS
-from rig.scoring.similarity.encoder import LONGEST_PAIR
 from rig.scoring.similarity.minilm import directory
 
 TURNS = Path(__file__).resolve().parent / "turns"
-HIDDEN, BATCH, RATE, RANK = 64, 32, 1e-4, 32
+BATCH, RATE = 32, 1e-4
 WEIGHTS = (1.0, 1.5, 1.5, 1.5)
 """Of each label in the loss: most things are not touched."""
 
@@ -107,108 +105,42 @@ def _last_word(name: str) -> str:
     return spoken(name).split()[-1]
 
 
-class Classifier(nn.Module):
-    """The encoder with two layers on top, as rig.scoring.similarity.encoder.PairClassifier runs it."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.encoder = AutoModel.from_pretrained(str(folder), add_pooling_layer=False)
-        self.encoder.embeddings.requires_grad_(False)
-        self.dropout = nn.Dropout(0.1)
-        self.hidden = nn.Linear(4 * self.encoder.config.hidden_size, HIDDEN)
-        self.labels = nn.Linear(HIDDEN, len(LABELS))
-
-    def forward(self, tokens: Any) -> torch.Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.training):
-            states = self.encoder(**tokens).last_hidden_state
-        states, real, side = states.float(), tokens["attention_mask"].bool(), tokens["token_type_ids"]
-        masks = [(real & (side == number)).unsqueeze(-1).float() for number in (0, 1)]
-        first, second = ((states * mask).sum(1) / mask.sum(1) for mask in masks)
-        hidden = self.hidden(self.dropout(torch.cat([first, second, first * second, states[:, 0]], -1)))
-        logits: torch.Tensor = self.labels(nn.functional.gelu(hidden))
-        return logits
-
-
-def trained(examples: Examples, model: Classifier, tokenizer: Any, epochs: int) -> None:
+def trained(examples: Examples, model: Classifier, epochs: int) -> None:
     """Train a model on examples, with new false values in each epoch."""
     chance = examples.chance or random.Random(0)
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=RATE, weight_decay=0.01)
-    total, step = epochs * len(list(examples)) // BATCH, 0
+    optimizer = optimizer_of(model, RATE)
+    total, done = epochs * len(list(examples)) // BATCH, 0
     for epoch in range(epochs):
         model.train()
         losses: list[float] = []
-        for batch in _batches(list(examples), chance):
-            for group in optimizer.param_groups:
-                group["lr"] = RATE * min(1, step / 100) * max(0.02, 1 - step / total)
-            step += 1
-            logits = model(_tokens(tokenizer, batch))
+        for batch in batches(list(examples), BATCH, _length, chance):
+            done += 1
             loss = nn.functional.cross_entropy(
-                logits,
+                model(_texts(batch)),
                 torch.tensor([example.label for example in batch]),
                 weight=torch.tensor(WEIGHTS),
                 label_smoothing=0.05,
             )
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(weights, 1.0)
-            optimizer.step()
-            losses.append(loss.item())
+            losses.append(step(model, optimizer, loss, rate_at(RATE, 100, done, total)))
         print(f"epoch {epoch}: loss {sum(losses) / len(losses):.3f}", flush=True)
     model.eval()
 
 
-def _batches(examples: list[Example], chance: random.Random) -> list[list[Example]]:
-    """Batches of examples about as long as one another, in a random order."""
-    chance.shuffle(examples)
-    batches: list[list[Example]] = []
-    for start in range(0, len(examples), BATCH * 50):
-        part = sorted(examples[start : start + BATCH * 50], key=lambda one: len(one.utterance + one.thing))
-        batches += [part[n : n + BATCH] for n in range(0, len(part), BATCH)]
-    chance.shuffle(batches)
-    return batches
+def _length(example: Example) -> int:
+    return len(example.utterance + example.thing)
 
 
-def _tokens(tokenizer: Any, batch: Sequence[Example]) -> Any:
-    return tokenizer(
-        [example.utterance for example in batch],
-        [example.thing for example in batch],
-        padding=True,
-        truncation=True,
-        max_length=LONGEST_PAIR,
-        return_tensors="pt",
-    )
+def _texts(examples: Sequence[Example]) -> list[tuple[str, str]]:
+    return [(example.utterance, example.thing) for example in examples]
 
 
-def written(model: Classifier, folder: Path, path: Path) -> None:
-    """Write the adapter: of each matrix its change in rank `RANK`, of all other weights their change."""
-    before = dict(AutoModel.from_pretrained(str(folder), add_pooling_layer=False).named_parameters())
-    tensors = {name: weight for layer in ("hidden", "labels") for name, weight in _layer(model, layer)}
-    for name, weight in model.encoder.named_parameters():
-        change = (weight - before[name]).detach()
-        if not change.any():
-            continue
-        if change.ndim == 2:
-            left, sizes, right = torch.linalg.svd(change, full_matrices=False)
-            tensors[f"encoder.{name}.up"] = (left * sizes)[:, :RANK]
-            tensors[f"encoder.{name}.down"] = right[:RANK]
-        else:
-            tensors[f"encoder.{name}"] = change
-    save_file({name: tensor.detach().half().contiguous() for name, tensor in tensors.items()}, path)
-
-
-def _layer(model: Classifier, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    for part, weight in getattr(model, name).named_parameters():
-        yield f"{name}.{part}", weight
-
-
-def report(model: Classifier, tokenizer: Any, examples: Sequence[Example]) -> None:
+def report(model: Classifier, examples: Sequence[Example]) -> None:
     """Print precision and recall of each label."""
     with torch.inference_mode():
         chosen = [
             int(number)
             for start in range(0, len(examples), BATCH)
-            for number in model(_tokens(tokenizer, examples[start : start + BATCH])).argmax(-1)
+            for number in model(_texts(examples[start : start + BATCH])).argmax(-1)
         ]
     told, true = numpy.array(chosen), numpy.array([example.label for example in examples])
     for number, label in enumerate(LABELS):
@@ -230,13 +162,12 @@ def main() -> None:
     }
     held = scenarios.pop(options.hold, [])
     folder = directory()
-    tokenizer = AutoTokenizer.from_pretrained(str(folder))
-    model = Classifier(folder)
+    model = Classifier(folder, len(LABELS))
     examples = Examples(list(chain.from_iterable(scenarios.values())), random.Random(7))
-    trained(examples, model, tokenizer, options.epochs)
-    written(model, folder, options.output)
+    trained(examples, model, options.epochs)
+    write(model, folder, options.output)
     if held:
-        report(model, tokenizer, list(Examples(held)))
+        report(model, list(Examples(held)))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,21 @@
-"""The labelled pairs, and how the grader judges them."""
+"""The labelled pairs, and the families of rewordings."""
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Band, Residue, TextJudgement, features, judge
+from rig.scoring.texts import Band, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.world import KINDS
 
 HERE = Path(__file__).resolve().parent
+KEPT_OUT = ("fresh/3", "fresh/4")
+"""Groups that the model of wording does not learn from."""
+EVERY = 12
+"""Of the families, each of this number is kept out, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +29,6 @@ class Labelled:
     case: str
     group: str
 
-    @property
-    def for_calibration(self) -> bool:
-        """Whether the fit may see it: every second pair, and the attacks that were not put aside."""
-        if "held_out" in self.group or self.group.startswith("fresh/"):
-            return False
-        return not self.group.startswith(("pairs", "reworded")) or len(self.first) % 2 == 0
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A pair, its features where likeness decides it, and how it is judged if everything is alike."""
-
-    labelled: Labelled
-    features: tuple[dict[str, float], ...]
-    at_best: TextJudgement
-
 
 def labelled(folders: Iterable[str] = ("pairs", "fresh", "attacks", "reworded")) -> Iterator[Labelled]:
     """All pairs of some folders."""
@@ -53,6 +41,32 @@ def labelled(folders: Iterable[str] = ("pairs", "fresh", "attacks", "reworded"))
                 yield Labelled(KINDS[row["kind"]], row["first"], row["second"], row["same"], case, group)
 
 
+def families() -> Iterator[list[Labelled]]:
+    """The pairs of each family: a text, three that say the same, and three that differ in one thing."""
+    for path in sorted((HERE / "families").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row: dict[str, Any] = json.loads(line)
+            kind, same = KINDS[row["kind"]], [row["text"], *row["same"]]
+            others = list(zip(row["other"], row["what"], strict=True))
+            group = f"families/{path.stem}"
+            pairs = [Labelled(kind, one, other, True, "", group) for one, other in combinations(same, 2)]
+            yield [
+                *pairs,
+                *(
+                    Labelled(kind, one, other, False, what, group)
+                    for one, (other, what) in product(same, others)
+                ),
+            ]
+
+
+def unseen() -> Iterator[Labelled]:
+    """All pairs that the model of wording does not learn from."""
+    yield from (pair for pair in labelled(("fresh",)) if pair.group in KEPT_OUT)
+    for number, pairs in enumerate(families()):
+        if number % EVERY == 0:
+            yield from pairs
+
+
 def outside(path: Path) -> Iterator[Labelled]:
     """The pairs of a file from elsewhere: kind, a, b, label, type."""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -60,13 +74,8 @@ def outside(path: Path) -> Iterator[Labelled]:
         yield Labelled(KINDS[row["kind"]], row["a"], row["b"], bool(row["label"]), row["type"], path.stem)
 
 
-def measure(pair: Labelled, minilm: MiniLM) -> Measured:
-    """Judge a pair with everything taken for alike, and note where likeness was asked."""
-    asked: list[dict[str, float]] = []
-
-    def likeness(found: Residue) -> float:
-        asked.append(features(found, minilm.embedded))
-        return 1.0
-
-    judgement = judge(pair.kind, pair.first, pair.second, likeness, Band(0.5, 0.5))
-    return Measured(pair, tuple(asked), judgement)
+def passages(kind: Text, first: str, second: str) -> list[tuple[str, str]]:
+    """The sentences of two texts that belong together, but those that both have word for word."""
+    found: list[tuple[str, str]] = []
+    judge(kind, first, second, None, Band(0.5, 0.5), reader=lambda *pair: found.append(pair))
+    return found

@@ -98,12 +98,15 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """A text, read. `greeted` and `signed` are the names in its greeting and signature."""
+    """A text, read. `greeted` and `signed` are the names in its greeting and signature; `sentences` are those
+    that its clauses number.
+    """
 
     clauses: tuple[Clause, ...]
     greeted: tuple[str, ...] = ()
     signed: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -134,7 +137,7 @@ def read_parts(parts: Parts) -> ReadText:
     told = told or sentences(parts.body)
     clauses = chain.from_iterable(_clauses(sentence, number) for number, sentence in enumerate(told))
     people = [tuple(word.stem for word in words_of(part) if _is_name(word)) for part in (parts[0], parts[2])]
-    return ReadText(tuple(clauses), people[0], people[1], parts.pictures)
+    return ReadText(tuple(clauses), people[0], people[1], parts.pictures, tuple(told))
 
 
 def sentences(text: str) -> list[str]:

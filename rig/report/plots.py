@@ -247,7 +247,7 @@ def threshold_plot() -> str:
             shares = [100 * sum(column) / of for column in zip(*(kind[wrong] for kind in kinds), strict=True)]
             thresholds = _shipped("error_counts.json")["thresholds"]
             plot.plot(thresholds, shares, color=colour, label=f"{name}, % of {of}")
-        for threshold in sorted(set(_shipped("calibration.json")["thresholds"].values())):
+        for threshold in sorted({band["same"] for band in _shipped("calibration.json").values()}):
             plot.axvline(threshold, color=MUTED, linewidth=1, linestyle=":")
         plot.set_xlim(0, 1)
         plot.set_ylim(0, 50)

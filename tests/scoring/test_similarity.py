@@ -11,8 +11,8 @@ import pytest
 from rig.errors import RigError
 from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, NamedMeasure, load
+from rig.scoring.similarity.embedding import cosine
 from rig.scoring.texts import Elsewhere, Meaning
-from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import BODY, EVENT, KINDS, SUBJECT, TASK

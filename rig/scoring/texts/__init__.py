@@ -5,21 +5,18 @@ docs/explanation/free-text.md says how, and how often it errs.
 """
 
 from rig.scoring.texts.checks import Meaning
-from rig.scoring.texts.judgement import Aligned, Band, Elsewhere, TextJudgement, beside, judge, marked
+from rig.scoring.texts.elsewhere import Elsewhere, beside
+from rig.scoring.texts.judgement import Aligned, Band, TextJudgement, judge, marked
 from rig.scoring.texts.residue import Residue
-from rig.scoring.texts.wording import Embedded, Wording, features
 
 __all__ = [
     "Aligned",
     "Band",
     "Elsewhere",
-    "Embedded",
     "Meaning",
     "Residue",
     "TextJudgement",
-    "Wording",
     "beside",
-    "features",
     "judge",
     "marked",
 ]

@@ -22,10 +22,11 @@ class Meaning(StrEnum):
 
 
 class Finding(NamedTuple):
-    """What a difference between two clauses means, and why."""
+    """What a difference between two clauses means, and why. Who reads both may know better if it is open."""
 
     meaning: Meaning
     reason: str
+    is_open: bool = False
 
 
 FREE = vocabulary(
@@ -91,9 +92,14 @@ def different(reason: str) -> Finding:
     return Finding(Meaning.DIFFERENT, reason)
 
 
+def missing(shown: str) -> Finding:
+    """What only one says, which is another thing unless the rest says it too."""
+    return Finding(Meaning.DIFFERENT, f"only one says: {shown}", is_open=True)
+
+
 def unclear(reason: str) -> Finding:
-    """What may be one."""
-    return Finding(Meaning.UNCLEAR, reason)
+    """What may be a difference."""
+    return Finding(Meaning.UNCLEAR, reason, is_open=True)
 
 
 def facts(found: Residue) -> Iterator[Finding]:
@@ -115,7 +121,7 @@ def facts(found: Residue) -> Iterator[Finding]:
             if one.sort in IMPLIED or own:
                 yield unclear(f"only one says: {one.shown}")
             else:
-                yield different(f"only one says: {one.shown}")
+                yield missing(one.shown)
 
 
 def names(found: Residue) -> Iterator[Finding]:
@@ -128,7 +134,7 @@ def names(found: Residue) -> Iterator[Finding]:
         if name and not (ones and others):
             text = name[0].shown.capitalize()
             vague = own or _has_surname(found, name[0])
-            yield unclear(f"name: {text}") if vague else different(f"only one says: {text}")
+            yield unclear(f"name: {text}") if vague else missing(text)
 
 
 def _has_surname(found: Residue, name: Atom) -> bool:
@@ -228,10 +234,10 @@ def _exchangeable(one: str, other: str, personal: bool) -> bool:
 def _one_sided(atoms: Sequence[Atom], found: Residue, first: bool) -> Iterator[Finding]:
     elsewhere = [small.atom.key for small in found.small[first]]
     if found.only_small and {"to", "be"} <= {atom.key for atom in atoms}:
-        yield different("only one says: to be")
+        yield missing("to be")
     for atom in atoms:
         sure = found.only_small and atom.key in DENYING and not elsewhere
-        yield different(f"only one says: {atom.shown}") if sure else unclear(f"only one says: {atom.shown}")
+        yield missing(atom.shown) if sure else unclear(f"only one says: {atom.shown}")
 
 
 def _is_harmless(atom: Atom, found: Residue) -> bool:
@@ -392,9 +398,7 @@ def omitted(found: Residue) -> Iterator[Finding]:
         words = [atom for atom in own if atom.sort is AtomKind.WORD and atom.key not in idle]
         if words and not other and (len(words) > 1 or found.is_plain):
             text = " ".join(atom.shown for atom in words)
-            yield (
-                different(f"only one says: {text}") if len(words) > 2 else unclear(f"only one says: {text}")
-            )
+            yield missing(text) if len(words) > 2 else unclear(f"only one says: {text}")
 
 
 CHECKS: dict[str, Check] = {

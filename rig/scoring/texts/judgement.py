@@ -4,32 +4,36 @@ Both texts are read clause by clause; aligned clauses are judged alone on what r
 wording is asked only where nothing but words that carry meaning remains of both.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from itertools import accumulate, chain, product
+from itertools import accumulate, chain
 from operator import attrgetter
 
-from rig.reading.characters import mood, readable
+from rig.reading.characters import readable
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
-from rig.reading.facts import Fact, Sort, TextSpan
-from rig.reading.times import WEEKDAYS
+from rig.reading.facts import Sort
 from rig.reading.typos import corrected
-from rig.reading.words import is_foreign, is_small, opened
+from rig.reading.words import is_foreign, opened
 from rig.scoring.texts.aligning import Group, align, atoms_of
-from rig.scoring.texts.atoms import matching, same_name
+from rig.scoring.texts.around import around
+from rig.scoring.texts.atoms import matching
 from rig.scoring.texts.checks import (
     CHECKS,
     Finding,
     Meaning,
     different,
     is_list_moved,
+    missing,
     unclear,
     without_double_negation,
 )
+from rig.scoring.texts.elsewhere import NOWHERE, Elsewhere
+from rig.scoring.texts.foreign import foreign, foreign_clause
 from rig.scoring.texts.least import exchanged
+from rig.scoring.texts.passages import Passage, joined
 from rig.scoring.texts.residue import Residue, residue
 from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import FREE_TEXT, Text
@@ -37,8 +41,6 @@ from rig.toolbox.spec import FREE_TEXT, Text
 MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
 MAX_TEXT = 1_000_000
-MAX_PAIRS = 100_000
-"""Pairs of words that are looked at for one within the other."""
 LONGEST_REASON = 100
 SIDES = (attrgetter("first"), attrgetter("second"))
 ORDERING = frozenset(("then", "before", "after"))
@@ -49,10 +51,13 @@ LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From which likeness on words that remain are the same, and from which on it is not clear."""
+    """From which likeness on the wording is the same, and from which on that is not clear. From
+    `doubtful` on, not even a proven difference is clear.
+    """
 
     same: float
     unclear: float
+    doubtful: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +83,38 @@ class TextJudgement:
     @property
     def reason(self) -> str:
         """Why, in one line."""
-        return self.note or f"the wording is alike by {self.likeness:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What is said beside both texts, in other arguments: a fact that stands there is not missing."""
-
-    facts: tuple[Fact, ...] = ()
-    stems: frozenset[str] = frozenset()
+        return self.note or _alike(self.likeness)
 
 
 Likeness = Callable[[Residue], float]
-NOWHERE = Elsewhere()
+"""How alike the words are that remain of two clauses, from 0 to 1."""
+Reader = Callable[[str, str], float | None]
+"""How likely two passages say the same, from 0 to 1; None of passages that it cannot read whole."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
-def beside(values: Iterable[str]) -> Elsewhere:
-    """The facts and words of the other arguments. A date says its weekday too."""
-    facts: list[Fact] = []
-    stems: set[str] = set()
-    for value in values:
-        read = read_parts(opened(value))
-        facts += [*read.facts, *_weekday(read.facts)]
-        stems.update(atom.key for atom in read.atoms)
-    return Elsewhere(tuple(facts), frozenset(stems))
-
-
-def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
-    facts = list(facts)
-    sorts = (Sort.YEAR, Sort.MONTH, Sort.DAY)
-    parts = [[fact.values for fact in facts if fact.sort is sort] for sort in sorts]
-    for year, month, day in product(*(values[0] if values else () for values in parts)):
-        try:
-            name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
-        except ValueError:
-            continue
-        yield Fact(Sort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))
-
-
 def judge(
-    kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere = NOWHERE
+    kind: Text,
+    first: str,
+    second: str,
+    likeness: Likeness | None,
+    band: Band,
+    elsewhere: Elsewhere = NOWHERE,
+    reader: Reader | None = None,
 ) -> TextJudgement:
-    """Whether two texts of a kind mean the same. Symmetric. Texts of any length are read whole."""
+    """Whether two texts of a kind mean the same. Symmetric. Texts of any length are read whole.
+
+    A `likeness` decides about clauses of which nothing remains but words that carry meaning; a `reader` about
+    all that is not proven.
+    """
     if first == second:
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
         return TOO_LONG
     turned = first > second
     one, other = sorted((first, second))
-    judged = _judged(kind, one, other, likeness, band, elsewhere)
+    judged = _judged(kind, one, other, likeness, band, elsewhere, reader)
     return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
 
 
@@ -153,7 +139,13 @@ def _turned(aligned: Aligned) -> Aligned:
 
 
 def _judged(
-    kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere
+    kind: Text,
+    first: str,
+    second: str,
+    likeness: Likeness | None,
+    band: Band,
+    elsewhere: Elsewhere,
+    reader: Reader | None,
 ) -> TextJudgement:
     parts = [opened(text) for text in (first, second)]
     # One character can stand for many: a ligature for a whole phrase.
@@ -163,71 +155,56 @@ def _judged(
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
-        return _foreign(first_text, second_text)
+        told = foreign(first_text, second_text)
+        return SAME if told.meaning is Meaning.SAME else _found(told.meaning, 0.0, told.reason)
     whole = corrected(*brought_together(*map(readable, (first, second))))
-    least = [unclear(f"{one} is not {other}") for one, other in exchanged(*whole, kind.like == "task")]
+    pairs = exchanged(*whole, kind.like == "task")
+    least = [Finding(Meaning.UNCLEAR, f"{one} is not {other}") for one, other in pairs]
     comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
-    findings = [
-        *_around(first_text, second_text),
-        *least,
-        *(Finding(one.meaning, one.reason) for one in clauses),
-    ]
+    findings = [*around(first_text, second_text), *least, *comparison.findings]
+    findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
+    if reader is not None:
+        for value in [reader(*passage) for passage in comparison.passages(same=True)]:
+            if value is not None and value < band.unclear:
+                findings.append(Finding(Meaning.UNCLEAR, _alike(value)))
+        passages = list(comparison.passages(same=False))
+        findings += [
+            Finding(Meaning.UNCLEAR, f"only one says: {one or other}")
+            for one, other in passages
+            if not (one and other)
+        ]
+        values = [reader(*passage) for passage in passages]
+        if findings and None not in values:
+            value = min((value for value in values if value is not None), default=1.0)
+            return _read(findings, value, band, clauses)
     for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
         reason = next((finding.reason for finding in findings if finding.meaning is meaning), None)
         if reason is not None:
-            note = reason if meaning is Meaning.DIFFERENT else f"not clear: {reason}"
-            return TextJudgement(meaning, comparison.least, note[:LONGEST_REASON], clauses)
+            return _found(meaning, comparison.least, reason, clauses)
     return TextJudgement(Meaning.SAME, comparison.least, None, clauses)
 
 
-def _around(first: ReadText, second: ReadText) -> Iterator[Finding]:
-    """Greeting, signature and pictures."""
-    for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
-        if ones and others and not any(same_name(one, other) for one in ones for other in others):
-            yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
-    moods = [{mood(picture) for picture in text.pictures} - {""} for text in (first, second)]
-    against = (("yes", "no"), ("glad", "sad"))
-    if any(a in one and b in other for a, b in against for one, other in (moods, moods[::-1])):
-        yield different(f"emoji: {min(moods[0])} is not {min(moods[1])}")
-        return
-    pictures = [set(text.pictures) for text in (first, second)]
-    alone = bool(pictures[0]) != bool(pictures[1]) and not (first.atoms and second.atoms)
-    other = all(pictures) and pictures[0].isdisjoint(pictures[1]) and (moods[0] != moods[1] or not moods[0])
-    if alone or other or (moods[0] ^ moods[1]) & {"no", "sad"}:
-        yield unclear("emoji")
+def _read(
+    findings: Sequence[Finding], value: float, band: Band, clauses: tuple[Aligned, ...]
+) -> TextJudgement:
+    """What two texts mean whose passages say the same with a likelihood of `value`."""
+    firm = next((finding for finding in findings if not finding.is_open), None)
+    proven = next((one for one in findings if one.meaning is Meaning.DIFFERENT and not one.is_open), None)
+    if proven is not None and value < band.doubtful:
+        return _found(Meaning.DIFFERENT, value, proven.reason, clauses)
+    if value < band.unclear:
+        return TextJudgement(Meaning.DIFFERENT, value, None, clauses)
+    if firm is None and value >= band.same:
+        return TextJudgement(Meaning.SAME, value, None, clauses)
+    return _found(Meaning.UNCLEAR, value, (firm or findings[0]).reason, clauses)
 
 
-def _foreign(first: ReadText, second: ReadText) -> TextJudgement:
-    """Of other languages only the words are known: the same ones, in an order that moves no name."""
-    atoms = [text.atoms for text in (first, second)]
-    bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
-    left = [
-        [word for word in bag if word not in other]
-        for bag, other in zip(bags, map(set, bags[::-1]), strict=True)
-    ]
-    is_short = len(left[0]) * len(left[1]) <= MAX_PAIRS
-    within = is_short and any(one in other or other in one for one in left[0] for other in left[1])
-    if left[0] and left[1] and not within:
-        return TextJudgement(Meaning.DIFFERENT, 0.0, f"other word: {left[0][0]} is not {left[1][0]}")
-    if left[0] or left[1]:
-        return TextJudgement(Meaning.UNCLEAR, 0.5, f"not clear: only one says: {(left[0] or left[1])[0]}")
-    small = [Counter(atom.shown for atom in side if is_small(atom.shown)) for side in atoms]
-    capital = [{atom.shown for atom in side if atom.word.capital and not atom.word.first} for side in atoms]
-    rows = [[atom.shown for atom in side if atom.shown in capital[0] & capital[1]] for side in atoms]
-    if rows[0] != rows[1] or small[0] != small[1]:
-        return TextJudgement(Meaning.UNCLEAR, 0.5, "not clear: the small words and their order")
-    return SAME
-
-
-def _foreign_clause(found: Residue) -> Finding:
-    """A clause of another language: the same words, in any order."""
-    ones, others = found.left
-    if found.content[0] and found.content[1]:
-        return different(f"other word: {ones[0]} is not {others[0]}")
-    if ones or others:
-        return unclear(f"only one says: {(ones or others)[0]}")
-    return Finding(Meaning.SAME, "the same words")
+def _found(
+    meaning: Meaning, likeness: float, reason: str, clauses: tuple[Aligned, ...] = ()
+) -> TextJudgement:
+    note = reason if meaning is Meaning.DIFFERENT else f"not clear: {reason}"
+    return TextJudgement(meaning, likeness, note[:LONGEST_REASON], clauses)
 
 
 class _Comparison:
@@ -238,7 +215,7 @@ class _Comparison:
         kind: Text,
         first: ReadText,
         second: ReadText,
-        likeness: Likeness,
+        likeness: Likeness | None,
         band: Band,
         elsewhere: Elsewhere,
     ) -> None:
@@ -248,6 +225,8 @@ class _Comparison:
         self.least = 1.0
         self.rest: tuple[list[Clause], list[Clause]] = ([], [])
         self.compared: list[tuple[Group, Residue]] = []
+        self.findings: list[Finding] = []
+        """Of each group that was compared, what it means."""
         self.lists: list[Group] = []
         """Sentences in which only the items of a list have changed places."""
         self.heads: set[tuple[str, ...]] = set()
@@ -260,7 +239,8 @@ class _Comparison:
             return
         self.rest = _unshared(first.clauses, second.clauses)
         if max(map(len, self.rest)) > MAX_CLAUSES:
-            yield Aligned("", "", ((), ()), Meaning.DIFFERENT, "most of it differs")
+            self.findings.append(different("most of it differs"))
+            yield Aligned("", "", ((), ()), Meaning.DIFFERENT, self.findings[0].reason)
             return
         groups = self._listed(align(*self.rest))
         self.compared = [(group, self._residue(group)) for group in groups]
@@ -269,8 +249,26 @@ class _Comparison:
             finding = (
                 self._judged(group, remains) if group.first and group.second else self._lone(group, remains)
             )
+            self.findings.append(finding)
             texts = self._shown(group)
-            yield Aligned(texts[0], texts[1], remains.left, *finding)
+            yield Aligned(texts[0], texts[1], remains.left, finding.meaning, finding.reason)
+
+    def passages(self, *, same: bool) -> Iterator[tuple[str, str]]:
+        """The sentences of both texts that belong together, where all clauses are the `same` or where not."""
+        groups: list[Passage] = []
+        left_over: Passage | None = None
+        for (group, _), finding in zip(self.compared, self.findings, strict=False):
+            first, second = (frozenset(clause.sentence for clause in side) for side in self._sides(group))
+            if group.is_left_over:
+                left_over = Passage(first, second, (finding,))
+            else:
+                groups.append(Passage(first, second, (finding,)))
+        for passage in joined(groups, left_over):
+            if passage.is_same is same:
+                yield self._sentences(0, passage.first), self._sentences(1, passage.second)
+
+    def _sentences(self, side: int, numbers: Iterable[int]) -> str:
+        return " ".join(self.texts[side].sentences[number] for number in sorted(numbers))
 
     def _sides(self, group: Group) -> tuple[list[Clause], list[Clause]]:
         first, second = self.rest
@@ -336,20 +334,23 @@ class _Comparison:
                 remains = remains.without(side, len(remains.content[side]))
         remains = replace(remains, content=(self._new(remains.content[0]), self._new(remains.content[1])))
         findings += chain.from_iterable(check(remains) for check in CHECKS.values())
-        proven = next((finding for finding in findings if finding.meaning is Meaning.DIFFERENT), None)
-        if proven is None and not self.kind.place and any(map(is_foreign, self._shown(group))):
-            return _foreign_clause(remains)
+        is_proven = any(finding.meaning is Meaning.DIFFERENT for finding in findings)
+        if not is_proven and not self.kind.place and any(map(is_foreign, self._shown(group))):
+            return foreign_clause(remains)
         words = [[atom for atom in side if atom.fact is None] for side in remains.content]
-        if proven is None and words[0] and words[1]:
+        if not is_proven and words[0] and words[1] and self.likeness is None:
+            findings.append(unclear("worded otherwise"))
+        elif not is_proven and words[0] and words[1] and self.likeness is not None:
             value = self.likeness(remains)
             self.least = min(self.least, value)
-            reason = f"the wording is alike by {value:.2f}"
+            reason = _alike(value)
             if value < self.band.unclear:
                 return different(reason)
             if value < self.band.same:
                 findings.append(unclear(reason))
-        harmless = Finding(Meaning.SAME, "nothing that matters remains")
-        return proven or next(iter(findings), harmless)
+        if remains.is_least:
+            findings = [finding._replace(is_open=False) for finding in findings]
+        return min(findings, key=_weight, default=Finding(Meaning.SAME, "nothing that matters remains"))
 
     def _new(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         """Those that do not stand in the other arguments of the call."""
@@ -380,14 +381,15 @@ class _Comparison:
         elif firm:
             only = min(firm)
             sure = plain and not (ones and others) and only in ("if", "unless")
-            yield different(f"only one says: {only}") if sure else unclear(f"only one says: {only}")
+            yield missing(only) if sure else unclear(f"only one says: {only}")
 
     def _lone(self, group: Group, found: Residue) -> Finding:
         """What a clause means that stands in one text alone."""
         side = 0 if group.first else 1
         clauses = self._sides(group)[side]
         content = self._new([atom for clause in clauses for atom in clause.content])
-        reason = f"only one says: {' '.join(clause.shown for clause in clauses)}"
+        shown = " ".join(clause.shown for clause in clauses)
+        reason = f"only one says: {shown}"
         other = self.texts[1 - side]
         if all(
             atom.sort is AtomKind.NAME and atom.key in (*other.greeted, *other.signed) for atom in content
@@ -399,7 +401,16 @@ class _Comparison:
         new = len(content) - len(matching(content, others))
         reworded = any(remains.content[1 - side] for _, remains in self.compared)
         sure = new > 2 or (new and not reworded)
-        return different(reason) if sure and new * 2 >= len(content) else unclear(reason)
+        return missing(shown) if sure and new * 2 >= len(content) else unclear(reason)
+
+
+def _alike(value: float) -> str:
+    return f"the wording is alike by {value:.2f}"
+
+
+def _weight(finding: Finding) -> tuple[bool, bool]:
+    """Proven differences come first, then what no reader can decide."""
+    return finding.is_open, finding.meaning is not Meaning.DIFFERENT
 
 
 def _flat(text: ReadText) -> list[tuple[str, object]]:

@@ -61,6 +61,13 @@ class Residue:
         return worded and self.rows == sorted(self.rows) and not (keys[0] and keys[1])
 
     @property
+    def is_least(self) -> bool:
+        """Whether one word stands for another, or only one says more; all else is word for word the same."""
+        worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
+        remain = sorted(map(len, self.left))
+        return worded and self.rows == sorted(self.rows) and (remain[0] == 0 or remain == [1, 1])
+
+    @property
     def is_impersonal(self) -> bool:
         """Whether one says who does it and the other, in the passive, does not: we moved it, it was moved."""
         keys = [{small.atom.key for small in side} for side in self.small]

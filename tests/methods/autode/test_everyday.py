@@ -71,8 +71,7 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         (
             "team-lunch",
             "What's the reason for the lunch?",
-            "A colleague leaves and the team wants lunch together, indoors because of the rain. I want a "
-            "table at Farro.",
+            "A colleague leaves and the team wants lunch together, indoors because of the rain.",
         ),
         ("sourdough-oven", "What are you baking?", "My sourdough has risen all night and is ready to bake."),
         (
@@ -97,7 +96,6 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         ("light-for-reading", "The bedroom light in cold white at 20 percent?", "No, it's warm white."),
         ("birthday-cake", "A chocolate cake with nuts for 12, right?", "No, it's no nuts."),
         ("strange-noise", "Your plate is B NK 371, correct?", "No, it's B NK 731."),
-        ("winter-tyres", "I'm afraid Monday is full. Would Tuesday be all right?", "It's Tuesday."),
         ("sore-knee", "Is there a particular day that suits you?", "It's Thursday."),
         ("sore-knee", "Have you seen Dr. Lind before?", "No, thanks."),
         (
@@ -137,7 +135,7 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         (
             "return-of-shoes",
             "The shoes are too big for you, I understand?",
-            "No. My feet are wide. The shoes are too narrow and go back to the shop.",
+            "No. It's small. My feet are wide. The shoes are too narrow and go back to the shop.",
         ),
         (
             "check-up-again",

@@ -27,7 +27,7 @@ PUSH = "Can you do that for me, please?"
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for cached in (similarity, hearing):
         cached.cache_clear()
-    monkeypatch.setattr("rig.methods.autode.scripted_user.MiniLM", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.methods.autode.scripted_user.encoder", lambda: lambda *_: 0.0)
     monkeypatch.setattr("rig.methods.autode.scripted_user.Hearing", lambda: deaf)
     yield
     for cached in (similarity, hearing):

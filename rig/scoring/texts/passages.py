@@ -1,0 +1,46 @@
+"""The sentences of two texts that belong together, to be read side by side."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rig.scoring.texts.checks import Finding, Meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Numbers of sentences of both texts, and what their clauses mean."""
+
+    first: frozenset[int]
+    second: frozenset[int]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether rules find that all of its clauses mean the same."""
+        return all(finding.meaning is Meaning.SAME for finding in self.findings)
+
+    def meets(self, other: "Passage") -> bool:
+        """Whether both have a sentence in common."""
+        return bool(self.first & other.first or self.second & other.second)
+
+    def __add__(self, other: "Passage") -> "Passage":
+        return Passage(self.first | other.first, self.second | other.second, self.findings + other.findings)
+
+
+def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage]:
+    """Groups of clauses as passages: those that share a sentence are one. Clauses that are `left_over` belong
+    to their own sentences, so that they tie nothing together that has nothing else in common.
+    """
+    passages: list[Passage] = []
+    for group in groups:
+        whole = sum((one for one in passages if one.meets(group)), group)
+        passages = [one for one in passages if not one.meets(group)] + [whole]
+    if left_over is None:
+        return passages
+    first = left_over.first.difference(*(one.first for one in passages))
+    second = left_over.second.difference(*(one.second for one in passages))
+    passages = [
+        Passage(one.first, one.second, one.findings + left_over.findings) if one.meets(left_over) else one
+        for one in passages
+    ]
+    return [*passages, Passage(first, second, left_over.findings)] if first or second else passages

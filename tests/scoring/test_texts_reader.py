@@ -1,0 +1,110 @@
+"""What a reader of passages decides, and what it never does."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from rig.scoring.texts import Band, Meaning, TextJudgement, judge
+from rig.tooltalk.world import BODY
+
+BAND = Band(same=0.8, unclear=0.2, doubtful=0.95)
+
+
+def judged(first: str, second: str, reader: Callable[[str, str], float | None]) -> TextJudgement:
+    return judge(BODY, first, second, None, BAND, reader=reader)
+
+
+def read(first: str, second: str) -> list[tuple[str, str]]:
+    """The passages that a reader is asked about."""
+    asked: list[tuple[str, str]] = []
+    judged(first, second, lambda *pair: asked.append(pair))
+    return asked
+
+
+WORDED = ("The goods will be dropped off on Monday.", "They are bringing the order on Monday.")
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "meaning", "reason"),
+    [
+        (0.9, Meaning.SAME, "the wording is alike by 0.90"),
+        (0.5, Meaning.UNCLEAR, "not clear: "),
+        (0.1, Meaning.DIFFERENT, "the wording is alike by 0.10"),
+    ],
+)
+def test_a_reader_decides_what_is_worded_otherwise(likelihood: float, meaning: Meaning, reason: str) -> None:
+    found = judged(*WORDED, lambda *_: likelihood)
+    assert (found.meaning, found.likeness) == (meaning, likelihood)
+    assert found.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Meet me at 7 by the old mill.", "Let us meet at 8 at the old mill."),
+        ("Write to Jonas about the roof.", "Drop Tobias a line about the roof."),
+        ("Ole has a big boat now, a red one.", "Ole has a small boat now, painted red."),
+        ("Hi Jonas, the roof leaks.", "Hi Tobias, water comes through the roof."),
+        ("Hurra, the roof holds 👍", "The roof is holding well 👎"),
+    ],
+)
+def test_no_reader_accepts_what_is_proven_different(first: str, second: str) -> None:
+    assert judged(first, second, lambda *_: 0.9).meaning is Meaning.DIFFERENT
+    assert judged(first, second, lambda *_: 1.0).meaning is Meaning.UNCLEAR
+    assert (
+        judge(BODY, first, second, None, Band(0.8, 0.2), reader=lambda *_: 1.0).meaning is Meaning.DIFFERENT
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The shop may open.", "The shop will open."),
+        ("Bring the red lamp.", "Bring the read lamp."),
+        ("Mir fehlt das Brot und der Käse.", "Mir fehlt das Brot, der Käse und der Wein."),
+    ],
+)
+def test_no_reader_accepts_a_least_difference(first: str, second: str) -> None:
+    assert judged(first, second, lambda *_: 1.0).meaning is not Meaning.SAME
+
+
+def test_a_reader_is_not_asked_where_nothing_is_open() -> None:
+    assert read("The hall is free. Bring bread.", "Bring bread. The hall is free.") == []
+    assert read("Ich schlafe heute.", "Heute schlafe ich nicht.") == []
+
+
+def test_a_reader_doubts_what_rules_find_harmless() -> None:
+    texts = ("The key to the shed is here.", "The shed key is here.")
+    assert judged(*texts, lambda *_: 0.3).meaning is Meaning.SAME
+    assert judged(*texts, lambda *_: 0.1).reason == "not clear: the wording is alike by 0.10"
+
+
+def test_passages_are_the_sentences_that_belong_together() -> None:
+    first = "The plumber comes on Monday. I may be late. The hall is free."
+    second = "The hall is free. Perhaps I get there late. On Monday the plumber is going to call in."
+    assert set(map(frozenset, read(first, second))) == {
+        frozenset(("The plumber comes on Monday.", "On Monday the plumber is going to call in.")),
+        frozenset(("I may be late.", "Perhaps I get there late.")),
+    }
+
+
+def test_the_passage_that_is_least_alike_decides() -> None:
+    texts = (
+        "The plumber comes on Monday. I may be late.",
+        "On Monday the plumber calls in. I get there late.",
+    )
+
+    def reader(first: str, second: str) -> float:
+        return 0.1 if "late" in first else 0.99
+
+    assert len(read(*texts)) == 2
+    found = judged(*texts, reader)
+    assert (found.meaning, found.likeness) == (Meaning.DIFFERENT, 0.1)
+
+
+def test_what_a_reader_cannot_read_is_left_to_the_rules() -> None:
+    by_rules = judge(BODY, *WORDED, None, BAND)
+    assert judged(*WORDED, lambda *_: None) == by_rules
+    assert by_rules.meaning is Meaning.UNCLEAR
+    assert math.isfinite(by_rules.likeness)
