@@ -18,7 +18,12 @@ def judged(first: str, second: str, reader: Callable[[str, str], float | None]) 
 def read(first: str, second: str) -> list[tuple[str, str]]:
     """The passages that a reader is asked about."""
     asked: list[tuple[str, str]] = []
-    judged(first, second, lambda *pair: asked.append(pair))
+
+    def reader(one: str, other: str) -> float:
+        asked.append((one, other))
+        return 1.0
+
+    judged(first, second, reader)
     return asked
 
 

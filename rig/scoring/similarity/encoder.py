@@ -70,18 +70,24 @@ class PairClassifier:
             directory, lambda _: _adapted(directory, adapter)
         )
 
-    def reads_whole(self, first: str, second: str) -> bool:
-        """Whether two texts are short enough that nothing of them is cut off."""
-        if max(len(first), len(second)) > LONGEST_TEXT:
-            return False
-        return len(self._tokenizer(_encodable(first), _encodable(second))["input_ids"]) <= LONGEST_PAIR
-
     def probabilities(self, first: str, second: str) -> list[float]:
-        """Of each label, in the adapter's order; the labels exclude one another."""
+        """Of each label, in the adapter's order; they exclude one another. Long texts are cut off."""
+        return self._probabilities(self._tokens(first, second, truncation=True, max_length=LONGEST_PAIR))
+
+    def whole_probabilities(self, first: str, second: str) -> list[float] | None:
+        """The same, or None of texts of which something would be cut off."""
+        if max(len(first), len(second)) > LONGEST_TEXT:
+            return None
+        tokens = self._tokens(first, second)
+        return self._probabilities(tokens) if tokens["input_ids"].shape[1] <= LONGEST_PAIR else None
+
+    def _tokens(self, first: str, second: str, **options: Any) -> Any:
+        texts = (_encodable(text[:LONGEST_TEXT]) for text in (first, second))
+        return self._tokenizer(*texts, return_tensors="pt", **options)
+
+    def _probabilities(self, tokens: Any) -> list[float]:
         import torch
 
-        texts = (_encodable(text[:LONGEST_TEXT]) for text in (first, second))
-        tokens = self._tokenizer(*texts, truncation=True, max_length=LONGEST_PAIR, return_tensors="pt")
         sides = tokens["token_type_ids"][0]
         with torch.inference_mode():
             states = self._model(

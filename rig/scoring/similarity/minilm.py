@@ -61,9 +61,8 @@ class MiniLM(Embedding):
 
     def _reading(self, first: str, second: str) -> float | None:
         with self._lock:
-            if not self._classifier.reads_whole(first, second):
-                return None
-            return self._classifier.probabilities(first, second)[1]
+            probabilities = self._classifier.whole_probabilities(first, second)
+        return None if probabilities is None else probabilities[1]
 
 
 def encoder() -> Embedding:

@@ -33,7 +33,7 @@ from rig.scoring.texts.checks import (
 from rig.scoring.texts.elsewhere import NOWHERE, Elsewhere
 from rig.scoring.texts.foreign import foreign, foreign_clause
 from rig.scoring.texts.least import exchanged
-from rig.scoring.texts.passages import Passage, joined
+from rig.scoring.texts.passages import Passage, Reader, joined, least_alike
 from rig.scoring.texts.residue import Residue, residue
 from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import FREE_TEXT, Text
@@ -88,8 +88,6 @@ class TextJudgement:
 
 Likeness = Callable[[Residue], float]
 """How alike the words are that remain of two clauses, from 0 to 1."""
-Reader = Callable[[str, str], float | None]
-"""How likely two passages say the same, from 0 to 1; None of passages that it cannot read whole."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
@@ -165,18 +163,17 @@ def _judged(
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
     if reader is not None:
-        for value in [reader(*passage) for passage in comparison.passages(same=True)]:
-            if value is not None and value < band.unclear:
-                findings.append(Finding(Meaning.UNCLEAR, _alike(value)))
         passages = list(comparison.passages(same=False))
+        value = least_alike(passages, reader, band.unclear)
+        doubt = None
+        if value is not None and value >= band.unclear:
+            doubt = least_alike(comparison.passages(same=True), reader, band.unclear)
         findings += [
-            Finding(Meaning.UNCLEAR, f"only one says: {one or other}")
-            for one, other in passages
-            if not (one and other)
+            Finding(Meaning.UNCLEAR, f"only one says: {a or b}") for a, b in passages if not (a and b)
         ]
-        values = [reader(*passage) for passage in passages]
-        if findings and None not in values:
-            value = min((value for value in values if value is not None), default=1.0)
+        if doubt is not None and doubt < band.unclear:
+            findings.append(Finding(Meaning.UNCLEAR, _alike(doubt)))
+        if findings and value is not None:
             return _read(findings, value, band, clauses)
     for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
         reason = next((finding.reason for finding in findings if finding.meaning is meaning), None)

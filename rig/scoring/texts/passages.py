@@ -1,9 +1,12 @@
 """The sentences of two texts that belong together, to be read side by side."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rig.scoring.texts.checks import Finding, Meaning
+
+Reader = Callable[[str, str], float | None]
+"""How likely two passages say the same, from 0 to 1; None of passages that it cannot read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +47,18 @@ def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage
         for one in passages
     ]
     return [*passages, Passage(first, second, left_over.findings)] if first or second else passages
+
+
+def least_alike(passages: Iterable[tuple[str, str]], reader: Reader, enough: float) -> float | None:
+    """The likelihood of the passage that is least alike, 1 of none; the first one below `enough` will do.
+    None if a passage cannot be read whole.
+    """
+    least = 1.0
+    for first, second in passages:
+        likelihood = reader(first, second)
+        if likelihood is None:
+            return None
+        least = min(least, likelihood)
+        if least < enough:
+            break
+    return least
