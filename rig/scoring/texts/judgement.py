@@ -163,13 +163,15 @@ def _judged(
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
     if reader is not None:
-        passages = list(comparison.passages(same=False))
-        value = least_alike(passages, reader, band.unclear)
+        passages = comparison.passages()
+        value = least_alike((texts for one, *texts in passages if not one.is_same), reader, band.unclear)
         doubt = None
         if value is not None and value >= band.unclear:
-            doubt = least_alike(comparison.passages(same=True), reader, band.unclear)
+            doubt = least_alike((texts for one, *texts in passages if one.is_same), reader, band.unclear)
         findings += [
-            Finding(Meaning.UNCLEAR, f"only one says: {a or b}") for a, b in passages if not (a and b)
+            Finding(Meaning.UNCLEAR, f"only one says: {first or second}")
+            for one, first, second in passages
+            if not (one.is_same or one.is_related)
         ]
         if doubt is not None and doubt < band.unclear:
             findings.append(Finding(Meaning.UNCLEAR, _alike(doubt)))
@@ -250,19 +252,21 @@ class _Comparison:
             texts = self._shown(group)
             yield Aligned(texts[0], texts[1], remains.left, finding.meaning, finding.reason)
 
-    def passages(self, *, same: bool) -> Iterator[tuple[str, str]]:
-        """The sentences of both texts that belong together, where all clauses are the `same` or where not."""
+    def passages(self) -> list[tuple[Passage, str, str]]:
+        """The sentences of both texts that belong together."""
         groups: list[Passage] = []
         left_over: Passage | None = None
-        for (group, _), finding in zip(self.compared, self.findings, strict=False):
+        for (group, remains), finding in zip(self.compared, self.findings, strict=False):
             first, second = (frozenset(clause.sentence for clause in side) for side in self._sides(group))
+            passage = Passage(first, second, (finding,), bool(remains.pairs))
             if group.is_left_over:
-                left_over = Passage(first, second, (finding,))
+                left_over = passage
             else:
-                groups.append(Passage(first, second, (finding,)))
-        for passage in joined(groups, left_over):
-            if passage.is_same is same:
-                yield self._sentences(0, passage.first), self._sentences(1, passage.second)
+                groups.append(passage)
+        return [
+            (passage, self._sentences(0, passage.first), self._sentences(1, passage.second))
+            for passage in joined(groups, left_over)
+        ]
 
     def _sentences(self, side: int, numbers: Iterable[int]) -> str:
         return " ".join(self.texts[side].sentences[number] for number in sorted(numbers))

@@ -1,7 +1,7 @@
 """The sentences of two texts that belong together, to be read side by side."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from rig.scoring.texts.checks import Finding, Meaning
 
@@ -11,11 +11,12 @@ Reader = Callable[[str, str], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Numbers of sentences of both texts, and what their clauses mean."""
+    """Numbers of sentences of both texts, what their clauses mean, and whether any have a word in common."""
 
     first: frozenset[int]
     second: frozenset[int]
     findings: tuple[Finding, ...]
+    is_related: bool
 
     @property
     def is_same(self) -> bool:
@@ -27,7 +28,12 @@ class Passage:
         return bool(self.first & other.first or self.second & other.second)
 
     def __add__(self, other: "Passage") -> "Passage":
-        return Passage(self.first | other.first, self.second | other.second, self.findings + other.findings)
+        return Passage(
+            self.first | other.first,
+            self.second | other.second,
+            self.findings + other.findings,
+            self.is_related or other.is_related,
+        )
 
 
 def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage]:
@@ -43,13 +49,14 @@ def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage
     first = left_over.first.difference(*(one.first for one in passages))
     second = left_over.second.difference(*(one.second for one in passages))
     passages = [
-        Passage(one.first, one.second, one.findings + left_over.findings) if one.meets(left_over) else one
+        replace(one, findings=one.findings + left_over.findings) if one.meets(left_over) else one
         for one in passages
     ]
-    return [*passages, Passage(first, second, left_over.findings)] if first or second else passages
+    rest = replace(left_over, first=first, second=second)
+    return [*passages, rest] if first or second else passages
 
 
-def least_alike(passages: Iterable[tuple[str, str]], reader: Reader, enough: float) -> float | None:
+def least_alike(passages: Iterable[Sequence[str]], reader: Reader, enough: float) -> float | None:
     """The likelihood of the passage that is least alike, 1 of none; the first one below `enough` will do.
     None if a passage cannot be read whole.
     """
