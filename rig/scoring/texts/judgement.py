@@ -165,16 +165,15 @@ def _judged(
     if reader is not None:
         passages = comparison.passages()
         value = least_alike((texts for one, *texts in passages if not one.is_same), reader, band.unclear)
-        doubt = None
-        if value is not None and value >= band.unclear:
-            doubt = least_alike((texts for one, *texts in passages if one.is_same), reader, band.unclear)
         findings += [
             Finding(Meaning.UNCLEAR, f"only one says: {first or second}")
             for one, first, second in passages
             if not (one.is_same or one.is_related)
         ]
-        if doubt is not None and doubt < band.unclear:
-            findings.append(Finding(Meaning.UNCLEAR, _alike(doubt)))
+        if value is not None and value >= band.same and all(finding.is_open for finding in findings):
+            doubt = least_alike((texts for one, *texts in passages if one.is_same), reader, band.unclear)
+            if doubt is not None and doubt < band.unclear:
+                findings.append(Finding(Meaning.UNCLEAR, _alike(doubt)))
         if findings and value is not None:
             return _read(findings, value, band, clauses)
     for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
