@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def outside(path: Path) -> Iterator[Labelled]:
         yield Labelled(KINDS[row["kind"]], row["a"], row["b"], bool(row["label"]), row["type"], path.stem)
 
 
-def passages(kind: Text, first: str, second: str) -> list[tuple[str, str]]:
+@cache
+def passages(kind: Text, first: str, second: str) -> tuple[tuple[str, str], ...]:
     """The sentences of two texts that belong together, but those that both have word for word."""
     found: list[tuple[str, str]] = []
 
@@ -83,4 +85,4 @@ def passages(kind: Text, first: str, second: str) -> list[tuple[str, str]]:
         return 1.0
 
     judge(kind, first, second, None, Band(0.5, 0.5), reader=reader)
-    return found
+    return tuple(found)

@@ -64,7 +64,7 @@ def example(pair: Labelled, chance: random.Random | None = None) -> Example:
     whole = ((pair.first, pair.second),)
     if chance is not None and chance.random() < WHOLE:
         return Example(whole, pair.same)
-    return Example(tuple(passages(pair.kind, pair.first, pair.second)) or whole, pair.same)
+    return Example(passages(pair.kind, pair.first, pair.second) or whole, pair.same)
 
 
 def loss_of(model: Classifier, batch: Sequence[Example], chance: random.Random) -> torch.Tensor:

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,14 @@ def judged_with_a_reader(kind: str, first: str, second: str) -> TextJudgement:
 
 
 JUDGES = [judged, judged_with_a_reader]
+
+
+def asked(**numbers: tuple[int, int]) -> Iterator[Any]:
+    """Each judge with a number of cases for every day, and one for all."""
+    for judge_of in JUDGES:
+        some, all_of_them = numbers[judge_of.__name__]
+        yield pytest.param(judge_of, some)
+        yield pytest.param(judge_of, all_of_them, marks=pytest.mark.slow)
 
 
 @cache
@@ -87,8 +96,7 @@ def _words(first: str, second: str) -> set[str]:
     return set(first.casefold().split()) ^ set(second.casefold().split())
 
 
-@pytest.mark.parametrize("judge_of", JUDGES)
-@pytest.mark.parametrize("every", [80, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("judge_of", "every"), asked(judged=(40, 1), judged_with_a_reader=(80, 2)))
 def test_a_least_difference_is_never_the_same(judge_of: Judge, every: int) -> None:
     assert len(LEAST) >= 20
     total, same = accepted(judge_of, all_changes(LEAST, every))
@@ -97,24 +105,22 @@ def test_a_least_difference_is_never_the_same(judge_of: Judge, every: int) -> No
     assert missed == []
 
 
-@pytest.mark.parametrize("judge_of", JUDGES)
-@pytest.mark.parametrize("every", [60, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("judge_of", "every"), asked(judged=(60, 3), judged_with_a_reader=(60, 6)))
 def test_harmless_changes_stay_the_same(judge_of: Judge, every: int) -> None:
     total, same = accepted(judge_of, all_changes(HARMLESS, every))
     assert len(same) >= 0.9 * total
 
 
-@pytest.mark.parametrize("judge_of", JUDGES)
-@pytest.mark.parametrize("count", [100, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("judge_of", "count"), asked(judged=(150, 5_000), judged_with_a_reader=(100, 5_000)))
 def test_a_difference_never_drowns(judge_of: Judge, count: int) -> None:
     chance = random.Random(0)
     bodies = [row for row in labelled() if row[0] == "body" and len(row[1]) < 200]
-    # Behind another sentence, since only the first words of a text can be a greeting.
+    # A reader is asked behind another sentence, since only the first words of a text can be a greeting.
+    before = "" if judge_of is judged else "It rains.\n"
     others = [
         (first, second)
         for _, first, second, is_same in bodies
-        if not is_same
-        and judge_of("body", f"It rains.\n{first}", f"It rains.\n{second}").meaning is not Meaning.SAME
+        if not is_same and judge_of("body", before + first, before + second).meaning is not Meaning.SAME
     ]
     same = [row[1:3] for row in bodies if row[3]]
     for _ in range(count):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rig.methods.bfcl.turn_entries import PACKAGE, class_of
-from rig.scoring.similarity.minilm import MiniLM
+from rig.scoring.similarity.minilm import encoder
 from rig.toolbox.functions import loaded, standing_in
 
 
@@ -44,7 +44,7 @@ class _Sentences:
     """
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self._encoder = MiniLM()
+        self._encoder = encoder()
 
     def get_sentence_embedding_dimension(self) -> int:
         return 384

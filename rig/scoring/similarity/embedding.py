@@ -17,7 +17,7 @@ from typing import Any
 from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
-from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
+from rig.scoring.similarity.encoder import Encoder, Recipe, encodable, load_encoder
 from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
 from rig.toolbox.spec import Text
 
@@ -69,7 +69,7 @@ class Embedding:
 
     def vector(self, text: str) -> Any:
         """The embedding of a text, a numpy vector."""
-        return self._embedding(_readable(text))
+        return self._embedding(encodable(text[:MAX_CHARACTERS]))
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
         return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)
@@ -103,11 +103,6 @@ def cosine(first: Any, second: Any) -> float:
     norm = math.sqrt(float(first @ first) * float(second @ second))
     value = float(first @ second) / norm if norm else 0.0
     return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0
-
-
-def _readable(text: str) -> str:
-    # Half a surrogate pair is legal JSON, but no text that a tokenizer accepts.
-    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 HINT = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"

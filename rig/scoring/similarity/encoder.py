@@ -82,7 +82,7 @@ class PairClassifier:
         return self._probabilities(tokens) if tokens["input_ids"].shape[1] <= LONGEST_PAIR else None
 
     def _tokens(self, first: str, second: str, **options: Any) -> Any:
-        texts = (_encodable(text[:LONGEST_TEXT]) for text in (first, second))
+        texts = (encodable(text[:LONGEST_TEXT]) for text in (first, second))
         return self._tokenizer(*texts, return_tensors="pt", **options)
 
     def _probabilities(self, tokens: Any) -> list[float]:
@@ -118,8 +118,8 @@ class PairClassifier:
         return self._tensors[f"{name}.weight"] @ values + self._tensors[f"{name}.bias"]
 
 
-def _encodable(text: str) -> str:
-    # Half a surrogate pair is legal JSON, but no text that a tokenizer accepts.
+def encodable(text: str) -> str:
+    """A text that a tokenizer accepts: half a surrogate pair is legal JSON, but no such text."""
     return text.encode("utf-8", "replace").decode()
 
 

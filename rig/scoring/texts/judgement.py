@@ -338,9 +338,10 @@ class _Comparison:
         if not is_proven and not self.kind.place and any(map(is_foreign, self._shown(group))):
             return foreign_clause(remains)
         words = [[atom for atom in side if atom.fact is None] for side in remains.content]
-        if not is_proven and words[0] and words[1] and self.likeness is None:
+        is_worded_otherwise = not is_proven and words[0] and words[1]
+        if is_worded_otherwise and self.likeness is None:
             findings.append(unclear("worded otherwise"))
-        elif not is_proven and words[0] and words[1] and self.likeness is not None:
+        elif is_worded_otherwise and self.likeness is not None:
             value = self.likeness(remains)
             self.least = min(self.least, value)
             reason = _alike(value)

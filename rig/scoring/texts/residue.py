@@ -56,16 +56,19 @@ class Residue:
     @property
     def is_plain(self) -> bool:
         """Whether what both have stands word for word in one order, beside the same closed-class words."""
-        keys = [Counter(small.atom.key for small in side) for side in self.small]
-        worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
-        return worded and self.rows == sorted(self.rows) and not (keys[0] and keys[1])
+        return self._is_shared_word_for_word and not (self.small[0] and self.small[1])
 
     @property
     def is_least(self) -> bool:
         """Whether one word stands for another, or only one says more; all else is word for word the same."""
-        worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
         remain = sorted(map(len, self.left))
-        return worded and self.rows == sorted(self.rows) and (remain[0] == 0 or remain == [1, 1])
+        return self._is_shared_word_for_word and (remain[0] == 0 or remain == [1, 1])
+
+    @property
+    def _is_shared_word_for_word(self) -> bool:
+        """Whether what both have stands in the same words and in one order."""
+        worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
+        return worded and self.rows == sorted(self.rows)
 
     @property
     def is_impersonal(self) -> bool:
