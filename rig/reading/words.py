@@ -44,7 +44,12 @@ _GREETINGS = tuple(
     for between in ("(?:, )?", "")
 )
 """Who is greeted: up to three names, and where that is none, up to the first comma."""
-_CALLED = re.compile(r"\s*(?P<name>[^\W\d_][\w'-]*)(?:,| [-–])\s+")
+_CALLED = re.compile(
+    r"\s*(?P<name>[^\W\d_][\w'-]*)(?:,| [-–])\s+"
+    r"(?!(?:my|your|our|his|her|their|the|an?) [\w' -]{1,40}, "
+    r"(?:is|was|has|had|will|would|wants?|needs?|says|said|told|asked)\b(?! you\b))"
+)
+"""Who is called at the start: "Sara, we are late", but not "Sara, my boss, is late"."""
 _SIGNATURE = re.compile(
     r"(?:^|[\n.!?,)])\s*(?:(?:(?:many|kind|best|warm|warmest|with) )*(?:regards|wishes)|best|cheers"
     r"|sincerely(?: yours)?|yours(?: (?:sincerely|truly|faithfully))?|love|xoxo|many thanks|thanks(?: again"

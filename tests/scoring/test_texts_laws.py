@@ -115,12 +115,10 @@ def test_harmless_changes_stay_the_same(judge_of: Judge, every: int) -> None:
 def test_a_difference_never_drowns(judge_of: Judge, count: int) -> None:
     chance = random.Random(0)
     bodies = [row for row in labelled() if row[0] == "body" and len(row[1]) < 200]
-    # A reader is asked behind another sentence, since only the first words of a text can be a greeting.
-    before = "" if judge_of is judged else "It rains.\n"
     others = [
         (first, second)
         for _, first, second, is_same in bodies
-        if not is_same and judge_of("body", before + first, before + second).meaning is not Meaning.SAME
+        if not is_same and judge_of("body", first, second).meaning is not Meaning.SAME
     ]
     same = [row[1:3] for row in bodies if row[3]]
     for _ in range(count):
