@@ -62,15 +62,11 @@ class Rule:
         """A value for those who make the true call. Raises LookupError if there is none to be had."""
         if "example" in self.options:
             return self.options["example"]
-        match self.name:
-            case "one_of":
-                return self.of[0]
-            case _ if self.name == NESTED:
-                return nested_example(self.of)
-            case "any" | "regex":
-                raise LookupError(self.name)
-            case _:
-                return self.of
+        if self.name in ("any", "regex"):
+            raise LookupError(self.name)
+        if self.name == NESTED:
+            return nested_example(self.of)
+        return self.of[0] if self.name == "one_of" else self.of
 
     def as_json(self) -> JsonObject:
         """As it is written in a file of calls."""
@@ -104,8 +100,7 @@ def simple(name: Json) -> Rule:
     """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
     simple_ones = [rule for rule in _AGREES if rule not in ("one_of", "regex", NESTED)]
     if not isinstance(name, str) or name not in simple_ones:
-        there_are = ", ".join(simple_ones)
-        raise RigError(f"{name!r} is not a rule for an argument; choose from: {there_are}")
+        raise RigError(f"{name!r} is not a rule for an argument; choose from: {', '.join(simple_ones)}")
     return Rule(name)
 
 
@@ -119,8 +114,7 @@ def parse(value: Json) -> Rule | None:
         there_are = ", ".join(f"{MARK}{rule}" for rule in _AGREES if rule != NESTED)
         raise RigError(f"{first!r} is not a rule; choose from: {there_are}")
     allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
-    unknown = [option for option in options if option not in allowed]
-    if unknown:
+    if unknown := [option for option in options if option not in allowed]:
         raise RigError(f"{first} has no option {unknown[0]!r}; choose from: {', '.join(sorted(allowed))}")
     rule = Rule(name, of, options)
     _check(rule)

@@ -80,18 +80,14 @@ def kind_of(value: Json) -> str:
     """What a value is, in words."""
     if value is None:
         return "null"
-    return next(
-        element.one for name, element in _TYPES.items() if name != "integer" and _is_a(element, value)
-    )
+    return next(of.one for name, of in _TYPES.items() if name != "integer" and _is_a(of, value))
 
 
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
     """The first thing that is wrong with the value of an argument, if anything is."""
     if not _is_flat(schema):
-        errors = sorted(
-            validator(schema).iter_errors(value), key=lambda fault: list(map(str, fault.absolute_path))
-        )
-        for error in errors[:1]:
+        errors = validator(schema).iter_errors(value)
+        for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))[:1]:
             where = "".join(f".{step}" for step in error.absolute_path)
             text = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
             yield SchemaFault("choice", name, f"as declared ({name}{where}: {text})", value, value)

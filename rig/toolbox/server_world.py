@@ -11,7 +11,9 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -54,43 +56,32 @@ class Route(NamedTuple):
     action: bool
 
 
+@dataclass(eq=False)
 class Servers:
     """The servers of a toolbox, what their worlds share: the files to begin with, and what is recorded."""
 
-    def __init__(
-        self,
-        folder: Path,
-        servers: Mapping[str, Server],
-        depot: Callable[[], Path],
-        answers: Answers = "live",
-        network: bool = False,
-        cassette: Cassette | None = None,
-        redact: Redact = lambda value: value,
-        restore: Redact = lambda value: value,
-    ) -> None:
-        self.folder, self.servers, self.answers, self.network = folder, servers, answers, network
-        self.cassette, self.redact, self.restore = cassette, redact, restore
-        self.recording: Cassette | None = None
-        self.routes: Mapping[str, Route] = {}
-        self.listings: dict[str, ServerListing] = {}
-        self._worlds = 0
-        self._depot_folder = depot
-        self._depot: Depot | None = None
-        self._base: Manifest | None = None
+    folder: Path
+    servers: Mapping[str, Server]
+    own_folder: Callable[[], Path]
+    answers: Answers = "live"
+    network: bool = False
+    cassette: Cassette | None = None
+    redact: Redact = lambda value: value
+    restore: Redact = lambda value: value
+    recording: Cassette | None = None
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    listings: dict[str, ServerListing] = field(default_factory=dict)
+    _worlds: int = 0
 
-    @property
+    @cached_property
     def depot(self) -> Depot:
-        if self._depot is None:
-            self._depot = Depot(self._depot_folder() / "contents")
-        return self._depot
+        return Depot(self.own_folder() / "contents")
 
-    @property
+    @cached_property
     def base(self) -> Manifest:
         """The files that conversations begin with. Raises RigError."""
-        if self._base is None:
-            names = [name for server in self.servers.values() for name in server.state]
-            self._base = initial(self.folder, names, self.depot)
-        return self._base
+        names = [name for server in self.servers.values() for name in server.state]
+        return initial(self.folder, names, self.depot)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -105,7 +96,7 @@ class Servers:
     def place(self) -> Path:
         """A new folder for a world."""
         self._worlds += 1
-        return self._depot_folder() / str(self._worlds)
+        return self.own_folder() / str(self._worlds)
 
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
@@ -167,7 +158,6 @@ class ServerWorld(World):
         self._clients: dict[str, McpClient] = {}
         self._at: tuple[object, ...] | None = None
         self._place = servers.place()
-        self._files: Files | None = None
         weakref.finalize(self, _end_all, self._clients)
         cassette = servers.cassette
         recorded = None if cassette is None else cassette.state
@@ -262,18 +252,16 @@ class ServerWorld(World):
             arguments, lambda text: _VIRTUAL.sub(lambda match: f"{match[1] or ''}{root}", text)
         )
         answer = self._clients[server].call(tool, inside)
-        outside: JsonObject = with_texts(
+        told: JsonObject = with_texts(
             answer, lambda text: text.replace(root, ROOT).replace(temporary, "/tmp")
         )
-        return outside
+        return told
 
     def _settle(self) -> None:
         """Make files and processes what the records say."""
         now = self._moment()
         if self._at == now:
             return
-        if self._files is None:
-            self._files = Files(self._place / "state", self._servers.depot)
         for name in list(self._clients):
             same_clock = self._at is not None and self._at[0] == now[0]
             if self._servers.servers[name].restart != "never" or not same_clock:
@@ -281,28 +269,27 @@ class ServerWorld(World):
         if self._servers.replays:
             self._repeat()
         else:
-            self._put(self._manifest())
+            self._files.put(self._manifest(), self._seconds())
         self._at = self._moment()
 
     def _repeat(self) -> None:
         """Make the calls again that led here, from the files of the beginning."""
         _end_all(self._clients)
-        self._put(self._servers.base)
+        self._files.put(self._servers.base, self._seconds())
         for call, _ in self._calls():
             told = json.loads(call)
             self._call(told["server"], told["tool"], told["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:
-            self._put(self._manifest())
+            self._files.put(self._manifest(), self._seconds())
 
-    def _put(self, manifest: Manifest) -> None:
-        assert self._files is not None
-        self._files.put(manifest, self._seconds())
+    @cached_property
+    def _files(self) -> Files:
+        return Files(self._place / "state", self._servers.depot)
 
     def _take_in(self) -> None:
         """Note what the files hold now."""
-        assert self._files is not None
         manifest = self._files.take()
         self._files.age(manifest, self._seconds())
         self._show(manifest)

@@ -60,7 +60,6 @@ class Depot:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._sizes: dict[str, int] = {}
 
     def keep(self, path: Path) -> str:
         """The hash of a file's content, which is kept. The file may be changed meanwhile."""
@@ -68,16 +67,12 @@ class Depot:
         _copy(path, unhashed)
         with unhashed.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        self._sizes[digest] = unhashed.stat().st_size
         os.replace(unhashed, self._folder / digest)
         return digest
 
     def place(self, digest: str) -> Path:
         """Where the content of this hash lies."""
         return self._folder / digest
-
-    def size(self, digest: str) -> int:
-        return self._sizes[digest]
 
 
 class Files:
@@ -224,8 +219,7 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
             )
         try:
             if place.is_file():
-                status = place.stat()
-                executable = bool(status.st_mode & stat.S_IXUSR)
+                executable = bool(place.stat().st_mode & stat.S_IXUSR)
                 manifest[name] = PathState("file", depot.keep(place), executable)
                 continue
             inside = Files(place, depot).take()
@@ -282,10 +276,10 @@ def _is_database(entry: PathState, depot: Depot) -> bool:
 
 
 def _text(depot: Depot, digest: str) -> str:
-    size = depot.size(digest)
+    size = (place := depot.place(digest)).stat().st_size
     if size <= _LONGEST_TEXT:
         with suppress(UnicodeDecodeError):
-            return depot.place(digest).read_bytes().decode()
+            return place.read_bytes().decode()
     return f"{size:,} bytes, SHA-256 {digest}"
 
 

@@ -11,7 +11,7 @@ import sqlite3
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,13 +33,10 @@ def encode(value: Json) -> Stored:
     """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
     if value is None:
         return None
-    if isinstance(value, str):
-        try:
+    with suppress(UnicodeEncodeError):  # of lone surrogates, which JSON can spell and UTF-8 cannot
+        if isinstance(value, str):
             value.encode()
-        except UnicodeEncodeError:
-            # It has lone surrogates, which JSON can spell and UTF-8 cannot.
-            return json.dumps(value).encode()
-        return value
+            return value
     return json.dumps(value).encode()
 
 
@@ -240,14 +237,11 @@ class World:
         except RigError as error:
             raise RigError(f"{error}{cls.hint}") from error
         world = cls()
-        schema = world._schema()
-        try:
-            if not image:
-                raise sqlite3.DatabaseError("an empty image")
-            world.restore(Snapshot(image))
-            sound = world._schema() == schema and world._pragma("quick_check") == "ok"
-        except sqlite3.Error:
-            sound = False
+        schema, sound = world._schema(), False
+        with suppress(sqlite3.Error):
+            if image:
+                world.restore(Snapshot(image))
+                sound = world._schema() == schema and world._pragma("quick_check") == "ok"
         if not sound:
             raise RigError(f"{path}: not a world of this version of rig{cls.hint}")
         return world
