@@ -13,14 +13,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol
 
 from rig.calls import Json
 from rig.engine.core.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import common
 from rig.engine.formats.base import AnswerFormat, Offer
-from rig.models import Message, Request
+from rig.models import Request
 
 _START, _END = "\ue0f0", "\ue0f1"
 """Of Unicode's private use area; a template that escapes what is not ASCII escapes them too."""
@@ -30,16 +29,8 @@ _MARKED = re.compile(
 )
 
 
-class Writer(Protocol):
-    """What shows the history in a form of answers."""
-
-    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        """The messages of a chat."""
-
-
-def conversation(request: Request, form: Writer, offer: Offer, shared: str) -> list[ChatMessage]:
-    """The messages of a request: the system's, with what is `shared`, and the history."""
-    chat, context = form.write(request.messages), request.context
+def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: str) -> list[ChatMessage]:
+    """The messages of a request: the system's, with what is `shared`, and the history, as a form shows it."""
     if not offer.context_apart:
         return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
     # The context is told in the user's first message.
@@ -126,7 +117,7 @@ class PromptBuilder:
         return segments
 
     def _render(self, request: Request, form: AnswerFormat, offer: Offer, shared: str) -> list[Fragment]:
-        system, *chat = conversation(request, form, offer, shared)
+        system, *chat = conversation(request.context, form.write(request.messages), offer, shared)
         declared, variables = self._shielded(offer.declarations), form.variables
         if declared and offer.declared_as != "tools":
             variables, declared = {**variables, offer.declared_as: declared}, []
@@ -136,9 +127,7 @@ class PromptBuilder:
         """A message whose calls, thoughts and names are shielded; its content has no need."""
         if not (message.calls or message.name or all(message.thoughts)):
             return message
-        calls = tuple(
-            ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
-        )
+        calls = tuple(ToolCall(of.id, *self._shielded([of.name, of.arguments])) for of in message.calls)
         thoughts = message.thoughts[0], self._shielded(message.thoughts[1])
         shielded = replace(message, calls=calls, name=self._shielded(message.name), thoughts=thoughts)
         return shielded.with_written_calls()

@@ -7,7 +7,7 @@ an answer comes about: prompt, sampler, context, calls, reasoning, weights. What
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias, cast
@@ -190,10 +190,8 @@ class _Evidence:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
-            further: JsonObject = {
-                name: self.body[name] for name in ("seed", "max_tokens") if name in self.body
-            }
-            asked: Mapping[str, Any] = {**_NEUTRAL, **self.served.fields, **further}
+            asked: JsonObject = {**_NEUTRAL, **self.served.fields}
+            asked |= {name: self.body[name] for name in ("seed", "max_tokens") if name in self.body}
             for name, value in asked.items():
                 actual: Any = settings.get(name, value)
                 if isinstance(value, int | float) and abs(actual - value) > 1e-3:
@@ -231,11 +229,9 @@ class _Evidence:
         """What of a text is not in the message that was made of it, or (`is_same`) of one that may differ."""
         reading = self.reference.read(self.request, text)
         expected = reading.calls if reading else ()
-        leak = next(
-            (mark for mark in self.reference.specials() if mark in message.content and mark not in text), None
-        )
-        if leak:
-            return f"the special token {leak} is in the text"
+        for mark in self.reference.specials():
+            if mark in message.content and mark not in text:
+                return f"the special token {mark} is in the text"
         if not self.served.takes_tools:  # calls are words, too
             return "the text is changed" if is_same and text.strip() != message.content.strip() else None
         if len(message.calls) < len(expected):

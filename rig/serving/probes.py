@@ -70,9 +70,8 @@ def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether the model sees the tools: prompts with and without them have different lengths."""
     count, bare = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
     if count and count <= bare + 5:
-        yield _finding(
-            "tools", f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
-        )
+        what = f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
+        yield _finding("tools", what)
 
 
 def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:

@@ -10,7 +10,7 @@ earlier answers. It needs nothing from a chat template but the roles.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +24,8 @@ from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
-from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.errors import ErrorKind
+from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, UserMessage
 from rig.toolbox.schemas import validator, without_keys
 
 
@@ -38,9 +39,7 @@ class CallChecker:
         self.schemas: Mapping[str, JsonObject] = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
-        self._validators = {
-            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
-        }
+        self._validators = {name: validator(of, whole_patterns=True) for name, of in self.schemas.items()}
 
     def read(self, answer: Json) -> Call:
         """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
@@ -83,6 +82,45 @@ class Reading(NamedTuple):
     content: str = ""
     reasoning: str = ""
     salvage: str = ""
+
+
+def prediction(
+    raw: str,
+    read: Callable[[], Reading],
+    failure: tuple[ErrorKind, str] | None,
+    *,
+    several: bool,
+    reasoning: str,
+    **more: Any,
+) -> Prediction:
+    """The outcome of a step: its text as it is read, or why it failed; then nothing is read.
+
+    Only the first call counts where there may not be `several`. `more` are further fields.
+    """
+    reading, salvage = Reading(), ""
+    if failure is None:
+        try:
+            reading = read()
+            salvage = reading.salvage
+        except AnswerError as error:
+            failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+    if len(reading.calls) > 1 and not several:
+        salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
+    kind, detail = failure or (None, "")
+    is_cut = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
+    return Prediction(
+        raw=raw,
+        call=reading.calls[0] if reading.calls else None,
+        further=reading.calls[1:] if several else (),
+        reply=None if failure or reading.calls else reading.content,
+        error=kind,
+        error_detail=" ".join(detail.split())[:500],
+        finish_reason="stop" if kind is None else "length" if is_cut else "error",
+        salvage=salvage,
+        reasoning=reasoning or reading.reasoning,
+        content=reading.content if reading.calls else "",
+        **more,
+    )
 
 
 class Offer(NamedTuple):
