@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,9 +110,8 @@ class QuantizeRecipe:
             raise RigError(f"{self.matrix}: was made of another model: it has no tensor of {path}")
         for name in means.keys() & sizes.keys():
             if means[name].size != sizes[name]:
-                raise RigError(
-                    f"{self.matrix}: was made of another model: {name} has other columns in {path}"
-                )
+                fault = f"{name} has other columns in {path}"
+                raise RigError(f"{self.matrix}: was made of another model: {fault}")
         asked: dict[str, str] = {}
         for pattern, kind in self.tensors:
             matching = [name for name in matrices if re.search(pattern, name)]
@@ -158,13 +158,9 @@ def quantize(
     if matrix is not None:
         more |= {"imatrix": imatrix.sha256(matrix), "calibration": matrix.title[:100]}
         before = inspect(parent.path).origin
-        more["calibrated_on"] = tuple(
-            dict.fromkeys((*(before.calibrated_on if before else ()), *matrix.traces))
-        )
-
-    def write(target: Path, origin: Origin) -> Counter[str]:
-        return _write(parent.path, recipe, threads, progress, target, origin)
-
+        traces = *(before.calibrated_on if before else ()), *matrix.traces
+        more["calibrated_on"] = tuple(dict.fromkeys(traces))
+    write = partial(_write, parent.path, recipe, threads, progress)
     return derive(parent, recipe.name, write, **more)
 
 
@@ -261,12 +257,9 @@ def run_quantizer(
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
-        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
-        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
-        added |= {
-            "quantize.imatrix.entries_count": len(means),
-            "quantize.imatrix.chunks_count": matrix.chunks,
-        }
+        told: dict[str, str | int] = {"file": recipe.matrix.name[-100:], "dataset": matrix.title[:100]}
+        told |= {"entries_count": len(means), "chunks_count": matrix.chunks}
+        added |= {f"quantize.imatrix.{key}": value for key, value in told.items()}
         entries = (C.llama_model_imatrix_data * (len(means) + 1))()  # an empty name ends them
         for entry, (name, values) in zip(entries, means.items(), strict=False):
             kept += [np.ascontiguousarray(values), name.encode()]

@@ -10,8 +10,8 @@ multiple of that gets other, larger types in their place. Columns of zeros make 
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ import numpy as np
 
 from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.header import Header, read_header
-from rig.engine.files.info import Origin
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 from rig.tuning.merging import Change, Floats, MergedAdapter, rewrite
@@ -140,10 +139,6 @@ def widen(
     if parent.adapter is not None:
         parent.adapter.check(parent.path)
         changes.insert(0, MergedAdapter(parent.adapter))
-
-    def write(written: Path, origin: Origin) -> Counter[str]:
-        rewrite(parent.path, written, kind, origin.metadata(), changes, progress)
-        return Counter()
-
+    write = partial(rewrite, parent.path, kind, changes, progress)
     told = f"{widened.columns.old} to {widened.columns.new} columns"
     return derive(parent, f"wide-{kind}", write, adapter=parent.adapter, output=target, widened=told)

@@ -116,7 +116,7 @@ class DerivedModel:
 def derive(
     parent: ResolvedModel,
     kind: str,
-    write_file: Callable[[Path, Origin], Counter[str]],
+    write_file: Callable[[Path, Origin], Counter[str] | None],
     *,
     adapter: Adapter | None = None,
     output: Path | None = None,
@@ -124,10 +124,9 @@ def derive(
 ) -> DerivedModel:
     """The file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
 
-    `write_file` counts the tensors that could not have the type they were meant to have; `more` are parts of
-    the file's origin. The file appears
-    under its name only when it is complete and was read back; one that was made so before is kept. Raises
-    RigError, also where another file has the name.
+    `write_file` may count the tensors that could not have the type they were meant to have; `more` are parts
+    of the file's origin. The file appears under its name only when it is complete and was read back; one that
+    was made so before is kept. Raises RigError, also where another file has the name.
     """
     from rig.engine.core.llama import versions
 
@@ -154,7 +153,7 @@ def derive(
                 parent_sha256=origin.sha256,
                 requantized=origin.requantized,
                 tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
-                fell_back=dict(fell_back),
+                fell_back=dict(fell_back or {}),
                 llama_cpp=versions()["llama_cpp"],
             )
             if output is None:
