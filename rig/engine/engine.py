@@ -268,9 +268,8 @@ class LlamaCppModel(Model):
         clock = time.perf_counter()
         failure: DecodeError | None = None
         try:
-            self.context.decode(
-                [Chunk(slot, tokens, self._outputs(slot, tokens)) for slot, tokens in batch if tokens]
-            )
+            fed = [(slot, tokens) for slot, tokens in batch if tokens]
+            self.context.decode([Chunk(slot, tokens, self._outputs(slot, tokens)) for slot, tokens in fed])
         except DecodeError as error:
             failure = error
         seconds = time.perf_counter() - clock
@@ -350,9 +349,8 @@ class LlamaCppModel(Model):
         room = self.context.n_ctx - length
         lane.usage = replace(lane.usage, prompt_tokens=length)
         if room < 1:
-            raise DecodeError(
-                ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
-            )
+            fault = f"the prompt has {length} tokens, the context {self.context.n_ctx}"
+            raise DecodeError(ErrorKind.CONTEXT, fault)
         turn = request.key.conversation, request.key.repeat, request.key.turn
         ahead = self._ahead[slot]
         ahead.settle()

@@ -59,9 +59,8 @@ class ChatMessage:
         """The message with its calls as a text, where a template shows none."""
         if self.write_calls is None:
             return self
-        return replace(
-            self, calls=(), write_calls=None, parts=(*self.parts, Markup(self.write_calls(self.calls)))
-        )
+        written = Markup(self.write_calls(self.calls))
+        return replace(self, calls=(), write_calls=None, parts=(*self.parts, written))
 
     def shown(self, content: str) -> JsonObject:
         """The message as templates want it, with this for its content."""

@@ -48,8 +48,7 @@ class Tokenizer:
 
     def document(self, text: str) -> list[int]:
         """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
-        beginning = [self.bos] if self.adds_bos else []
-        return beginning + self._tokenize(text, special=False)
+        return [*([self.bos] if self.adds_bos else []), *self._tokenize(text, special=False)]
 
     def generated(self, text: str) -> list[int]:
         """Token ids of text that goes on an answer; special tokens are recognised."""

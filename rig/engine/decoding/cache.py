@@ -161,8 +161,7 @@ class PrefixTree:
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, which prompts to come begin with."""
         self.begin(0)
-        cached = self._keep_common(0, segments)
-        yield from self._lasting_segments(0, segments, cached)
+        yield from self._lasting_segments(0, segments, self._keep_common(0, segments))
 
     def begin(self, sequence: int) -> None:
         """A turn begins: forget what generation left in the cache."""
@@ -184,9 +183,8 @@ class PrefixTree:
         """
         path = self._paths[sequence]
         cached = self._keep_common(sequence, segments[:-1])
-        if (
-            cached == path.lasting_length
-        ):  # nothing generated is in the way: segment by segment, to be found again
+        if cached == path.lasting_length:
+            # Nothing generated is in the way: segment by segment, to be found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
         rows = yield Feed(rest, logits=1)
@@ -281,6 +279,5 @@ class PrefixTree:
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
     """The length of the longest common prefix."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
-    )
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))

@@ -181,8 +181,7 @@ class DraftModel:
 
 def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
     """Bring a sequence to the end of a prompt, its last token just computed; how many were computed."""
-    held = context.sequences[slot]
-    start = context.drop_tail(slot, min(common(held, prompt), len(prompt) - 1))
+    start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
     for at in range(start, len(prompt), context.n_batch):
         piece = prompt[at : at + context.n_batch]
         context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
@@ -197,9 +196,8 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
             raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")
         own = Tokenizer(model)
         if own.n_vocab != of.n_vocab or any(own.piece(n) != of.piece(n) for n in range(of.n_vocab)):
-            raise RigError(
-                f"--draft {draft.path}: its tokens are not those of {name}; give a model of the same family"
-            )
+            fault = f"its tokens are not those of {name}; give a model of the same family"
+            raise RigError(f"--draft {draft.path}: {fault}")
         context = LlamaContext(
             model,
             n_ctx=min(settings.n_ctx or DEFAULT_CONTEXT, model.n_ctx_train),

@@ -127,13 +127,11 @@ class ResolvedModel:
             adapter.check(self.path)
         names = [named(self.base, adapter) for adapter in asked]
         if len(set(names)) < len(names):
-            raise RigError(
-                f"--lora: several adapters would be called {max(names, key=names.count)}; rename one"
-            )
+            twice = max(names, key=names.count)
+            raise RigError(f"--lora: several adapters would be called {twice}; rename one")
         pairs = zip(names, asked, strict=True)
-        return [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs] or [
-            self
-        ]
+        made = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
+        return made or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
@@ -160,8 +158,7 @@ def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
 
 def local_files() -> list[Path]:
     """The GGUF files in the models directory, by name."""
-    directory = models_directory()
-    return sorted(path for path in directory.glob("*.gguf") if path.is_file())
+    return sorted(path for path in models_directory().glob("*.gguf") if path.is_file())
 
 
 def known_names() -> list[str]:
@@ -250,9 +247,7 @@ def check(entry: Entry, *, fresh: bool = False) -> None:
             f"rename it, then run `rig models pull {entry.name}`"
         )
     source = entry.adapter
-    if source is not None and not (
-        source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256
-    ):
+    if source and not (source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256):
         raise RigError(f"{source.path} is not the adapter that came with rig (its SHA-256 differs)")
 
 

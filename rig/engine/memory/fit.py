@@ -51,15 +51,13 @@ class Fit:
         *,
         loaded: bool = False,
     ) -> None:
-        settings.rope.check()
+        settings.check()
         trained = settings.rope.longest(info.context_length or DEFAULT_CONTEXT)
         if settings.n_ctx is not None and settings.n_ctx > trained:
             raise RigError(
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
                 " for; --rope-scaling yarn --rope-scale N makes room for N times as many"
             )
-        settings.check_cache()
-        settings.check_placement()
         if not gpus and (option := _of_gpus(settings)):
             raise RigError(
                 f"{option}: llama.cpp finds no GPU here; check its driver and whether the device is"

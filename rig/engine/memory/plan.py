@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.engine.core.placement import MACHINE, Placement, ggml
 from rig.errors import counted
 
@@ -84,13 +84,12 @@ class DeviceUse:
 
     def as_json(self) -> JsonObject:
         """Every number by name."""
-        numbers = asdict(self)
-        del numbers["unified"]
+        numbers = {name: value for name, value in asdict(self).items() if name != "unified"}
         return {**numbers, "needed": self.needed, "missing": self.missing}
 
 
 @dataclass(frozen=True, slots=True)
-class FitPlan:
+class FitPlan(ByName):
     """How a model will be loaded, and what that takes.
 
     `n_gpu_layers` of `offloadable` (all layers, and the output) go to GPUs. `n_seq` sequences are planned
@@ -157,12 +156,7 @@ class FitPlan:
 
     def as_json(self) -> JsonObject:
         """Every number by name."""
-        return {
-            **asdict(self),
-            "remarks": list(self.remarks),
-            "missing": self.missing,
-            "uses": [use.as_json() for use in self.uses],
-        }
+        return {**ByName.as_json(self), "missing": self.missing}
 
 
 def size(count: int) -> str:

@@ -80,9 +80,7 @@ def _main(path: Path, *, weightless: bool) -> None:
     """In the child: weights, tokens, a context and one token; without weights no token."""
     model = LlamaModel(path, weightless=weightless)
     Tokenizer(model)
-    context = LlamaContext(
-        model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16", n_seq=1
-    )
+    context = LlamaContext(model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16")
     if not weightless:
         context.decode([Chunk(0, (0,), True)])
 
@@ -100,7 +98,7 @@ _open: WeakValueDictionary[_Key, LlamaModel] = WeakValueDictionary()
 def find_weights(path: Path) -> LlamaModel | None:
     """The weights of this very file, if somebody has them open."""
     model = _open.get(_key(path))
-    return model if model is not None and model.is_open else None
+    return model if model is not None and model.pointer else None
 
 
 def open_weights(path: Path, placement: Placement) -> LlamaModel:
