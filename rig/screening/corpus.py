@@ -175,8 +175,7 @@ def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, not
     notify(f"{name}: {loaded.plan.line}, threads {engine.n_threads}")
     if model.adapter is not None:
         try:
-            adapter = loaded.model.adapter(model.adapter.path)
-            loaded.context.apply_adapter(adapter, model.adapter.scale)
+            loaded.context.apply_adapter(loaded.model.adapter(model.adapter.path), model.adapter.scale)
         except BaseException:
             loaded.close()
             raise

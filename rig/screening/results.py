@@ -56,6 +56,7 @@ class ScreenedStep:
     def as_json(self) -> JsonObject:
         """Everything by name, choice by choice."""
         assessment = self.assessment
+        tokens = [{"decides": of.decides, **of.divergence._asdict()} for of in self.tokens]
         return {
             "conversation": self.key.conversation,
             "turn": self.number,
@@ -70,12 +71,8 @@ class ScreenedStep:
             "computed_tokens": assessment.computed_tokens,
             "fault": assessment.fault,
             "choices": [self._choice(number, choice) for number, choice in enumerate(assessment.choices)],
-            **({"tokens": [self._token(token) for token in self.tokens]} if self.tokens else {}),
+            **({"tokens": tokens} if tokens else {}),
         }
-
-    @staticmethod
-    def _token(token: ScreenedToken) -> JsonObject:
-        return {"decides": token.decides, **token.divergence._asdict()}
 
     def _choice(self, number: int, choice: Choice) -> JsonObject:
         is_compared = number < len(self.divergences)

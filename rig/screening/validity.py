@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from rig.calls import ByName
 from rig.compare.arms import ChosenArm, choose, common_graders, read
@@ -161,18 +160,9 @@ def _validity(
     turns = [turn for turn in happened if turn in strength]
     labels = np.array([happened[turn] for turn in turns], dtype=bool)
     values = np.array([strength[turn] for turn in turns], dtype=np.float64)
-    auc, p, spearman = _separation(labels, values)
+    auc = p = spearman = None
+    if labels.any() and not labels.all():
+        test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
+        auc, p = float(test.statistic) / (int(labels.sum()) * int((~labels).sum())), float(test.pvalue)
+        spearman = float(scipy.stats.spearmanr(values, labels).statistic) if np.ptp(values) else None
     return Validity(arm, outcome, len(turns), int(labels.sum()), auc, p, spearman)
-
-
-def _separation(
-    labels: NDArray[np.bool_], values: NDArray[np.float64]
-) -> tuple[float | None, float | None, float | None]:
-    """(AUC, p, Spearman's rho)."""
-    if labels.all() or not labels.any():
-        return None, None, None
-    test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
-    auc = float(test.statistic) / (int(labels.sum()) * int((~labels).sum()))
-    if np.ptp(values) == 0:
-        return auc, float(test.pvalue), None
-    return auc, float(test.pvalue), float(scipy.stats.spearmanr(values, labels).statistic)

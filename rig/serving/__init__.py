@@ -52,8 +52,7 @@ def in_short(attribution: JsonObject) -> str:
     differing = sum(kinds.values()) + attribution["others"]
     turns = counted(attribution["alike"] + attribution["follows"] + differing, "turn")
     why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    faults = set(kinds) - set(FAITHFUL)
-    verdict = "not faithful" if faults or attribution["others"] else "faithful"
+    verdict = "not faithful" if attribution["others"] or kinds.keys() - {*FAITHFUL} else "faithful"
     beside = f", {attribution['follows']} follow" if attribution["follows"] else ""
     return (
         f"{verdict} to {attribution['reference']}: {attribution['alike']} of {turns} alike"

@@ -274,9 +274,8 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """The same elements in any order, however often each is there."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return all(any(equal(one, other) for other in got) for one in expected) and all(
-        any(equal(one, other) for one in expected) for other in got
-    )
+    pairs = (expected, got), (got, expected)
+    return all(any(equal(one, other) for other in others) for ones, others in pairs for one in ones)
 
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gguf
 import numpy as np
@@ -18,6 +18,8 @@ from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 
 Floats = NDArray[np.float32]
+OnTensor: TypeAlias = Callable[[int, int], None]
+"""Is told the tensors done, and all there are."""
 
 
 class Change:
@@ -56,12 +58,7 @@ class MergedAdapter(Change):
 
 
 def merge(
-    parent: ResolvedModel,
-    adapter: Adapter,
-    kind: str,
-    *,
-    target: Path | None = None,
-    progress: Callable[[int, int], None],
+    parent: ResolvedModel, adapter: Adapter, kind: str, *, target: Path | None = None, progress: OnTensor
 ) -> DerivedModel:
     """Write the model with its adapter merged into its weights, as f32, f16, bf16 or q8_0.
 
@@ -83,12 +80,7 @@ def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
 
 
 def rewrite(
-    base: Path,
-    kind: str,
-    changes: Sequence[Change],
-    progress: Callable[[int, int], None],
-    target: Path,
-    origin: Origin,
+    base: Path, kind: str, changes: Sequence[Change], progress: OnTensor, target: Path, origin: Origin
 ) -> None:
     """Write a model with these changes, one after another, a tensor in memory at a time.
 

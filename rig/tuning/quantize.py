@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError, did_you_mean
 from rig.tuning import imatrix
-from rig.tuning.merging import file_type
+from rig.tuning.merging import OnTensor, file_type
 
 LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k")
 TYPES = (
@@ -145,9 +145,9 @@ def require_merged(model: ResolvedModel) -> None:
 
 
 def quantize(
-    parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: Callable[[int, int], None]
+    parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: OnTensor
 ) -> DerivedModel:
-    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
+    """Make `PARENT-RECIPE.gguf` in the models directory.
 
     Raises RigError (see `derive`), also for an importance matrix of another model.
     """
@@ -165,26 +165,15 @@ def quantize(
 
 
 def _write(
-    source: Path,
-    recipe: QuantizeRecipe,
-    threads: int,
-    progress: Callable[[int, int], None],
-    target: Path,
-    origin: Origin,
+    source: Path, recipe: QuantizeRecipe, threads: int, progress: OnTensor, target: Path, origin: Origin
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
     task = {"source": source, "recipes": [asdict(recipe)], "target": target}
     task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
-    with subprocess.Popen(
-        _CHILD,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as child:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(_CHILD, text=True, errors="replace", **pipes) as child:
         assert child.stdout is not None
         assert child.stdin is not None
         try:

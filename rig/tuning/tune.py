@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from rig.calls import JsonObject
 from rig.compare.sequential import SequentialArm
@@ -27,13 +27,14 @@ from rig.screening.screening import Progress, Screening, one_by_one
 from rig.tuning import imatrix
 from rig.tuning.calibrate import calibrate
 from rig.tuning.candidates import Candidate, Mixture, candidates
+from rig.tuning.merging import OnTensor
 from rig.tuning.quantize import QuantizeRecipe, quantize, require_merged
 
 PLAYED = 3
 """Candidates that are played, the closest to the original."""
 
-Making: TypeAlias = Callable[[str], Callable[[int, int], None]]
-"""Told of a file that is being made; what it returns is told the tensors done, and all there are."""
+Making: TypeAlias = Callable[[str], OnTensor]
+"""Told of a file that is being made."""
 
 
 def divergence_of(arm: ArmScreen) -> float | None:
@@ -88,11 +89,8 @@ class Funnel:
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
             state = read_json(self._file)
-            if (
-                not isinstance(state, dict)
-                or state.get("asked") != asked
-                or self._state.keys() - state.keys()
-            ):
+            is_ours = isinstance(state, dict) and state.get("asked") == asked
+            if not is_ours or self._state.keys() - state.keys():
                 raise RigError(f"{folder}: holds another tuning; name another folder with --output")
             self._state = state
         self._require_room()
@@ -132,8 +130,7 @@ class Funnel:
     @property
     def screened(self) -> Mapping[str, JsonObject]:
         """Of each candidate that is through: its `size`, `divergence`, and `failure` if there is one."""
-        screened: Mapping[str, JsonObject] = self._state["screened"]
-        return screened
+        return cast(Mapping[str, JsonObject], self._state["screened"])
 
     @property
     def finalists(self) -> list[str]:

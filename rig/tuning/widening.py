@@ -10,7 +10,7 @@ multiple of that gets other, larger types in their place. Columns of zeros make 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.header import Header, read_header
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
-from rig.tuning.merging import Change, Floats, MergedAdapter, rewrite
+from rig.tuning.merging import Change, Floats, MergedAdapter, OnTensor, rewrite
 
 BLOCK = 256
 """Weights in a super-block (QK_K in llama.cpp)."""
@@ -123,11 +123,7 @@ def _up(size: int, block: int) -> int:
 
 
 def widen(
-    parent: ResolvedModel,
-    kind: str,
-    *,
-    target: Path | None = None,
-    progress: Callable[[int, int], None],
+    parent: ResolvedModel, kind: str, *, target: Path | None = None, progress: OnTensor
 ) -> DerivedModel:
     """Write the model, its adapter merged, with rows that are multiples of 256, as f32, f16, bf16 or q8_0.
 

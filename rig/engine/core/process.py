@@ -82,9 +82,8 @@ class _Compiled:
     """A template that compiles, and what it is to be given. Raises what Jinja2 raises."""
 
     def __init__(self, source: str) -> None:
-        environment = _Sandbox(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
-        )
+        extensions = [_GenerationTag, jinja2.ext.loopcontrols]
+        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
         environment.filters["tojson"] = _to_json
         environment.globals.update(
             raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()

@@ -18,8 +18,9 @@ from rig.engine.core.process import TemplateError as TemplateError
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Variables: TypeAlias = Mapping[str, Json]
 MAX_TEMPLATE_CHARACTERS = 200_000
-QUIET: Mapping[str, Json] = {"enable_thinking": False}
+QUIET: Variables = {"enable_thinking": False}
 """The variables for templates if nothing else is said about thinking."""
 
 
@@ -129,10 +130,7 @@ class ChatTemplate:
         )
 
     def render(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[JsonObject] = (),
-        variables: Mapping[str, Json] = QUIET,
+        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
         """The prompt up to where the assistant speaks next. Raises TemplateError.
 
@@ -148,7 +146,7 @@ class ChatTemplate:
         tools: Sequence[JsonObject] = (),
         *,
         generation: bool = False,
-        variables: Mapping[str, Json] = QUIET,
+        variables: Variables = QUIET,
     ) -> str:
         """What the template makes of messages as they are, contents included. Raises TemplateError."""
         all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
@@ -177,10 +175,7 @@ class ChatTemplate:
         return True
 
     def _render(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[JsonObject] = (),
-        variables: Mapping[str, Json] = QUIET,
+        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
         # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
         # there are no calls and no declarations contents stay as they are: so prompts have always been.

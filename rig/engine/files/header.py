@@ -33,19 +33,8 @@ MAX_STRINGS = 2**22
 MAX_TEXT = 16 * 2**20
 """Bounds far above any model's; without them a sparse file could back any count that it claims."""
 
-_FORMATS = {
-    "UINT8": "B",
-    "INT8": "b",
-    "UINT16": "H",
-    "INT16": "h",
-    "UINT32": "I",
-    "INT32": "i",
-    "UINT64": "Q",
-    "INT64": "q",
-    "FLOAT32": "f",
-    "FLOAT64": "d",
-    "BOOL": "?",
-}
+_FORMATS = {"UINT8": "B", "INT8": "b", "UINT16": "H", "INT16": "h", "UINT32": "I", "INT32": "i"}
+_FORMATS |= {"UINT64": "Q", "INT64": "q", "FLOAT32": "f", "FLOAT64": "d", "BOOL": "?"}
 _SCALARS = {GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
 _U32, _U64 = _SCALARS[GGUFValueType.UINT32], _SCALARS[GGUFValueType.UINT64]
 _DECODED_NUMBERS = 4_096
@@ -211,8 +200,7 @@ class _HeaderReader:
         if kind == GGUFValueType.STRING:
             return self._string()
         if kind != GGUFValueType.ARRAY:
-            scalar: Scalar = self._unpack(_SCALARS[kind])
-            return scalar
+            return self._unpack(_SCALARS[kind])
         kind = self._type(key)
         if kind == GGUFValueType.ARRAY:
             raise _Broken(f"damaged: {_shown(key)} is an array of arrays, which llama.cpp cannot read")

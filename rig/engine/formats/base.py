@@ -334,12 +334,8 @@ def _type(schema: JsonObject) -> str:
 
 
 def _object(properties: JsonObject) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 _FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this order:"
@@ -393,24 +389,14 @@ class ObjectFormat(AnswerFormat):
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
     """Tools in OpenAI's shape, as chat templates take them."""
+    schemas = [without_keys(tool.parameters, ("x-format",)) for tool in tools]  # a keyword of rig's own
     return tuple(
         {
             "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": described(tool),
-                "parameters": _plain(tool.parameters),
-            },
+            "function": {"name": tool.name, "description": described(tool), "parameters": schema},
         }
-        for tool in tools
+        for tool, schema in zip(tools, schemas, strict=True)
     )
-
-
-def _plain(schema: Any) -> Any:
-    """A schema without the keywords that are rig's own."""
-    if isinstance(schema, Mapping):
-        return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
-    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _described(schema: JsonObject) -> str:

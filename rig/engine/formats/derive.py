@@ -135,9 +135,8 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
     nested: JsonObject = {"also": [_TEXTS[1], 7], "inner": _TEXTS[0], "last": True}
     written = _value_of(probe, shape, tags, nested)
     spellings = [JSON, COMPACT]
-    if quote := re.search(
-        rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or ""
-    ):  # bare keys, and quotes of its own
+    # Bare keys, and quotes of its own.
+    if quote := re.search(rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or ""):
         own = Spelling(quote[1], bare_keys=True, words=(true, false, null))
         spellings.append(replace(own, between_items=",", between_key_and_value=":"))
     spellings.append(PYTHON)

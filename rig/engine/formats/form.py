@@ -370,9 +370,8 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
         native = native_of(template) if name in ("auto", "native") else family_native(name, template)
     except Unsupported as error:
         if name == "auto":
-            return (
-                f"{f'its chat template {error}' if error.shows_calls else no_tools}: it answers in rig's form"
-            )
+            why = f"its chat template {error}" if error.shows_calls else no_tools
+            return f"{why}: it answers in rig's form"
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
             f" ({', '.join(plugins.registered().presets)}), or another template with --chat-template"

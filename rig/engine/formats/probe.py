@@ -1,11 +1,11 @@
 """Render chosen messages with a chat template."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
+from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall, Variables
 from rig.engine.formats.base import declarations
 from rig.engine.formats.shape import ID
 from rig.engine.grammar.language import JSON
@@ -55,12 +55,8 @@ class Probe:
         self.fault = ""
         self.thoughts_close = ""
         self.prompt = self.after_question([], generation=True) or ""
-        question, reply, user = (
-            message("user", QUESTION),
-            message("assistant", ANSWER),
-            message("user", SYSTEM),
-        )
-        before, _, after = self.text([question, reply, user]).partition(ANSWER)
+        question, reply = message("user", QUESTION), message("assistant", ANSWER)
+        before, _, after = self.text([question, reply, message("user", SYSTEM)]).partition(ANSWER)
         self.words = self.without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
         """What stands before an answer in words, where a call's message begins too, and after it."""
         last = (self.after_question([reply]) or "").partition(ANSWER)[2].strip()
@@ -72,7 +68,7 @@ class Probe:
         *,
         generation: bool = False,
         tools: Sequence[JsonObject] = TOOLS,
-        variables: Mapping[str, Json] | None = None,
+        variables: Variables | None = None,
     ) -> str:
         """What the template makes of these messages; nothing if it refuses."""
         try:
@@ -82,11 +78,7 @@ class Probe:
             return ""
 
     def after_question(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        generation: bool = False,
-        variables: Mapping[str, Json] | None = None,
+        self, messages: Sequence[JsonObject], *, generation: bool = False, variables: Variables | None = None
     ) -> str | None:
         """What the template makes of these messages after a question; None if it refuses or hides it."""
         self._refusal = ""

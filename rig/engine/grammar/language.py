@@ -91,7 +91,6 @@ class Spelling:
 JSON = Spelling()
 COMPACT = Spelling(between_items=",", between_key_and_value=":")
 PYTHON = Spelling(words=("True", "False", "None"), python=True)
-ASCII = Spelling(ascii=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,10 +180,8 @@ class _Writer:
 
     def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
-        values = {
-            name: self.value(properties[name])
-            for name in (properties if free_order else reversed(properties))
-        }
+        order = properties if free_order else reversed(properties)
+        values = {name: self.value(properties[name]) for name in order}
         keys = {
             name: (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
             for name in properties

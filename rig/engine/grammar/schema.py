@@ -117,9 +117,8 @@ def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
     if not isinstance(options, list) or not options:
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
     # Two options that are equal would make a text that can be read in two ways, and no more texts.
-    distinct = {
-        json.dumps(option, sort_keys=True): option for option in (inside(option, where) for option in options)
-    }
+    narrowed = (inside(option, where) for option in options)
+    distinct = {json.dumps(option, sort_keys=True): option for option in narrowed}
     # A lexer cannot tell an object of any names from other objects: it is left out where there are others.
     objects = [inner for option in distinct.values() for inner in _objects(option)]
     free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
@@ -155,9 +154,8 @@ def _only(schema: JsonObject, kind: Any) -> JsonObject:
 def _values(node: JsonObject, where: str) -> JsonObject:
     others = [key for key in node if key not in ("type", "enum", "const")]
     if others or ("enum" in node and "const" in node):
-        raise SchemaError(
-            f"{where}: {(others or ['const'])[0]!r} beside enum cannot be enforced; leave it out"
-        )
+        beside = (others or ["const"])[0]
+        raise SchemaError(f"{where}: {beside!r} beside enum cannot be enforced; leave it out")
     values = node["enum"] if "enum" in node else [node["const"]]
     if not isinstance(values, list) or not values:
         raise SchemaError(f"{where}: enum needs a list of values")
@@ -256,11 +254,7 @@ def _object(node: JsonObject, where: str, inside: _Narrow, *, is_outermost: bool
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
     if is_free:
         schema = others if isinstance(others, dict) and others else _ANYTHING
-        return {
-            "type": "object",
-            "properties": {},
-            "additionalProperties": inside(schema, f"{where}.*"),
-        }
+        return {"type": "object", "properties": {}, "additionalProperties": inside(schema, f"{where}.*")}
     strange = [name for name in properties if not isinstance(name, str) or not _is_text(name)]
     if strange:
         raise SchemaError(f"{where}: the name {strange[0]!a} is not Unicode text")
