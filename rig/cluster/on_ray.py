@@ -304,21 +304,13 @@ def openness(environment: Mapping[str, str]) -> str:
 
 
 def _check_listeners(ray: Any) -> None:
-    """Raise RigError, and end the cluster, unless all its processes listen on the loopback interface alone.
-
-    They are the children of this process, and this process itself.
-    """
+    """End the cluster, and raise RigError, unless it and this process listen on the loopback alone."""
     import psutil
 
     this = psutil.Process()
     try:
-        reachable = sorted(
-            {
-                f"{process.name()} at {address}"
-                for process in (this, *this.children(recursive=True))
-                for address in _listeners(process)
-            }
-        )
+        processes = (this, *this.children(recursive=True))
+        reachable = sorted({f"{of.name()} at {address}" for of in processes for address in _listeners(of)})
     except psutil.Error as error:
         reachable = [f"what it listens on cannot be seen ({type(error).__name__})"]
     if reachable:

@@ -235,10 +235,7 @@ class LlamaCppModel(Model):
         self._lanes[slot] = Lane(request, on_piece, time.perf_counter())
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Decode one batch for all steps under way; those that are finished by it, by slot.
-
-        When a listener raises, every step is given up.
-        """
+        """Decode one batch for all steps; those finished, by slot. A listener that raises ends them all."""
         self._finished: list[tuple[int, Prediction]] = []
         try:
             for slot, lane in sorted(self._lanes.items()):

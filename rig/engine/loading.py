@@ -173,10 +173,7 @@ class Room(NamedTuple):
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
-    """The settings with a longer context where a model with this template thinks and nobody says how much.
-
-    Prompts that fit before then still do.
-    """
+    """The settings, with a longer context where a model thinks and nobody says how much."""
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings
     try:

@@ -60,10 +60,7 @@ class PromptBuilder:
         self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
-        """The prompt's segments; the last one is the template's opening of the assistant's answer.
-
-        Raises TemplateError if the template refuses the messages.
-        """
+        """The prompt's segments; the last opens the assistant's answer. Raises TemplateError."""
         offer = form.offer()
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))
         shared = f"{request.instructions}\n\n{words}" if words else request.instructions

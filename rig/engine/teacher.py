@@ -38,10 +38,7 @@ class NotInGrammar(Exception):
 
 
 class AnswerToken(NamedTuple):
-    """One token, and the byte at which it begins. `allowed` are the ids it was chosen from, ascending.
-
-    None if the grammar left no other.
-    """
+    """A token, the byte where it begins, and the ids it was chosen from, ascending; None if it was forced."""
 
     token: int
     start: int
@@ -103,11 +100,8 @@ def follow(
 
 def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> int:
     """The allowed token that takes most of what is to follow."""
-    fitting = [
-        (len(piece), -token)
-        for token in np.flatnonzero(mask).tolist()
-        if (piece := tokenizer.shown(token)) and rest.startswith(piece)
-    ]
+    pieces = ((tokenizer.shown(token), -token) for token in np.flatnonzero(mask).tolist())
+    fitting = [(len(piece), place) for piece, place in pieces if piece and rest.startswith(piece)]
     if not fitting:
         raise NotInGrammar(f"the grammar does not allow {_start(rest)} here")
     return -max(fitting)[1]
@@ -185,10 +179,7 @@ class Teacher:
         self.model.close()
 
     def written(self, request: Request, answer: Call | str) -> list[int]:
-        """The tokens of a request's prompt and of the whole answer, as the model reads and writes them.
-
-        Raises RigError where its template refuses the one, or its grammar the other.
-        """
+        """The tokens of a prompt and of its whole answer. Raises RigError where one cannot be written."""
         try:
             form = self.model.form(request)
             prompt = list(chain.from_iterable(self.model.prompts.build(request, form.format)))
@@ -215,11 +206,8 @@ class Teacher:
             tokens = self._answer_tokens(form.language, spans, length)
             n_ctx = self.model.context.n_ctx
             if n_ctx - len(prompt) < len(tokens):
-                return Assessment(
-                    is_reply,
-                    prompt_tokens=len(prompt),
-                    fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
-                )
+                fault = f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}"
+                return Assessment(is_reply, prompt_tokens=len(prompt), fault=fault)
             calling = self._calling(form.language) if is_reply else None
             choices, computed = self._assess(prompt, tokens, spans, calling, listen, watch)
             forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
@@ -340,10 +328,7 @@ _TOOL = ToolDoc(
 
 
 class GgufReader:
-    """A GGUF model by its file or name, held to an answer by the grammar that tool calls are held to.
-
-    Raises RigError if it cannot be loaded.
-    """
+    """A GGUF model, held to an answer by the grammar that calls are held to. Raises RigError."""
 
     def __init__(self, text: str) -> None:
         model = resolve(text)

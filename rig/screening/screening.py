@@ -46,10 +46,7 @@ def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
 def true_steps(
     setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
 ) -> Iterator[TrueStep]:
-    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
-
-    The `players` are those models. Raises RigError as a run does.
-    """
+    """Every step of the `evaluated` role, as the always right `players` would be asked. Raises RigError."""
     episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
     for ask, prediction in course(episode, players):
         answer = prediction.reply if prediction.call is None else prediction.call

@@ -51,10 +51,7 @@ _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
 
 
 def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str]) -> None:
-    """Raise RigError where stored runs have no arms for a screen of these weights, the base's first.
-
-    For before the screen, which takes its time.
-    """
+    """Raise RigError, before a screen, where stored runs have no arms for these weights, the base's first."""
     names = ["a file that is screened"] * len(weights)
     base, others = _stored(weights, names, runs, addresses, "the base's file")
     for other in others.values():
@@ -97,12 +94,9 @@ def _stored(
 
 def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     """The arm that was made with this file and adapter. Raises RigError if there are several."""
-    fitting = [
-        candidate
-        for candidate in chosen
-        if weights[0] is not None
-        and tuple((candidate.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == weights
-    ]
+    made = ((of, of.arm.fingerprint or {}) for of in chosen if weights[0] is not None)
+    parts = [f"model.{part}" for part in _WEIGHTS]
+    fitting = [candidate for candidate, of in made if tuple(map(of.get, parts)) == weights]
     if len(fitting) > 1:
         names = ", ".join(candidate.address for candidate in fitting)
         raise RigError(f"{name} could be any of {names}; give one as RUN/ARM with --against")

@@ -32,10 +32,7 @@ def register(registry: Registry) -> None:
 
 
 def check(url: str, settings: EngineSettings) -> str:
-    """The address of a server as rig writes it. Raises RigError for one that rig does not connect to.
-
-    Nothing is asked yet.
-    """
+    """A server's address as rig writes it, unasked. Raises RigError for one that rig does not connect to."""
     from rig.serving.wire.address import Address
 
     address = Address.parse(url)
@@ -61,10 +58,7 @@ def in_short(attribution: JsonObject) -> str:
 
 
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:
-    """A served model. Raises RigError if nobody answers there, or not as any dialect has it.
-
-    With `probing`, a few small requests show what is wrong there, and `notify` is told.
-    """
+    """A served model, probed for faults if asked. Raises RigError if nobody answers as a dialect has it."""
     from rig.serving.loading import load as load_over_http
 
     return load_over_http(url, settings, notify, probing=probing)

@@ -357,9 +357,8 @@ def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_sa
     texts, other = ([str(item) for item in of.values()] for of in (arguments, value))
     if sorted(texts) == sorted(other):
         return "arguments are renamed" if value.keys() != arguments.keys() else "values have other types"
-    if "\ufffd" in theirs or theirs.encode("ascii", "ignore") == json.dumps(
-        arguments, ensure_ascii=False
-    ).encode("ascii", "ignore"):
+    mine = json.dumps(arguments, ensure_ascii=False)
+    if "\ufffd" in theirs or theirs.encode("ascii", "ignore") == mine.encode("ascii", "ignore"):
         return "characters are changed"
     return "arguments are changed on the way" if is_same else None
 

@@ -43,10 +43,7 @@ class ProbeFinding:
 
 
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
-    """Everything that small requests show, one finding after another. Raises ServerFault.
-
-    `quickly` leaves out what takes more than seconds: a full context, and a second answer.
-    """
+    """What small requests show, one finding after another; `quickly` within seconds. Raises ServerFault."""
     if served.takes_tools:
         yield from _tools(served)
     yield from _context(served, quickly=quickly)

@@ -139,10 +139,7 @@ def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Redact:
-    """What replaces the values of an environment by their names, and texts that match a pattern.
-
-    Raises RigError for a pattern that is none.
-    """
+    """What replaces an environment's values by their names, and what matches a pattern. Raises RigError."""
     spelled: dict[str, str] = {}
     for name, value in environment.items():
         if len(value) >= _SHORTEST:

@@ -21,7 +21,7 @@ from traceback import extract_tb
 from types import FrameType, ModuleType
 from typing import Any, TextIO, cast, get_type_hints, overload
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from rig.calls import Json, JsonObject
@@ -347,10 +347,7 @@ def _declared(
         is_required = parameter.default is parameter.empty
         fields[name] = (hint, ...) if is_required else (without_none(hint), parameter.default)
     try:
-        model = create_model(
-            function.__name__, __config__=ConfigDict(arbitrary_types_allowed=False), **fields
-        )
-        raw = model.model_json_schema()
+        raw = create_model(function.__name__, **fields).model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
     untitled = without_keys(raw, ("title",))  # pydantic makes them of names

@@ -300,10 +300,7 @@ class ToolDeclaration:
         }
 
     def made(self, plugin: str, function: Callable[..., Json]) -> Tool:
-        """The tool, with a function that does what it is to do.
-
-        Calls are compared by the rules of their arguments, and by whether they failed.
-        """
+        """The tool with this function; calls compare by its arguments' rules, and whether they failed."""
         match = {name: FREE_TEXT if rule.is_text else rule for name, rule in self.match.items()}
         parts = self.name, plugin, self.description, self.parameters, self.returns, self.action
         return Tool(*parts, Match(Response.IGNORED, match), function)
@@ -402,9 +399,7 @@ def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclara
     name = inner["name"].text()
     if not NAME.fullmatch(name):
         raise inner["name"].fault(f"{name!r}: a name has up to 64 letters, digits, dots, _ and -")
-    declared = Declared(
-        inner[schema] if schema in inner else DocumentPart(None, part.file, part.path, part.lines)
-    )
+    declared = Declared(inner.get(schema, DocumentPart(None, part.file, part.path, part.lines)))
     parameters = declared.parameters()
     notes += declared.notes
     description = inner["description"].value if "description" in inner else ""

@@ -167,10 +167,7 @@ _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments without the optional ones that are null.
-
-    Raises ToolError for the first argument that is unknown, missing or of a wrong type.
-    """
+    """The arguments but for optional ones that are null. Raises ToolError for the first that does not fit."""
     refusal = refused(tool, arguments)
     if refusal is not None:
         raise ToolError(refusal)

@@ -103,10 +103,9 @@ class Servers:
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
         remove(temporary)
         temporary.mkdir(parents=True)
-        words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
-        named = {
-            key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
-        }
+        where = self.folder, server.state, root
+        words = [own_path(word, *where) for word in server.command[1:]]
+        named = {key: own_path(value, *where) for key, value in server.environment.items()}
         program = program_of((server.command[0], *words), self.folder, network=self.network)
         # git takes the clock from here, and others that want to give the same result twice.
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")

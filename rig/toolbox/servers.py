@@ -72,9 +72,8 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     if file.is_file():
         tools = read_listing(file).tools
     elif cassette is not None:
-        tools = _declared(
-            place / CASSETTE, {name: of["tools"] for name, of in cassette.listings.items()}
-        ).tools
+        listed = {name: of["tools"] for name, of in cassette.listings.items()}
+        tools = _declared(place / CASSETTE, listed).tools
     else:
         tools = _asked(servers, place / CONFIG).tools
     return _toolbox(place.name, servers, tools, suites, sha256)

@@ -228,13 +228,10 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
         manifest[name] = PathState("folder")
         manifest |= {f"{name}/{path}": entry for path, entry in inside.items()}
         for path, entry in inside.items():
-            if entry.kind == "link" and _leaves(path, entry.content):
+            target = os.path.normpath(Path(path).parent / entry.content)
+            if entry.kind == "link" and (os.path.isabs(target) or target.startswith("..")):
                 raise RigError(f"{place / path}: is a link that leads out of the state")
     return dict(sorted(manifest.items()))
-
-
-def _leaves(path: str, target: str) -> bool:
-    return os.path.isabs(target) or os.path.normpath(Path(path).parent / target).startswith("..")
 
 
 def records(
@@ -298,10 +295,8 @@ def _rows(path: str, manifest: Manifest, depot: Depot) -> list[tuple[str, str]] 
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_progress_handler(lambda: time.monotonic() > until, 10_000)
             database.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
-            listed = database.execute(
-                "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
-            )
-            for name, sql in listed.fetchall():
+            query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
+            for name, sql in database.execute(query).fetchall():
                 rows.append((name, sql))
                 if sql.lstrip()[:12].upper() != "CREATE TABLE":
                     continue

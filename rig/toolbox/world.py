@@ -57,10 +57,7 @@ def encode_name(name: Json) -> str | bytes:
 
 
 def key(name: Json) -> str | bytes:
-    """What a name is looked up by: equal for names that are equal as Python dictionary keys (1, 1.0, true).
-
-    Raises TypeError for lists and objects, which cannot be dictionary keys.
-    """
+    """What a name is looked up by: alike for equal keys of a dictionary (1, 1.0, true). Raises TypeError."""
     hash(name)
     if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
         name = int(name)

@@ -147,10 +147,7 @@ def require_merged(model: ResolvedModel) -> None:
 def quantize(
     parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: OnTensor
 ) -> DerivedModel:
-    """Make `PARENT-RECIPE.gguf` in the models directory.
-
-    Raises RigError (see `derive`), also for an importance matrix of another model.
-    """
+    """Make `PARENT-RECIPE.gguf` among the models. Raises RigError, also for another model's matrix."""
     require_merged(parent)
     matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
     recipe.check(parent.path, read_header(parent.path).tensors, matrix)

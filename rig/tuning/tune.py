@@ -38,20 +38,14 @@ Making: TypeAlias = Callable[[str], OnTensor]
 
 
 def divergence_of(arm: ArmScreen) -> float | None:
-    """What candidates are ordered by: how far their choices are from the original's, in nats, on average.
-
-    None if nothing can be compared.
-    """
+    """How far an arm's choices are from the original's, in nats on average; None if none is comparable."""
     divergences = [value for step in arm.assessed for value in step.divergences]
     return fmean(divergences) if divergences else None
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is asked: a file of the screening's model of at most `size` bytes, of these types and mixtures.
-
-    The `most` largest candidates are screened.
-    """
+    """What is asked: a file of at most `size` bytes. The `most` largest candidates are screened."""
 
     screening: Screening
     size: int
@@ -157,10 +151,7 @@ class Funnel:
         self.keep(matrix=name)
 
     def screen(self, making: Making, progress: Progress) -> Iterator[str]:
-        """Make and screen the candidates that are left, and say of each what came out.
-
-        Only those that may be played stay. Raises RigError if none is left.
-        """
+        """Make and screen what is left, keeping what may be played. Raises RigError if nothing is."""
         recipes = self._recipes()
         # What failed is tried again, as long as nothing was played.
         done = self.screened if self["run"] else self._closest()

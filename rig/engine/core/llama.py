@@ -307,10 +307,7 @@ class LlamaContext:
         return self._bytes() if self._has_window else self._bytes(self._names(sequence)[0])
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
-        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
-
-        Needs `has_state`.
-        """
+        """Make a sequence hold a state; False, and it is empty, where that fails. Needs `has_state`."""
         self.drop_tail(sequence, 0)
         if self._has_window:
             buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)

@@ -226,10 +226,7 @@ def render(
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """What a template makes of messages and declarations, with these variables. Raises TemplateError.
-
-    Without messages, it is only compiled.
-    """
+    """What a template makes of messages; without them, it is only compiled. Raises TemplateError."""
     question: JsonObject = {"source": source}
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}

@@ -65,10 +65,8 @@ class ChatMessage:
 
     def shown(self, content: str) -> JsonObject:
         """The message as templates want it, with this for its content."""
-        calls = [
-            {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for id, name, arguments in self.calls
-        ]
+        functions = [(of.id, {"name": of.name, "arguments": of.arguments}) for of in self.calls]
+        calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
         return {
             "role": self.role,
             "content": content,
@@ -180,15 +178,12 @@ class ChatTemplate:
         # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
         # there are no calls and no declarations contents stay as they are: so prompts have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
-        markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
+        marked = [(message, f"[rig:{quote}content:{number}]") for number, message in enumerate(messages)]
         # Of a message with calls templates may test whether anything was said beside them.
-        views = [
-            message.shown(marker if any(message.parts) or not message.calls else "")
-            for message, marker in zip(messages, markers, strict=True)
-        ]
+        views = [of.shown(marker if any(of.parts) or not of.calls else "") for of, marker in marked]
         rest = self.expand(views, tools, generation=True, variables=variables)
         fragments: list[Fragment] = []
-        for message, marker in zip(messages, markers, strict=True):
+        for message, marker in marked:
             escaped = marker.replace('"', '\\"')
             is_escaped = marker not in rest and escaped in rest
             before, marker_there, after = rest.partition(escaped if is_escaped else marker)

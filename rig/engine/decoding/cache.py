@@ -128,6 +128,7 @@ class Feed(NamedTuple):
 
 
 Feeding: TypeAlias = Generator[Feed, Rows | None, None]
+Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
 
 
 @dataclass(slots=True)

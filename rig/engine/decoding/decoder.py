@@ -2,12 +2,11 @@
 
 import codecs
 import time
-from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.decoding.cache import Feed, Feeding, Logits, Rows
+from rig.engine.decoding.cache import Feed, Feeding, Logits
 from rig.engine.decoding.drafting import Ahead
 from rig.engine.decoding.sampler import Sampler
 from rig.engine.formats.base import AnswerFormat, prediction
@@ -60,10 +59,6 @@ class Budget:
         generation.is_thinking = self.thoughts.close not in generation.text
         generation.reasoning_tokens = len(generation.token_ids)
 
-    def is_spent(self, generation: Generation) -> bool:
-        """Whether it is time to stop thinking."""
-        return generation.is_thinking and generation.reasoning_tokens >= self.thinking
-
 
 class Decoder:
     """Decodes steps, each on a sequence that holds its prompt."""
@@ -83,7 +78,7 @@ class Decoder:
         marks: frozenset[int],
         on_piece: OnPiece,
         ahead: Ahead,
-    ) -> Generator[Feed, Rows | None, None]:
+    ) -> Feeding:
         """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch, followed by the drafts
@@ -110,7 +105,8 @@ class Decoder:
         pending: list[int] = []
         generation.is_thinking = budget.thoughts is not None and budget.thoughts.is_open
         while True:
-            if budget.is_spent(generation) and not bytes_to_text.getstate()[0]:
+            is_spent = generation.is_thinking and generation.reasoning_tokens >= budget.thinking
+            if is_spent and not bytes_to_text.getstate()[0]:
                 closing = self._closing(constraint, budget.thoughts)
                 add(closing, 0.0, forced=True)
                 pending += closing

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rig.documents import parsed
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, Origin, inspect
-from rig.engine.files.registry import ResolvedModel, load_registry
+from rig.engine.files.registry import Registered, ResolvedModel, load_registry
 from rig.errors import RigError
 from rig.files import put_in_place, read_toml, temporary_folder, write
 from rig.paths import models_directory
@@ -32,13 +32,11 @@ _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
 """Types that are not quantized."""
 
 
-class LocalEntry(BaseModel):
+class LocalEntry(Registered):
     """A file made here. `size` is in bytes; `tensors` are counts by the GGML type really used.
 
     `fell_back` counts the tensors that could not have the type they were meant to have, by `WANTED to USED`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1)
     file: str = Field(pattern=r"^[^/\\\x00]+\.gguf$")
@@ -57,9 +55,7 @@ class LocalEntry(BaseModel):
         return models_directory() / self.file
 
 
-class _LocalRegistry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _LocalRegistry(Registered):
     model: list[LocalEntry] = Field(default_factory=list)
 
 

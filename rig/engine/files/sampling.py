@@ -73,10 +73,7 @@ def sampling_for_server(settings: EngineSettings) -> Sampling | None:
 
 
 def author_of(info: GgufInfo) -> Sampling | None:
-    """What the model's author recommends: in the GGUF file, or beside it; None where neither says anything.
-
-    Raises RigError for settings that are none.
-    """
+    """What a model's author recommends, in the file or beside it; None for nothing. Raises RigError."""
     if info.sampling:
         return _of_info(info, {})
     beside = info.path.resolve().parent / GENERATION_CONFIG

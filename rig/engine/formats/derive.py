@@ -128,10 +128,8 @@ def _between(probe: Probe, values: Sequence[Json]) -> list[str] | None:
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
     """The shape with how other values than texts and numbers are spelled."""
-    true, false, null = (
-        _value_of(probe, shape, tags, value) or word
-        for value, word in zip((True, False, None), JSON.words, strict=True)
-    )
+    words = zip((True, False, None), JSON.words, strict=True)
+    true, false, null = (_value_of(probe, shape, tags, value) or word for value, word in words)
     nested: JsonObject = {"also": [_TEXTS[1], 7], "inner": _TEXTS[0], "last": True}
     written = _value_of(probe, shape, tags, nested)
     spellings = [JSON, COMPACT]
@@ -262,10 +260,7 @@ _TRIALS: tuple[JsonObject, ...] = (
 
 
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape, if calls that it writes are those that the template shows, and read as such.
-
-    Raises Unsupported.
-    """
+    """The shape, if calls that it writes are shown, and read, as such. Raises Unsupported."""
     if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
         raise Unsupported("shows calls in a form that nothing tells from words")
     fixed = "\n".join((shape.open, shape.after_name, shape.close, shape.between))

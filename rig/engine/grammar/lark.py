@@ -182,20 +182,12 @@ class _Writer:
         properties, spelling = schema["properties"], self._spelling
         order = properties if free_order else reversed(properties)
         values = {name: self.value(properties[name]) for name in order}
-        keys = {
-            name: (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
-            for name in properties
-        }
-        return [
-            _Property(
-                name,
-                _literal("{" + keys[name]),
-                _literal(spelling.between_items + keys[name]),
-                values[name],
-                name in schema.get("required", ()),
-            )
-            for name in properties
-        ]
+        members = []
+        for name in properties:
+            key = (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
+            first, later = _literal("{" + key), _literal(spelling.between_items + key)
+            members.append(_Property(name, first, later, values[name], name in schema.get("required", ())))
+        return members
 
     def ordered(
         self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
@@ -356,17 +348,10 @@ class _Writer:
 
     def _tagged(self, schema: JsonObject, tags: Tags) -> str:
         """All arguments of a call, each with its tags."""
-        name, empty = self.fresh("o"), self.literal(tags.empty)
-        members = [
-            _Property(
-                key,
-                '""',
-                self.literal(tags.join),
-                self._argument(key, inner, tags),
-                key in schema.get("required", ()),
-            )
-            for key, inner in schema["properties"].items()
-        ]
+        name, empty, later = self.fresh("o"), self.literal(tags.empty), self.literal(tags.join)
+        arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
+        required = schema.get("required", ())
+        members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
         body = self.ordered(members, name, '""', empty, free_order=self.free_order) if members else empty
         self.add(name, body)
         return name

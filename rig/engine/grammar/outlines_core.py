@@ -54,10 +54,7 @@ _CHARACTER = rf'[^"\\\x00-\x1f\x7f]|{_ESCAPES}'
 
 
 class OutlinesCoreConstraint:
-    """The state of one generation: a place in the automaton.
-
-    The text ends where the automaton does, which JSON does by itself.
-    """
+    """The state of one generation: a place in the automaton, at whose end the text ends."""
 
     def __init__(self, index: Any, n_vocab: int) -> None:
         self._guide = Guide(index)

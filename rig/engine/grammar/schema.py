@@ -248,9 +248,8 @@ def _object(node: JsonObject, where: str, inside: _Narrow, *, is_outermost: bool
         )
     if not is_free and not isinstance(properties, dict):
         raise SchemaError(f"{where}: properties has to be an object")
-    if (required or not is_free) and not (
-        isinstance(required, list) and all(name in properties for name in required)
-    ):
+    are_known = isinstance(required, list) and all(name in properties for name in required)
+    if (required or not is_free) and not are_known:
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
     if is_free:
         schema = others if isinstance(others, dict) and others else _ANYTHING

@@ -216,18 +216,16 @@ def _devices() -> Iterator[tuple[int, DeviceUse]]:
             continue
         free, total = size(), size()
         memory_of(device, ctypes.byref(free), ctypes.byref(total))
-        yield (
-            kind,
-            DeviceUse(
-                name=name_of(device).decode("utf-8", "replace"),
-                description=description_of(device).decode("utf-8", "replace").strip(),
-                free=min(free.value, total.value),
-                total=total.value,
-                margin=GPU_MARGIN,
-                # Apple's GPUs call themselves discrete.
-                unified=kind == _INTEGRATED or sys.platform == "darwin",
-            ),
+        use = DeviceUse(
+            name=name_of(device).decode("utf-8", "replace"),
+            description=description_of(device).decode("utf-8", "replace").strip(),
+            free=min(free.value, total.value),
+            total=total.value,
+            margin=GPU_MARGIN,
+            # Apple's GPUs call themselves discrete.
+            unified=kind == _INTEGRATED or sys.platform == "darwin",
         )
+        yield kind, use
 
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:

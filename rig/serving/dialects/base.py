@@ -107,10 +107,7 @@ class Dialect(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A place of an answer: the token there, and the likeliest ones with natural logarithms of probability.
-
-    Tokens are ids where the server tells them, else their bytes.
-    """
+    """A place of an answer: its token and the likeliest, with natural logarithms, by ids or else bytes."""
 
     token: int | bytes
     likeliest: Mapping[int | bytes, float]
