@@ -124,8 +124,7 @@ class Tool:
     response in words. `action` tools change the world. `injected` names arguments that no model writes: the
     simulator gives them the session's token. `login` means that a success logs somebody in or out; the
     argument `username` names whom. `amends(world, **arguments)` is called after a success to fix what
-    upstream forgets, and therefore not in upstream's way. `composed` names the arguments in the model's own
-    words.
+    upstream forgets, and therefore not in upstream's way. `composed` names those in the model's own words.
     """
 
     name: str

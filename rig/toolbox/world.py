@@ -186,8 +186,7 @@ class Tables:
     """How people know the records of a world.
 
     `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
-    fields of a table's records that have a table of their own. `drawn` are columns whose values tools
-    make up: ids, tokens.
+    fields of a table's records that have a table of their own. `drawn` are ids and tokens that tools make up.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -153,8 +153,7 @@ class LlamaContext:
 
     `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
     by default as many as that takes. Of `n_outputs` tokens of a batch the logits can be read, by default of
-    one for each sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means
-    too little memory.
+    one for each sequence. Raises RigError when llama.cpp cannot make the context, mostly for lack of memory.
     """
 
     def __init__(

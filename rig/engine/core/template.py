@@ -44,8 +44,7 @@ class ChatMessage:
 
     `calls` are those of an assistant's message, whose content templates may then leave out; where a template
     shows none, `write_calls` makes a text of them. `name` and `call_id` say which call a tool's message
-    answers. `thoughts` are what came before an assistant's answer, with the key under which templates look
-    for it.
+    answers. `thoughts` are what came before an assistant's answer, with the key that templates look under.
     """
 
     role: Role

@@ -4,8 +4,7 @@ Every sequence holds one path of the tree, from the root on; sequences whose pat
 of what they have in common. Across turns only whole segments are reused, and each is prefilled in batches
 that begin at its own start, so with one sequence what a cache hit finds and what a miss computes went through
 identical batches and hold the same bits. Within a turn, what was generated is kept too, though it was decoded
-in other batches than a prefill would use: a turn is always played from its start, so it meets the same bits
-every time.
+in other batches than a prefill would use: as a turn is always played from its start, it meets the same bits.
 
 The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
 is kept, and restored for every sequence and turn that begins with it.

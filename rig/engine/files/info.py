@@ -120,10 +120,9 @@ class GgufInfo(ByName):
 
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
     dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
-    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names.
-    `origin` is the file it was made from, where rig made it.
-    `memory` tells attention models from recurrent ones (Mamba, RWKV) and hybrids, which cannot drop a part
-    of their state.
+    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names. `origin` is the file
+    it was made from, where rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
+    hybrids, which cannot drop a part of theirs.
     """
 
     path: Path

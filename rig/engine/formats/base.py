@@ -129,8 +129,7 @@ class Offer(NamedTuple):
     `rules` and `tools` are words for the system prompt; `rules` do not depend on the tools. `declarations`
     are for chat templates that take `tools=`, or else a variable `declared_as`, in OpenAI's shape. With
     `context_apart`, a request's context goes into the first message of the user: templates put declarations
-    after the system prompt, and anything that varies there would make all prompts differ before the
-    declarations.
+    after the system prompt, and anything that varies there would part all prompts before them.
     """
 
     rules: str = ""

@@ -25,8 +25,7 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 class Unsupported(Exception):
     """The template shows no calls in a form that could be used; the message says in what respect.
 
-    `shows_calls`: it does show them, only in what form is not known. `lossy`: the form does not tell them
-    apart.
+    `shows_calls`: it does show them, only in what form is not known. `lossy`: it does not tell them apart.
     """
 
     def __init__(self, message: str, *, shows_calls: bool = True, lossy: bool = False) -> None:

@@ -1,8 +1,7 @@
 """The JSON Schemas that rig enforces: the part that both engines and the validator understand alike.
 
 A schema is narrowed to that part: every answer that fits the narrowed schema fits the one it was made from.
-If it cannot be narrowed, it is refused, because a grammar that lets more through than the validator is
-useless.
+If it cannot be narrowed, it is refused, as a grammar that lets more through than the validator is of no use.
 """
 
 import json
