@@ -45,8 +45,7 @@ def register(registry: Registry) -> None:
     registry.formats.later("rig", "rig.engine.formats.base:RigFormat")
     registry.formats.later("object", "rig.engine.formats.base:ObjectFormat")
     for name in _FAMILIES:
-        constant = name.upper().replace("-", "_")
-        registry.presets.later(name, f"rig.engine.formats.shape:{constant}")
+        registry.presets.later(name, f"rig.engine.formats.shape:{name.upper().replace('-', '_')}")
 
 
 def check(settings: EngineSettings) -> None:

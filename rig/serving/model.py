@@ -162,7 +162,7 @@ class ServedModel(Model):
             body["tools"] = list(offer.declarations)
             if settings.tool_choice != "auto":
                 body["tool_choice"] = settings.tool_choice
-            if not self._several(request):
+            if not (request.several_calls and settings.several_calls):
                 body["parallel_tool_calls"] = False
         return body
 
@@ -326,7 +326,7 @@ class ServedModel(Model):
             answer.raw,
             lambda: form.read(answer) if isinstance(form, ServedFormat) else form.read(answer.content),
             failure,
-            several=self._several(request) and self._format is not RigFormat,
+            several=request.several_calls and self.settings.several_calls and self._format is not RigFormat,
             reasoning=answer.reasoning,
             usage=usage,
         )
@@ -337,9 +337,6 @@ class ServedModel(Model):
         if 0 < tokens < limit:
             return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
         return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
-
-    def _several(self, request: Request) -> bool:
-        return request.several_calls and self.settings.several_calls
 
     def _switches(self) -> JsonObject:
         """What requests say of thinking. Raises RigError where the dialect has no word for it."""

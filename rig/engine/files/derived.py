@@ -173,18 +173,15 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
     """What a file says that was made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
     older = before.origin or Origin(parent.base[:100], sha256, sha256, (), requantized=False)
-    return Origin(
+    return replace(
+        older,
         name=parent.base[:100],
         sha256=sha256,
-        root_sha256=older.root_sha256,
         quantizations=(*older.quantizations, before.quantization),
         requantized=not _WHOLE.issuperset(before.tensor_types) or older.requantized,
         adapters=(*older.adapters, *([adapter.name] if adapter else [])),
         adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256,
-        widened=older.widened,
-        imatrix=older.imatrix,
-        calibration=older.calibration,
-        calibrated_on=older.calibrated_on,
+        recipe="",
     )
 
 

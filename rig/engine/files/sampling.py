@@ -43,9 +43,7 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
                 f" {GENERATION_CONFIG} beside it; give what the model card says, as temp=0.6,top_k=20"
             )
         return sampling
-    if text == "llama.cpp":
-        return _of_info(info, LLAMA_CPP)
-    return _of_user(text)
+    return _of_info(info, LLAMA_CPP) if text == "llama.cpp" else _of_user(text)
 
 
 def _of_user(text: str) -> Sampling:

@@ -5,6 +5,7 @@ needs few of them, then layers, then batches become smaller, and the context com
 asked for never change.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.core.placement import MACHINE
-from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings, kv_types
 from rig.engine.files.info import GgufInfo
 from rig.engine.memory.count import Counting, LlamaCount, OpenContext
 from rig.engine.memory.plan import DeviceUse, FitPlan, Shape, gpus, machine_memory, size
@@ -125,13 +126,9 @@ class Fit:
 
     def _last_fit(self, shape_of: Callable[[int], Shape], fitting: int, failing: int) -> FitPlan:
         """The last plan that fits, from a number for which it does to one for which it does not."""
-        while abs(failing - fitting) > 1:
-            middle = (fitting + failing) // 2
-            if self._plan(shape_of(middle)).fits:
-                fitting = middle
-            else:
-                failing = middle
-        return self._plan(shape_of(fitting))
+        numbers = range(fitting, failing, 1 if fitting < failing else -1)
+        count = bisect(numbers[1:], 0, key=lambda number: not self._plan(shape_of(number)).fits)
+        return self._plan(shape_of(numbers[count]))
 
     def _lower(self, plan: FitPlan) -> FitPlan | None:
         shape = plan.shape
@@ -161,7 +158,7 @@ class Fit:
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
         """What a person should know of it, beside the numbers."""
-        types = self._settings.kv_types
+        types = kv_types(self._settings.kv_type)
         if plan.gpus and "iq4_nl" in types:
             yield "llama.cpp has no CUDA code for a KV cache of iq4_nl: attention runs on the CPU"
         elif plan.gpus and types not in _COMPILED:
@@ -345,9 +342,8 @@ def load_here(
         check_loads(info.path)
     elif not settings.cpu_moe:
         (layers, experts, *_), asked = shared.placement, (settings.n_gpu_layers, settings.n_cpu_moe)
-        loaded = shared.placement == placement._replace(n_gpu_layers=layers, n_cpu_moe=experts) and all(
-            value in (None, own) for value, own in zip(asked, (layers, experts), strict=True)
-        )
+        are_asked = all(value in (None, own) for value, own in zip(asked, (layers, experts), strict=True))
+        loaded = are_asked and shared.placement == placement._replace(n_gpu_layers=layers, n_cpu_moe=experts)
         if loaded:
             settings = replace(settings, n_gpu_layers=layers, n_cpu_moe=experts)
     open_context = context_opener(settings, n_outputs)

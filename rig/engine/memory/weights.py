@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
@@ -115,13 +115,10 @@ def open_weights(path: Path, placement: Placement) -> LlamaModel:
 @contextmanager
 def keeping_weights(path: Path) -> Iterator[None]:
     """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
-    model = find_weights(path) if path.is_file() else None
-    kept = model.share() if model is not None else None
-    try:
+    with ExitStack() as stack:
+        if path.is_file() and (model := find_weights(path)) is not None:
+            stack.callback(model.share().close)
         yield
-    finally:
-        if kept is not None:
-            kept.close()
 
 
 def _key(path: Path) -> _Key:
