@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias, cast
@@ -76,10 +77,9 @@ class ReferenceModel:
 
     def read(self, request: Request, text: str) -> Reading | None:
         """A text as this model's form reads it; None if it cannot be read."""
-        try:
+        with suppress(AnswerError):
             return self._model.form(request).format.read(text)
-        except AnswerError:
-            return None
+        return None
 
     def logprobs(self, prompt: Sequence[int], answer: Sequence[int]) -> list[npt.NDArray[np.float64]]:
         """The natural log-probabilities of all tokens at each place of an answer. Raises DecodeError."""

@@ -289,8 +289,7 @@ class McpClient:
 
 def _message(line: bytes) -> JsonObject | None:
     """The message of a line; None for a line that is none."""
-    try:
+    with suppress(RigError, UnicodeDecodeError):
         message = json_of(line.decode(), "a server")
-    except (RigError, UnicodeDecodeError):
-        return None
-    return message if isinstance(message, dict) else None
+        return message if isinstance(message, dict) else None
+    return None

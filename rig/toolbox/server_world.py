@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
@@ -382,11 +382,9 @@ def _part(part: JsonObject) -> Json:
     kind, text = part.get("type"), part.get("text")
     if kind == "text" and isinstance(text, str):
         if text.lstrip()[:1] in ("{", "["):
-            try:
+            with suppress(ValueError, RecursionError):
                 value = json.loads(text, parse_constant=lambda name: name)
-            except (ValueError, RecursionError):
-                return text
-            return value if isinstance(value, dict | list) else text
+                return value if isinstance(value, dict | list) else text
         return text
     data = part.get("data")
     inner = part.get("resource")

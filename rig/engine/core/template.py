@@ -8,6 +8,7 @@ every piece is tokenised alone. Declarations and calls they do see (`rig.engine.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -165,11 +166,10 @@ class ChatTemplate:
         return adapted
 
     def _takes(self, messages: Sequence[ChatMessage]) -> bool:
-        try:
+        with suppress(TemplateError):
             self._render(messages)
-        except TemplateError:
-            return False
-        return True
+            return True
+        return False
 
     def _render(
         self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET

@@ -82,11 +82,10 @@ class PrefixStore:
 
     def rates(self, tokens: Segment) -> dict[int, float] | None:
         """What `keep_rates` was given for these tokens, if it can be read."""
-        try:
+        with suppress(OSError, ValueError, TypeError, AttributeError):
             data = json.loads(self._rates(tokens).read_bytes())
             return {int(count): float(rate) for count, rate in data.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return None
+        return None
 
     def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
         """Remember how fast this many sequences go on after these tokens."""

@@ -7,6 +7,7 @@ then checked against other calls, rendered by the template, and rejected if it i
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from rig.calls import Call, Json, JsonObject
@@ -295,9 +296,8 @@ def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
     written = shape.write((Call(FIRST, arguments),))
     types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
     schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
-    try:
+    with suppress(NotRead):
         reader = CallReader(shape, {FIRST: schema}, loose=False)
-        calls, end = reader.read(written, 0, "" if shape.lead else shape.open)
-    except NotRead:
-        return False
-    return (calls, end) == ([Call(FIRST, arguments)], len(written))
+        read = reader.read(written, 0, "" if shape.lead else shape.open)
+        return read == ([Call(FIRST, arguments)], len(written))
+    return False
