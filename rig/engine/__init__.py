@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig.engine.core.settings import EngineSettings
+from rig.engine.core.settings import EngineSettings as EngineSettings
 from rig.models import Model, Notify
 from rig.plugins import Registry
 
@@ -26,17 +26,6 @@ _FAMILIES = (
     *("deepseek-r1", "mistral", "gemma"),
 )
 """Presets, in the order in which a template is compared with them."""
-
-__all__ = [
-    "EngineSettings",
-    "apply_adapter",
-    "check",
-    "has_room",
-    "keeping",
-    "load",
-    "reading_ahead",
-    "register",
-]
 
 
 def register(registry: Registry) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, repeat
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -44,13 +44,11 @@ class Validity(ByName):
     spearman: float | None
 
 
-Weights: TypeAlias = tuple[object, object, object]
-"""What tells one model from another: its file's SHA-256, its adapter's, and the adapter's scale."""
-
 _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
+"""What tells one model from another."""
 
 
-def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str]) -> None:
+def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: Sequence[str]) -> None:
     """Raise RigError, before a screen, where stored runs have no arms for these weights, the base's first."""
     names = ["a file that is screened"] * len(weights)
     base, others = _stored(weights, names, runs, addresses, "the base's file")

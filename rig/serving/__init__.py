@@ -11,23 +11,17 @@ from rig.errors import RigError, counted
 from rig.models import Model, Notify
 from rig.plugins import Registry, registered
 
-__all__ = ["FAITHFUL", "check", "in_short", "load", "register"]
-
 FAITHFUL = ("grammar", "chance")
 """Why a server that does nothing wrong answers otherwise, too: its own grammar for calls, and ties."""
 
-_DIALECTS = {
-    "llama-server": "llama_server:LlamaServer",
-    "llama-cpp-python": "llama_cpp_python:LlamaCppPython",
-    "ollama": "ollama:Ollama",
-    "lm-studio": "lm_studio:LmStudio",
-    "vllm": "vllm:Vllm",
-}
+_DIALECTS = ("llama-server", "llama-cpp-python", "ollama", "lm-studio", "vllm")
+"""Each is a class of this name, in a file of this name."""
 
 
 def register(registry: Registry) -> None:
     """Offer rig's own dialects (`rig.plugins`)."""
-    for name, place in _DIALECTS.items():
+    for name in _DIALECTS:
+        place = f"{name.replace('-', '_')}:{name.title().replace('-', '')}"
         registry.dialects.later(name, f"rig.serving.dialects.{place}")
 
 

@@ -302,13 +302,11 @@ def _own(
     return declared.made("", Function(function, seconds, first, adapters))
 
 
-_VERBS = frozenset(
-    re.findall(
-        r"\w+",
-        "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
-        " open order pay post put register remove rename replace reply report reserve reset save schedule"
-        " send set share start stop submit subscribe switch transfer turn unlock update upload write",
-    )
+_VERBS = re.findall(
+    r"\w+",
+    "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
+    " open order pay post put register remove rename replace reply report reserve reset save schedule send"
+    " set share start stop submit subscribe switch transfer turn unlock update upload write",
 )
 _WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
 

@@ -255,11 +255,9 @@ def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
-LOOKUPS = frozenset(
-    (
-        *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
-        *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
-    )
+LOOKUPS = (
+    *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
+    *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
 )
 """First words of the names of tools that are taken to change nothing, where nothing says so."""
 

@@ -110,14 +110,10 @@ INSERT INTO session (id) VALUES (1);
 """
 
 _PRAGMAS = (
-    "page_size = 4096",
-    "encoding = 'UTF-8'",
-    "auto_vacuum = NONE",
-    "secure_delete = ON",
+    *("page_size = 4096", "encoding = 'UTF-8'", "auto_vacuum = NONE", "secure_delete = ON"),
     "foreign_keys = ON",
 )
 """The first four keep a library's defaults from showing in the bytes of an image."""
-
 
 _PAGE = 4096
 """Bytes of an image that change together: a page of SQLite's."""

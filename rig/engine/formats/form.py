@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 
 from rig import plugins
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -306,16 +306,13 @@ def _filled(text: str) -> Pattern:
     return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
 
 
-Make: TypeAlias = Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
-
-
 class FormatChoice(NamedTuple):
     """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
 
     `remarks` are lines that a person should know before a run.
     """
 
-    make: Make
+    make: Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
     fingerprint: JsonObject
     salvage_rules: str
     remarks: tuple[str, ...] = ()

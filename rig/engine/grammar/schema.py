@@ -21,11 +21,9 @@ RULES = "1"
 LARGEST = 10**15
 """Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
 
-_DOCUMENTATION = frozenset(
-    (
-        *("description", "title", "default", "examples", "deprecated"),
-        *("readOnly", "writeOnly", "$comment", "$schema"),
-    )
+_DOCUMENTATION = (
+    *("description", "title", "default", "examples", "deprecated"),
+    *("readOnly", "writeOnly", "$comment", "$schema"),
 )
 _MOST_PLACES = 30
 """After the decimal point of a bound; each is a level of a regular expression."""

@@ -9,7 +9,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
@@ -229,10 +229,6 @@ class Fit:
         )
 
 
-Announce: TypeAlias = Callable[[FitPlan], None]
-"""Is told each plan that is tried, before it is."""
-
-
 class LoadedModel(NamedTuple):
     """Weights and a context that are really there, the plan they were opened by, and what opens more."""
 
@@ -274,7 +270,7 @@ def load_planned(
     open_model: Callable[[Shape], LlamaModel],
     open_context: OpenContext,
     notify: Notify,
-    announce: Announce = lambda _plan: None,
+    announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
     """The weights, a context for them, and the plan that worked for both; it is announced before the load.
 
@@ -334,7 +330,7 @@ def load_here(
     notify: Notify,
     *,
     n_outputs: int | None = None,
-    announce: Announce = lambda _plan: None,
+    announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
     """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
     placement, loaded = settings.placement, False
