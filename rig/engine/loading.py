@@ -11,14 +11,7 @@ from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaModel
-from rig.engine.core.settings import (
-    DEFAULT_CONTEXT,
-    DEFAULT_THOUGHTS,
-    DRAFTS,
-    EngineSettings,
-    Sampling,
-    kv_types,
-)
+from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
@@ -55,7 +48,7 @@ def load(
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
         )
-    keys, values = kv_types(settings.kv_type)
+    keys, values = settings.kv_types
     settings = replace(settings, kv_type=keys if keys == values else f"{keys}/{values}")
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)

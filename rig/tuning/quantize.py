@@ -169,8 +169,8 @@ def _write(
     task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(_CHILD, text=True, errors="replace", **pipes) as child:
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(_CHILD, stdin=pipe, stdout=pipe, stderr=both, text=True, errors="replace") as child:
         assert child.stdout is not None
         assert child.stdin is not None
         try:

@@ -177,14 +177,8 @@ def _to_json(
     sort_keys: bool = False,
 ) -> str:
     """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-        default=_drawn,
-    )
+    form: dict[str, Any] = {"indent": indent, "separators": separators, "sort_keys": sort_keys}
+    return json.dumps(value, ensure_ascii=ensure_ascii, default=_drawn, **form)
 
 
 def _drawn(value: Any) -> Json:
@@ -244,13 +238,9 @@ class _Process:
             f"import sys; sys.path[:] = {sys.path!r}; from rig.engine.core.process import serve;"
             f" serve({SECONDS}, {MEMORY_BYTES}, {MOST_CHARACTERS})"
         )
+        pipe, command = subprocess.PIPE, [sys.executable, "-c", begin]
         self._child = subprocess.Popen(
-            [sys.executable, "-c", begin],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="ascii",
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, encoding="ascii"
         )
 
     def ask(self, question: str) -> str:

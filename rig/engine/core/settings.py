@@ -200,6 +200,11 @@ class EngineSettings(EngineOptions):
         return Rope(self.rope_scaling, self.rope_scale, self.yarn_orig_ctx)
 
     @property
+    def kv_types(self) -> tuple[str, str]:
+        """Of keys and of values. Raises RigError for types that there are not."""
+        return kv_types(self.kv_type)
+
+    @property
     def placement(self) -> Placement:
         """Where weights go, but for the layers and experts. Raises RigError for what cannot be read."""
         overrides = overrides_of(self.override_tensor) if self.override_tensor else ()
@@ -209,7 +214,7 @@ class EngineSettings(EngineOptions):
     @property
     def quantizes(self) -> tuple[bool, bool]:
         """Whether keys and whether values are stored in blocks of fewer bits."""
-        keys, values = (name not in ("f16", "bf16") for name in kv_types(self.kv_type))
+        keys, values = (name not in ("f16", "bf16") for name in self.kv_types)
         return keys, values
 
     @property

@@ -321,7 +321,6 @@ def run_pip(
         env={**os.environ, "TMPDIR": str(folder), **(environment or {})},
         text=True,
         errors="replace",
-        check=False,
     )
     if done.returncode == 0:
         return None

@@ -159,6 +159,7 @@ class AnswerFormat(ABC):
     salvage_rules: ClassVar[str] = "1"
     variables: Mapping[str, Json] = QUIET
     """Further variables for the chat template, besides messages and tools."""
+    _language: Language
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         self.tools = tools
@@ -178,9 +179,9 @@ class AnswerFormat(ABC):
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         """The history as this form shows it: earlier calls, their results, and words."""
 
-    @abstractmethod
     def language(self) -> Language:
         """What may be written: the same object every time, by which its compiled grammar is found again."""
+        return self._language
 
     @abstractmethod
     def read(self, text: str) -> Reading:
@@ -223,9 +224,6 @@ class RigFormat(AnswerFormat):
 
     def offer(self) -> Offer:
         return Offer(_RULES, declarations_in_words(self.tools))
-
-    def language(self) -> Language:
-        return self._language
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
@@ -355,9 +353,6 @@ class ObjectFormat(AnswerFormat):
 
     def offer(self) -> Offer:
         return Offer()
-
-    def language(self) -> Language:
-        return self._language
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []

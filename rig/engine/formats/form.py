@@ -10,18 +10,8 @@ from rig import plugins
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
-from rig.engine.formats import salvage
-from rig.engine.formats.base import (
-    AnswerFormat,
-    Offer,
-    Reading,
-    RigFormat,
-    Span,
-    declarations,
-    declarations_in_words,
-    json_text,
-    read_as,
-)
+from rig.engine.formats import base, salvage
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text, read_as
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import CallReader, NotRead
@@ -93,13 +83,12 @@ class NativeFormat(AnswerFormat):
     def offer(self) -> Offer:
         switch = self._off_word
         if self._native.declares:
-            return Offer(switch, "", declarations(self.tools), self._native.declared_as, context_apart=True)
+            return Offer(
+                switch, "", base.declarations(self.tools), self._native.declared_as, context_apart=True
+            )
         example = self._shape.write((Call("NAME", {"PARAMETER": "VALUE"}),))
         rules = "\n\n".join(filter(None, (_RULES.format(example=example), switch)))
-        return Offer(rules, declarations_in_words(self.tools))
-
-    def language(self) -> Language:
-        return self._language
+        return Offer(rules, base.declarations_in_words(self.tools))
 
     def _made_language(self) -> Language:
         shape = self._shape

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.core.placement import MACHINE
-from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings, kv_types
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.files.info import GgufInfo
 from rig.engine.memory.count import Counting, LlamaCount, OpenContext
 from rig.engine.memory.plan import DeviceUse, FitPlan, Shape, gpus, machine_memory, size
@@ -158,7 +158,7 @@ class Fit:
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
         """What a person should know of it, beside the numbers."""
-        types = kv_types(self._settings.kv_type)
+        types = self._settings.kv_types
         if plan.gpus and "iq4_nl" in types:
             yield "llama.cpp has no CUDA code for a KV cache of iq4_nl: attention runs on the CPU"
         elif plan.gpus and types not in _COMPILED:

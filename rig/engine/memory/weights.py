@@ -62,7 +62,6 @@ def _load_in_child(path: Path, *options: str) -> bool:
             text=True,
             errors="replace",
             timeout=_TIMEOUT_S,
-            check=False,
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired as error:
