@@ -10,7 +10,7 @@ as text afterwards, as transformers does it (`sanitize_control_tokens`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import common
 from rig.engine.formats.base import AnswerFormat, Offer
 from rig.models import Request
+from rig.toolbox.schemas import with_texts
 
 _START, _END = "\ue0f0", "\ue0f1"
 """Of Unicode's private use area; a template that escapes what is not ASCII escapes them too."""
@@ -133,13 +134,8 @@ class PromptBuilder:
         """A JSON value, every string in it shielded."""
         if self._whole:
             return value
-        if isinstance(value, str):
-            return self._special.sub(rf"{_START}\g<0>{_END}", _MARKS.sub("", value))
-        if isinstance(value, Mapping):
-            return {self._shielded(key): self._shielded(inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._shielded(inner) for inner in value]
-        return value
+        marked = rf"{_START}\g<0>{_END}"
+        return with_texts(value, lambda text: self._special.sub(marked, _MARKS.sub("", text)))
 
     def _template_tokens(self, text: str) -> list[int]:
         """The tokens of text from a template. A mark without its fellow parts what it stands between."""

@@ -80,8 +80,7 @@ def _stored(
     base_file: str,
 ) -> tuple[ChosenArm, dict[int, ChosenArm]]:
     """The arm of the base, and of the others that have one, by number. Raises RigError if there are none."""
-    chosen = choose(runs, addresses)
-    base, *others = map(_made_with, weights, names, repeat(chosen))
+    base, *others = map(_made_with, weights, names, repeat(choose(runs, addresses)))
     where = ", ".join(addresses)
     if base is None:
         raise RigError(f"{where}: no arm was made with {base_file}")
@@ -127,8 +126,7 @@ def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict
     """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
     steps: dict[TurnKey, object] = {}
     for name in sorted(conversations):
-        transcript = runs.transcript(chosen.run, name, chosen.arm.position)
-        for turn, played in transcript.turns.items():
+        for turn, played in runs.transcript(chosen.run, name, chosen.arm.position).turns.items():
             if played.steps:
                 first = played.steps[0].prediction
                 outcome = first.kind if first.error is None else first.error

@@ -21,6 +21,7 @@ from rig.calls import Json, JsonObject
 from rig.documents import json_of, lines_of, parsed
 from rig.errors import RigError
 from rig.files import write
+from rig.toolbox.schemas import mapped, with_texts
 
 VERSION = 1
 REDACTED = "[redacted]"
@@ -113,18 +114,14 @@ class Cassette:
         write("".join(f"{line}\n" for line in told), path, force=True)
 
 
+def _plain(value: Json) -> Json:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def key(server: str, tool: str, arguments: JsonObject, before: str | None) -> str:
     """Equal for calls that are equal: 1 is 1.0, and the order of names is none."""
-    told = json.dumps([server, tool, _plain(arguments), before], sort_keys=True)
+    told = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _plain(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
@@ -171,15 +168,6 @@ def _replacing(pairs: Sequence[tuple[str, str]], patterns: Sequence[re.Pattern[s
 
 def _token(name: str) -> str:
     return f"${{env:{name}}}"
-
-
-def with_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """A value with every text in it changed, names as well."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(name): with_texts(inner, change) for name, inner in value.items()}
-    return [with_texts(inner, change) for inner in value] if isinstance(value, list) else value
 
 
 def from_log(path: Path, server: str) -> list[RecordedCall]:

@@ -101,8 +101,7 @@ def program_of(command: tuple[str, ...], folder: Path, *, network: bool) -> tupl
     name = Path(command[0]).name.removesuffix(".cmd")
     if name in _LAUNCHERS:
         return _LAUNCHERS[name](command[0], command[1:], network)
-    place = folder / command[0]
-    program = str(place) if os.sep in command[0] else shutil.which(command[0])
+    program = str(folder / command[0]) if os.sep in command[0] else shutil.which(command[0])
     if program is None or not os.access(program, os.X_OK):
         raise RigError(f"{command[0]}: no such program; give its path, or install it")
     return (os.path.abspath(program), *command[1:])

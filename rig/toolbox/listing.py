@@ -104,8 +104,7 @@ class Declared:
         if options is not None:
             if not isinstance(options, list) or not options:
                 raise self._fault(where, "needs a list of schemas in anyOf")
-            chosen = "anyOf" if "anyOf" in schema else "oneOf"
-            apart = (chosen, *_DOCUMENTATION, *_SILENT)
+            apart = ("anyOf" if "anyOf" in schema else "oneOf", *_DOCUMENTATION, *_SILENT)
             beside = {name: schema[name] for name in schema if name not in apart}
             alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
             nodes = [self._node(alternative, where, references) for alternative in alternatives]

@@ -281,9 +281,7 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     """The whole text, of a number as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
-    if not isinstance(text, str) or len(text) > LONGEST:
-        return False
-    return is_match(rule.of, text)
+    return isinstance(text, str) and len(text) <= LONGEST and is_match(rule.of, text)
 
 
 def fault_of(pattern: Json) -> str | None:

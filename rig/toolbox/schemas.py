@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -56,6 +56,18 @@ def without_keys(node: Any, keys: Collection[str], *, names: bool = False) -> An
             if names or key not in keys
         }
     return [without_keys(item, keys) for item in node] if isinstance(node, list) else node
+
+
+def mapped(value: Json, change: Callable[[Json], Json]) -> Json:
+    """A value with all in it changed that is neither a list nor an object, names as well."""
+    if isinstance(value, dict):
+        return {change(name): mapped(inner, change) for name, inner in value.items()}
+    return [mapped(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
+
+
+def with_texts(value: Json, change: Callable[[str], str]) -> Json:
+    """A value with every text in it changed, names as well."""
+    return mapped(value, lambda inner: change(inner) if isinstance(inner, str) else inner)
 
 
 def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:

@@ -52,8 +52,7 @@ class Server:
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
     """The servers of mcp.json by name; variables may be missing where none `is_started`. Raises RigError."""
-    file = folder / CONFIG
-    document = read(file)[0]
+    document = read(folder / CONFIG)[0]
     outer = document.fields()
     inner = next((outer[name] for name in ("mcpServers", "servers") if name in outer), None)
     if inner is None:

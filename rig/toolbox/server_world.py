@@ -20,9 +20,10 @@ from typing import Any, ClassVar, NamedTuple
 from rig import times
 from rig.calls import Json, JsonObject
 from rig.options import Answers
-from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized, with_texts
+from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
 from rig.toolbox.client import McpClient, McpServerFault, ServerListing
 from rig.toolbox.isolation import confined, environment, program_of
+from rig.toolbox.schemas import with_texts
 from rig.toolbox.server_config import Server, own_path
 from rig.toolbox.spec import ToolError, Unavailable
 from rig.toolbox.state import (
@@ -115,8 +116,7 @@ class Servers:
             client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
-                listed = sha256_of_listing(self.listings[name])
-                if server.listing not in ("", listed):
+                if server.listing not in ("", sha256_of_listing(self.listings[name])):
                     client.end()
                     raise Unavailable(
                         f"the server {name} is not the one that was imported: its tools or version differ;"

@@ -84,11 +84,7 @@ class Identifiers:
 
 def hexadecimal(*widths: int) -> Identifiers:
     """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
-
-    def draw(random: Random) -> str:
-        return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)
-
-    return Identifiers(draw)
+    return Identifiers(lambda random: "-".join(f"{random.randint(0, 16**of - 1):0{of}x}" for of in widths))
 
 
 RECORDED_CALLS = "recorded_calls"
@@ -314,10 +310,9 @@ class World:
 
     def draw(self, tool: str, identifiers: Identifiers) -> str:
         """The next id from a tool's own generator."""
-        generators = self.database.table("id_generators")
         rows = self.database.execute("SELECT drawn FROM id_generators WHERE tool = ?", [tool]).fetchall()
         drawn: int = rows[0][0] if rows else 0
-        generators.insert({"tool": tool, "drawn": drawn + 1}, replace=True)
+        self.database.table("id_generators").insert({"tool": tool, "drawn": drawn + 1}, replace=True)
         return identifiers[drawn]
 
     def _pragma(self, name: str) -> object:

@@ -49,8 +49,7 @@ def candidates(
     for recipe, types in zip(recipes, tensor_types(path, recipes), strict=True):
         if types:
             size = _size(header, types) + _ADDED + _TRACE * conversations
-            same = recipe.matrix, *types.values()
-            distinct.setdefault(same, Candidate(recipe, size))
+            distinct.setdefault((recipe.matrix, *types.values()), Candidate(recipe, size))
     return sorted(distinct.values(), key=lambda candidate: -candidate.size)
 
 

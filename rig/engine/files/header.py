@@ -143,8 +143,7 @@ class _HeaderReader:
     def header(self) -> Header:
         version = self._unpack(_U32)
         if version not in SUPPORTED_VERSIONS:
-            swapped = int.from_bytes(_U32.pack(version), "big")
-            if swapped in SUPPORTED_VERSIONS:
+            if int.from_bytes(_U32.pack(version), "big") in SUPPORTED_VERSIONS:
                 raise _Broken("a big-endian GGUF file; convert it for this machine")
             supported = " and ".join(map(str, SUPPORTED_VERSIONS))
             raise _Broken(

@@ -152,8 +152,7 @@ class Fit:
         if self._settings.parallel is None:
             # Each sequence has a token in every batch.
             counts = (count for count in SEQUENCES if count <= plan.n_batch)
-            fitting = (n for n in counts if self._plan(plan.shape._replace(n_seq=n)).fits)
-            most = next(fitting, 1)
+            most = next((n for n in counts if self._plan(plan.shape._replace(n_seq=n)).fits), 1)
         return replace(plan, most_sequences=most, remarks=tuple(self._remarks(plan)))
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
