@@ -120,7 +120,7 @@ def case(random: Random) -> str:
 
 
 def _play(random: Random, simulator: Simulator) -> str:
-    world: Any = simulator._world
+    world: Any = simulator.world
     tools = list(simulator.toolbox.tools)
     simulator.start(datetime.fromisoformat("2025-03-03 09:00"))
     start = simulator.snapshot()

@@ -3,6 +3,7 @@
 Importing this package does not import Ray and opens nothing; the loader and what it loads do.
 """
 
-from rig.cluster.on_ray import disconnect, loader_on
+from rig.cluster.on_ray import disconnect
+from rig.cluster.workers import loader_on
 
 __all__ = ["disconnect", "loader_on"]

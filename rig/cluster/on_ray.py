@@ -1,4 +1,7 @@
-"""Ray: how many actors there is room for, and how to call them. The only file that imports it.
+"""Ray: what runs in each actor, how many there is room for, and how to call them.
+
+This is the only file that imports it. A model's file is found on a node by its SHA-256, or sent once through
+the object store.
 
 A cluster of this machine listens on the loopback interface alone and takes a token that only its own
 processes have. Its session folder names the process that began it; the next cluster removes what is left of
@@ -10,8 +13,9 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -20,15 +24,23 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from rig import engine
-from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
+from rig.calls import Json
+from rig.engine.files.caches import sha256_of
 from rig.errors import RigError, counted
-from rig.files import started_s
-from rig.models import Model, Notify
+from rig.files import put_in_place, started_s, temporary_folder
+from rig.models import Model, Notify, Piece, Prediction, Request
+from rig.paths import cache_directory, models_directory
 from rig.serving.wire.address import is_loopback
 
 if TYPE_CHECKING:
     import psutil
 
+PATIENCE_S = 0.1
+"""How long an actor works before it returns what it has: the live view shows text this often."""
+PART = 256 * 2**20
+"""Bytes of a file that are sent in one piece."""
+Progress = tuple[list[tuple[int, Piece]], list[tuple[int, Prediction]]]
+"""New text and finished steps, each by slot."""
 MOST = 1_024
 """Actors at most."""
 ANSWERS_S = 10.0
@@ -39,17 +51,6 @@ _RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 _RAY = "ray"
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Set to 0, Ray uses the loopback address for everything, as it does on Windows and macOS."""
-
-
-def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
-    """What loads the same model in actors of Ray, as in `ray` or `ray:ADDRESS`. Raises RigError for others.
-
-    `ray` alone is a cluster of this machine, which ends with the run.
-    """
-    kind, _, address = where.partition(":")
-    if kind != "ray":
-        raise RigError(f"--on {where}: give ray, or ray:ADDRESS of a cluster that is running")
-    return lambda notify: Workers(RayCluster(load, address, notify), notify)
 
 
 def disconnect() -> None:
@@ -68,8 +69,112 @@ def disconnect() -> None:
         latest.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model file as it is on the machine that runs rig."""
+
+    path: Path
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Weights":
+        """The file at a path. Raises RigError if it cannot be read."""
+        return cls(path.absolute(), sha256_of(path), path.stat().st_size)
+
+    def parts(self) -> Iterator[bytes]:
+        """The file's content, piece by piece."""
+        with self.path.open("rb") as file:
+            while part := file.read(PART):
+                yield part
+
+    def find(self) -> Path | None:
+        """Where the same file is on this machine: at its own path, among the models, or as it was sent."""
+        folders = (models_directory(), self._sent.parent)
+        others = (path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.gguf")))
+        for path in (self.path, *others):
+            if path.is_file() and path.stat().st_size == self.size and sha256_of(path) == self.sha256:
+                return path
+        return None
+
+    def keep(self, parts: Iterable[bytes]) -> Path:
+        """Write the parts that were sent. Raises RigError if they are not the file."""
+        with temporary_folder(self._sent.parent, "sent") as folder:
+            copy = folder / self._sent.name
+            with copy.open("wb") as file:
+                file.writelines(parts)
+            if sha256_of(copy, fresh=True) != self.sha256:
+                raise RigError(f"{self.path.name}: arrived damaged; start the run again")
+            put_in_place(copy, self._sent)
+        return self._sent
+
+    @property
+    def _sent(self) -> Path:
+        return cache_directory() / "sent" / self.sha256 / self.path.name
+
+
+class Worker:
+    """A model in a process of its own, with the pieces of text that nobody has fetched yet."""
+
+    def __init__(self, load: Callable[..., Model], weights: Weights | None) -> None:
+        self._load = load
+        self._weights = weights
+        self._pieces: list[tuple[int, Piece]] = []
+
+    def process(self) -> int:
+        """The id of this process on its machine."""
+        return os.getpid()
+
+    def lacks_weights(self) -> bool:
+        """Whether the model's file has to be sent here."""
+        return self._weights is not None and self._weights.find() is None
+
+    def keep(self, *parts: bytes) -> None:
+        """Store the model's file."""
+        assert self._weights is not None
+        self._weights.keep(parts)
+
+    def load(self) -> tuple[str, list[str]]:
+        """Load the model: its name, and what a person should know."""
+        notes: list[str] = []
+        if self._weights is None:
+            self._model = self._load(notes.append)
+        else:
+            self._model = self._load(self._weights.find(), notify=notes.append)
+        return self._model.name, notes
+
+    def prepare(
+        self, opening: Request, slots: int | None, before: Mapping[str, Json] | None
+    ) -> tuple[dict[str, Json], int, bool]:
+        """Get ready: the fingerprint, how many steps at once, and whether answers of others are of use."""
+        self._model.prepare(opening, slots, before)
+        return dict(self._model.fingerprint), self._model.slots, self._model.uses_siblings
+
+    def obstacle(self, opening: Request) -> str | None:
+        """Why no prompt that begins so can be answered, None if it can."""
+        return self._model.obstacle(opening)
+
+    def advance(self, begun: Sequence[tuple[int, Request]]) -> Progress:
+        """Begin steps, by slot, and go on with all that are under way until there is something to return."""
+        for slot, request in begun:
+            self._model.begin(slot, request, partial(self._listen, slot))
+        until = monotonic() + PATIENCE_S
+        finished: list[tuple[int, Prediction]] = []
+        while not finished and monotonic() < until:
+            finished = self._model.advance()
+        pieces, self._pieces = self._pieces, []
+        return pieces, finished
+
+    def _listen(self, slot: int, piece: Piece) -> None:
+        self._pieces.append((slot, piece))
+
+
+class WorkerLost(Exception):
+    """An actor has ended, or the machine that it was on."""
+
+
 class RayCluster:
-    """A Ray cluster, as far as `Workers` needs it."""
+    """A Ray cluster, as far as a model in several actors needs it."""
 
     def __init__(self, load: Callable[[Notify], Model], address: str, notify: Notify) -> None:
         self._ray = _connected(address, notify)
@@ -87,7 +192,7 @@ class RayCluster:
                 self._needs = {"num_gpus": 1, "num_cpus": 1}
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
-        """The model's name, and actors for all the room there is. Raises RigError if there is none."""
+        """The model's name, and actors that have it loaded: as many as there is room for. Raises RigError."""
         count = self._room(patience_s)
         kind = self._ray.remote(**self._needs)(Worker)
         actors = [kind.remote(self._load, self._weights) for _ in range(count)]
@@ -109,13 +214,16 @@ class RayCluster:
         return name, actors
 
     def call(self, actor: Any, name: str, *values: Any) -> Any:
+        """Begin a call of an actor; `result` takes what this returns."""
         return getattr(actor, name).remote(*values)
 
     def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
+        """One of these calls that has ended, None if none has."""
         ended, _ = self._ray.wait(list(calls), num_returns=1, timeout=patience_s)
         return ended[0] if ended else None
 
     def result(self, call: Any) -> Any:
+        """The result of a call. Raises WorkerLost, and what was raised there."""
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayTaskError as error:
@@ -196,21 +304,13 @@ def openness(environment: Mapping[str, str]) -> str:
 
 
 def _check_listeners(ray: Any) -> None:
-    """Raise RigError, and end the cluster, unless all its processes listen on the loopback interface alone.
-
-    They are the children of this process, and this process itself.
-    """
+    """End the cluster, and raise RigError, unless it and this process listen on the loopback alone."""
     import psutil
 
     this = psutil.Process()
     try:
-        reachable = sorted(
-            {
-                f"{process.name()} at {address}"
-                for process in (this, *this.children(recursive=True))
-                for address in _listeners(process)
-            }
-        )
+        processes = (this, *this.children(recursive=True))
+        reachable = sorted({f"{of.name()} at {address}" for of in processes for address in _listeners(of)})
     except psutil.Error as error:
         reachable = [f"what it listens on cannot be seen ({type(error).__name__})"]
     if reachable:

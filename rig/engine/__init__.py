@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig.engine.core.settings import EngineSettings
+from rig.engine.core.settings import EngineSettings as EngineSettings
 from rig.models import Model, Notify
 from rig.plugins import Registry
 
@@ -27,17 +27,6 @@ _FAMILIES = (
 )
 """Presets, in the order in which a template is compared with them."""
 
-__all__ = [
-    "EngineSettings",
-    "apply_adapter",
-    "check",
-    "has_room",
-    "keeping",
-    "load",
-    "reading_ahead",
-    "register",
-]
-
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
@@ -45,8 +34,7 @@ def register(registry: Registry) -> None:
     registry.formats.later("rig", "rig.engine.formats.base:RigFormat")
     registry.formats.later("object", "rig.engine.formats.base:ObjectFormat")
     for name in _FAMILIES:
-        constant = name.upper().replace("-", "_")
-        registry.presets.later(name, f"rig.engine.formats.shape:{constant}")
+        registry.presets.later(name, f"rig.engine.formats.shape:{name.upper().replace('-', '_')}")
 
 
 def check(settings: EngineSettings) -> None:

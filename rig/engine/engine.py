@@ -235,10 +235,7 @@ class LlamaCppModel(Model):
         self._lanes[slot] = Lane(request, on_piece, time.perf_counter())
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Decode one batch for all steps under way; those that are finished by it, by slot.
-
-        When a listener raises, every step is given up.
-        """
+        """Decode one batch for all steps; those finished, by slot. A listener that raises ends them all."""
         self._finished: list[tuple[int, Prediction]] = []
         try:
             for slot, lane in sorted(self._lanes.items()):
@@ -260,7 +257,7 @@ class LlamaCppModel(Model):
 
     def _decode(self) -> None:
         batch = self._batch()
-        for slot, tokens in batch:
+        for slot, tokens, _ in batch:
             lane = self._lanes[slot]
             if tokens and not lane.feed.generated:
                 read = len(self.context.sequences[slot]), lane.usage.prompt_tokens
@@ -268,17 +265,14 @@ class LlamaCppModel(Model):
         clock = time.perf_counter()
         failure: DecodeError | None = None
         try:
-            self.context.decode(
-                [Chunk(slot, tokens, self._outputs(slot, tokens)) for slot, tokens in batch if tokens]
-            )
+            self.context.decode([chunk for chunk in batch if chunk.tokens])
         except DecodeError as error:
             failure = error
         seconds = time.perf_counter() - clock
-        total = sum(len(tokens) for _, tokens in batch)
+        total = sum(len(chunk.tokens) for chunk in batch)
         end = 0
-        for slot, tokens in batch:
+        for slot, tokens, outputs in batch:
             lane = self._lanes[slot]
-            outputs = self._outputs(slot, tokens)
             lane.take(seconds * len(tokens) / total)
             lane.fed += len(tokens)
             end += len(tokens)
@@ -292,13 +286,7 @@ class LlamaCppModel(Model):
             else:  # the next batch overwrites them
                 lane.rows += [row.copy() for row in rows]
 
-    def _outputs(self, slot: int, tokens: Sequence[int]) -> int:
-        """Of how many of these tokens, which are fed next, logits are wanted."""
-        lane = self._lanes[slot]
-        left = len(lane.feed.tokens) - lane.fed - len(tokens)
-        return max(0, min(len(tokens), lane.feed.logits - left))
-
-    def _batch(self) -> list[tuple[int, Sequence[int]]]:
+    def _batch(self) -> list[Chunk]:
         """What is decoded next, by slot: tokens that are being generated first, then pieces of prompts.
 
         With several slots prompts are taken in small pieces, so that nobody waits long for a token.
@@ -308,7 +296,9 @@ class LlamaCppModel(Model):
         batch = []
         for slot, lane in sorted(self._lanes.items(), key=lambda item: (not item[1].feed.generated, item[0])):
             size = min(room, len(lane.feed.tokens) - lane.fed, room if lane.feed.generated else piece)
-            batch.append((slot, lane.feed.tokens[lane.fed : lane.fed + size]))
+            left = len(lane.feed.tokens) - lane.fed - size
+            tokens = lane.feed.tokens[lane.fed : lane.fed + size]
+            batch.append(Chunk(slot, tokens, max(0, min(size, lane.feed.logits - left))))
             room -= size
             if not lane.feed.generated:
                 piece -= size
@@ -316,15 +306,13 @@ class LlamaCppModel(Model):
 
     def _go_on(self, slot: int, lane: Lane, result: Rows | DecodeError | None) -> None:
         """Give a step what it wanted; that may finish it."""
-        assert lane.steps is not None
+        steps = lane.steps
+        assert steps is not None
         lane.is_generating = lane.feed.generated or lane.feed.logits > 0
         clock = time.perf_counter()
         failure: tuple[ErrorKind, str] | None = None
         try:
-            if isinstance(result, DecodeError):
-                lane.feed = lane.steps.throw(result)
-            else:
-                lane.feed = lane.steps.send(result)
+            lane.feed = steps.throw(result) if isinstance(result, DecodeError) else steps.send(result)
             lane.fed = 0
             return
         except StopIteration:
@@ -350,9 +338,8 @@ class LlamaCppModel(Model):
         room = self.context.n_ctx - length
         lane.usage = replace(lane.usage, prompt_tokens=length)
         if room < 1:
-            raise DecodeError(
-                ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
-            )
+            fault = f"the prompt has {length} tokens, the context {self.context.n_ctx}"
+            raise DecodeError(ErrorKind.CONTEXT, fault)
         turn = request.key.conversation, request.key.repeat, request.key.turn
         ahead = self._ahead[slot]
         ahead.settle()

@@ -10,17 +10,17 @@ as text afterwards, as transformers does it (`sanitize_control_tokens`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol
 
 from rig.calls import Json
 from rig.engine.core.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import common
 from rig.engine.formats.base import AnswerFormat, Offer
-from rig.models import Message, Request
+from rig.models import Request
+from rig.toolbox.schemas import with_texts
 
 _START, _END = "\ue0f0", "\ue0f1"
 """Of Unicode's private use area; a template that escapes what is not ASCII escapes them too."""
@@ -30,16 +30,8 @@ _MARKED = re.compile(
 )
 
 
-class Writer(Protocol):
-    """What shows the history in a form of answers."""
-
-    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        """The messages of a chat."""
-
-
-def conversation(request: Request, form: Writer, offer: Offer, shared: str) -> list[ChatMessage]:
-    """The messages of a request: the system's, with what is `shared`, and the history."""
-    chat, context = form.write(request.messages), request.context
+def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: str) -> list[ChatMessage]:
+    """The messages of a request: the system's, with what is `shared`, and the history, as a form shows it."""
     if not offer.context_apart:
         return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
     # The context is told in the user's first message.
@@ -69,10 +61,7 @@ class PromptBuilder:
         self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
-        """The prompt's segments; the last one is the template's opening of the assistant's answer.
-
-        Raises TemplateError if the template refuses the messages.
-        """
+        """The prompt's segments; the last opens the assistant's answer. Raises TemplateError."""
         offer = form.offer()
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))
         shared = f"{request.instructions}\n\n{words}" if words else request.instructions
@@ -126,7 +115,7 @@ class PromptBuilder:
         return segments
 
     def _render(self, request: Request, form: AnswerFormat, offer: Offer, shared: str) -> list[Fragment]:
-        system, *chat = conversation(request, form, offer, shared)
+        system, *chat = conversation(request.context, form.write(request.messages), offer, shared)
         declared, variables = self._shielded(offer.declarations), form.variables
         if declared and offer.declared_as != "tools":
             variables, declared = {**variables, offer.declared_as: declared}, []
@@ -136,9 +125,7 @@ class PromptBuilder:
         """A message whose calls, thoughts and names are shielded; its content has no need."""
         if not (message.calls or message.name or all(message.thoughts)):
             return message
-        calls = tuple(
-            ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
-        )
+        calls = tuple(ToolCall(of.id, *self._shielded([of.name, of.arguments])) for of in message.calls)
         thoughts = message.thoughts[0], self._shielded(message.thoughts[1])
         shielded = replace(message, calls=calls, name=self._shielded(message.name), thoughts=thoughts)
         return shielded.with_written_calls()
@@ -147,13 +134,8 @@ class PromptBuilder:
         """A JSON value, every string in it shielded."""
         if self._whole:
             return value
-        if isinstance(value, str):
-            return self._special.sub(rf"{_START}\g<0>{_END}", _MARKS.sub("", value))
-        if isinstance(value, Mapping):
-            return {self._shielded(key): self._shielded(inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._shielded(inner) for inner in value]
-        return value
+        marked = rf"{_START}\g<0>{_END}"
+        return with_texts(value, lambda text: self._special.sub(marked, _MARKS.sub("", text)))
 
     def _template_tokens(self, text: str) -> list[int]:
         """The tokens of text from a template. A mark without its fellow parts what it stands between."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from rig.calls import Call, Json
 from rig.engine.core.assessment import Assessment, Choice, Kind
-from rig.engine.core.llama import Chunk, DecodeError, LlamaModel
+from rig.engine.core.llama import Chunk, DecodeError
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import TemplateError
 from rig.engine.core.tokenizer import Tokenizer
@@ -38,10 +38,7 @@ class NotInGrammar(Exception):
 
 
 class AnswerToken(NamedTuple):
-    """One token, and the byte at which it begins. `allowed` are the ids it was chosen from, ascending.
-
-    None if the grammar left no other.
-    """
+    """A token, the byte where it begins, and the ids it was chosen from, ascending; None if it was forced."""
 
     token: int
     start: int
@@ -91,9 +88,7 @@ def follow(
         mask = constraint.allowed()
         if not planned:
             planned = tokenizer.content(data[at:].decode("utf-8", "replace"))[::-1]
-        special = (
-            candidate for candidate, piece in spelled if mask[candidate] and data.startswith(piece, at)
-        )
+        special = (mark for mark, piece in spelled if mask[mark] and data.startswith(piece, at))
         token = next(special, planned[-1] if planned else -1)
         if token < 0 or not mask[token] or not data.startswith(tokenizer.shown(token, marks), at):
             token = _longest(mask, tokenizer, data[at : at + _LONGEST_PIECE])
@@ -105,11 +100,8 @@ def follow(
 
 def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> int:
     """The allowed token that takes most of what is to follow."""
-    fitting = [
-        (len(piece), -token)
-        for token in np.flatnonzero(mask).tolist()
-        if (piece := tokenizer.shown(token)) and rest.startswith(piece)
-    ]
+    pieces = ((tokenizer.shown(token), -token) for token in np.flatnonzero(mask).tolist())
+    fitting = [(len(piece), place) for piece, place in pieces if piece and rest.startswith(piece)]
     if not fitting:
         raise NotInGrammar(f"the grammar does not allow {_start(rest)} here")
     return -max(fitting)[1]
@@ -175,51 +167,27 @@ class Teacher:
         self, path: Path, settings: EngineSettings, name: str, notify: Notify, adapter: Adapter | None = None
     ) -> None:
         """Load it. Raises RigError as loading a model for a run does."""
-        self._loaded = load(path, settings, name, notify, n_outputs=PIECE)
+        self.model = load(path, settings, name, notify, n_outputs=PIECE)
         try:
-            self._loaded.apply_adapter(adapter)
+            self.model.apply_adapter(adapter)
         except BaseException:
-            self._loaded.close()
+            self.model.close()
             raise
         self._beginnings: dict[str, npt.NDArray[np.bool_]] = {}
-        self.name = name
-
-    @property
-    def fingerprint(self) -> dict[str, Json]:
-        return dict(self._loaded.fingerprint)
-
-    @property
-    def vocabulary(self) -> str:
-        """Names the model's vocabulary."""
-        return self._loaded.tokenizer.vocabulary
 
     def close(self) -> None:
-        self._loaded.close()
+        self.model.close()
 
     def written(self, request: Request, answer: Call | str) -> list[int]:
-        """The tokens of a request's prompt and of the whole answer, as the model reads and writes them.
-
-        Raises RigError where its template refuses the one, or its grammar the other.
-        """
+        """The tokens of a prompt and of its whole answer. Raises RigError where one cannot be written."""
         try:
-            form = self._loaded.form(request)
-            prompt = list(chain.from_iterable(self._loaded.prompts.build(request, form.format)))
+            form = self.model.form(request)
+            prompt = list(chain.from_iterable(self.model.prompts.build(request, form.format)))
             spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
             until = sum(len(span.text.encode()) for span in spans)
             return prompt + [token.token for token in self._answer_tokens(form.language, spans, until)]
         except (TemplateError, ConstraintError, NotInGrammar) as error:
             raise RigError(" ".join(str(error).split())[:300]) from error
-
-    @property
-    def n_ctx(self) -> int:
-        """The tokens that a prompt and its answer can have."""
-        n_ctx: int = self._loaded.context.n_ctx
-        return n_ctx
-
-    @property
-    def weights(self) -> LlamaModel:
-        """The model itself, for a context of one's own."""
-        return self._loaded.weights
 
     def assess(
         self, request: Request, answer: Call | str, listen: Listen, watch: Watch | None = None
@@ -230,19 +198,16 @@ class Teacher:
         """
         is_reply = not isinstance(answer, Call)
         try:
-            form = self._loaded.form(request)
-            segments = self._loaded.prompts.build(request, form.format)
+            form = self.model.form(request)
+            segments = self.model.prompts.build(request, form.format)
             prompt = [token for segment in segments for token in segment]
             spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
             length = sum(len(span.text.encode()) for span in spans) if watch else length_of(spans)
             tokens = self._answer_tokens(form.language, spans, length)
-            n_ctx = self._loaded.context.n_ctx
+            n_ctx = self.model.context.n_ctx
             if n_ctx - len(prompt) < len(tokens):
-                return Assessment(
-                    is_reply,
-                    prompt_tokens=len(prompt),
-                    fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
-                )
+                fault = f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}"
+                return Assessment(is_reply, prompt_tokens=len(prompt), fault=fault)
             calling = self._calling(form.language) if is_reply else None
             choices, computed = self._assess(prompt, tokens, spans, calling, listen, watch)
             forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
@@ -251,13 +216,13 @@ class Teacher:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
     def _answer_tokens(self, language: Language, spans: Sequence[Span], until: int) -> list[AnswerToken]:
-        tokenizer = self._loaded.tokenizer
+        tokenizer = self.model.tokenizer
         return follow(
-            self._loaded.grammar.start(language),
+            self.model.grammar.start(language),
             tokenizer,
             "".join(span.text for span in spans),
             until,
-            fast_forward=self._loaded.settings.fast_forward,
+            fast_forward=self.model.settings.fast_forward,
             specials=() if language.schema else tokenizer.specials.values(),
         )
 
@@ -265,11 +230,9 @@ class Teacher:
         """Which tokens begin a call, if a reply can begin with any other; else None."""
         trigger = "" if language.lead else language.trigger
         if trigger and trigger not in self._beginnings:
-            piece_of, opening = self._loaded.tokenizer.shown, trigger.encode()
-            pieces = (piece_of(token) for token in range(self._loaded.tokenizer.n_vocab))
-            begins_call = [
-                bool(piece) and (opening.startswith(piece) or piece.startswith(opening)) for piece in pieces
-            ]
+            tokenizer, opening = self.model.tokenizer, trigger.encode()
+            pieces = map(tokenizer.shown, range(tokenizer.n_vocab))
+            begins_call = [piece != b"" and opening.startswith(piece[: len(opening)]) for piece in pieces]
             self._beginnings[trigger] = np.array(begins_call)
         return self._beginnings.get(trigger)
 
@@ -283,7 +246,7 @@ class Teacher:
         watch: Watch | None,
     ) -> tuple[list[Choice], int]:
         """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
-        context = self._loaded.context
+        context = self.model.context
         computed = read_prompt(context, 0, prompt)
         tokens = [token.token for token in answer]
         text, kind_at = "".join(span.text for span in spans).encode(), kinds_of(spans)
@@ -305,7 +268,7 @@ class Teacher:
         if tokens:
             take(answer[0], context.logits())
         # One batch gives slightly other logits than token by token.
-        size = 1 if self._loaded.settings.exact else min(PIECE, context.n_batch)
+        size = 1 if self.model.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = tokens[start : min(start + size, len(tokens) - 1)]
             context.decode([Chunk(0, piece, len(piece))])
@@ -325,7 +288,7 @@ class Teacher:
         logprob = exact[index] - exact[top] - np.log(np.exp(exact - exact[top]).sum())
         rank = int((exact > exact[index]).sum() + (exact[:index] == exact[index]).sum())
         likeliest = int(token.allowed[top])
-        piece = self._loaded.tokenizer.shown(likeliest)
+        piece = self.model.tokenizer.shown(likeliest)
         return Choice(
             token=token.token,
             start=token.start,
@@ -365,10 +328,7 @@ _TOOL = ToolDoc(
 
 
 class GgufReader:
-    """A GGUF model by its file or name, held to an answer by the grammar that tool calls are held to.
-
-    Raises RigError if it cannot be loaded.
-    """
+    """A GGUF model, held to an answer by the grammar that calls are held to. Raises RigError."""
 
     def __init__(self, text: str) -> None:
         model = resolve(text)

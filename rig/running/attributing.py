@@ -56,9 +56,8 @@ class TwinComparison:
 
     def attributed(self, served: Model, load: Callable[[], Model]) -> JsonObject:
         """What differs and why. The reference is loaded only if anything does."""
-        from rig.serving.attribution import attribute
+        from rig.serving.attribution import ReferenceModel, attribute
         from rig.serving.model import ServedModel
-        from rig.serving.reference import ReferenceModel
 
         assert isinstance(served, ServedModel)
         reference: ReferenceModel | None = None

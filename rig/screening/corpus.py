@@ -20,14 +20,7 @@ from rig.engine.memory.fit import LoadedModel, load_here
 from rig.errors import RigError
 from rig.files import read_text
 from rig.models import Notify
-from rig.screening import logits_file
-from rig.screening.divergence import (
-    DivergenceFigures,
-    TokenDivergence,
-    figures,
-    log_softmax,
-    token_divergence,
-)
+from rig.screening import divergence, logits_file
 from rig.screening.logits_file import LogitsFile
 from rig.screening.screening import OTHER_VOCABULARY, Progress, name_of
 
@@ -75,7 +68,7 @@ class CorpusArm(ByName):
     """One model's figures, and the SHA-256 of its file; both are None after a failure."""
 
     arm: str
-    figures: DivergenceFigures | None = None
+    figures: divergence.DivergenceFigures | None = None
     file_sha256: str | None = None
     failure: str | None = None
 
@@ -113,7 +106,7 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
             for name, model in models.items():
                 try:
                     divergences = list(_diverge(name, model, request, file, vocabulary, notify, progress))
-                    arms.append(CorpusArm(name, figures(divergences), sha256_of(model.path)))
+                    arms.append(CorpusArm(name, divergence.figures(divergences), sha256_of(model.path)))
                 except (RigError, MemoryError) as error:
                     failure = str(error) or "out of memory"
                     notify(f"{name}: {failure}")
@@ -152,7 +145,7 @@ def _diverge(
     vocabulary: str | None,
     notify: Notify,
     progress: Progress,
-) -> Iterator[TokenDivergence]:
+) -> Iterator[divergence.TokenDivergence]:
     """A model on the tokens of the file. A file says of its vocabulary only how large it is."""
     chunks, n_ctx = file.tokens.shape
     with closing(open_model(name, model, request, n_ctx, notify)) as loaded:
@@ -164,7 +157,9 @@ def _diverge(
             following = file.tokens[number, file.first + 1 :]
             rows = _rows(loaded.context, file, number, tokenizer)
             for token, base, logits in zip(following, file.chunk(number), rows, strict=True):
-                yield token_divergence(base, log_softmax(logits), int(token), logits_file.FLOOR)
+                yield divergence.token_divergence(
+                    base, divergence.log_softmax(logits), int(token), logits_file.FLOOR
+                )
         progress(name, chunks, chunks)
 
 
@@ -175,8 +170,7 @@ def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, not
     notify(f"{name}: {loaded.plan.line}, threads {engine.n_threads}")
     if model.adapter is not None:
         try:
-            adapter = loaded.model.adapter(model.adapter.path)
-            loaded.context.apply_adapter(adapter, model.adapter.scale)
+            loaded.context.apply_adapter(loaded.model.adapter(model.adapter.path), model.adapter.scale)
         except BaseException:
             loaded.close()
             raise

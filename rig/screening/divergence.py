@@ -105,15 +105,13 @@ def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None)
     error, error_base = mean.error or 0.0, mean_base.error or 0.0
     covariance = float((nll * nll_base).mean() - nll.mean() * nll_base.mean()) / max(n - 1, 1)
     covariance = covariance if n >= FEWEST else 0.0
-    difference = Measure(
-        mean.value - mean_base.value, _root(error * error + error_base * error_base - 2 * covariance)
-    )
-    ppl, ppl_base = (
-        Measure(float(np.exp(m.value)), float(np.exp(m.value)) * (m.error or 0)) for m in (mean, mean_base)
-    )
+    variance = error * error + error_base * error_base - 2 * covariance
+    difference = Measure(mean.value - mean_base.value, _root(variance))
+    ppl, ppl_base = (Measure(p := float(np.exp(m.value)), p * (m.error or 0)) for m in (mean, mean_base))
     ratio = float(np.exp(difference.value))
     # Products, as a power raises OverflowError.
     spread = ppl.value * error * ppl.value * error + ppl_base.value * error_base * ppl_base.value * error_base
+    spread -= 2 * ppl.value * ppl_base.value * covariance
     squares, share = _mean(dp**2), float(same.mean())
     rms = math.sqrt(squares.value)
     return DivergenceFigures(
@@ -123,9 +121,7 @@ def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None)
         ln_ppl_correlation=covariance / (error * error_base) if error * error_base else None,
         ln_ppl_ratio=difference,
         ppl_ratio=Measure(ratio, ratio * (difference.error or 0)),
-        ppl_difference=Measure(
-            ppl.value - ppl_base.value, _root(spread - 2 * ppl.value * ppl_base.value * covariance)
-        ),
+        ppl_difference=Measure(ppl.value - ppl_base.value, _root(spread)),
         kld=_mean(kld),
         kld_percentiles=_percentiles(kld, _KLD_PERCENTILES),
         dp=_mean(dp),

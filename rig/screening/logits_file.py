@@ -69,12 +69,6 @@ class LogitsFile:
         self._start = _HEADER.size + 4 * tokens.size
         self._bytes = 2 * _width(n_vocab) * self.rows
 
-    def write_header(self) -> None:
-        """Write what comes before the rows."""
-        chunks, n_ctx = self.tokens.shape
-        self._file.write(_HEADER.pack(MAGIC, n_ctx, self.n_vocab, chunks))
-        self._file.write(self.tokens.astype("<i4").tobytes())
-
     def append(self, logits: npt.NDArray[np.float32]) -> None:
         """Write the next row."""
         self._file.write(encode(logits).tobytes())
@@ -121,9 +115,9 @@ def writing(path: Path, tokens: npt.NDArray[np.int32], n_vocab: int) -> Iterator
         with temporary_folder(path.absolute().parent, "logits") as folder:
             part = folder / "part"
             with part.open("wb") as file:
-                made = LogitsFile(file, tokens, n_vocab)
-                made.write_header()
-                yield made
+                chunks, n_ctx = tokens.shape
+                file.write(_HEADER.pack(MAGIC, n_ctx, n_vocab, chunks) + tokens.astype("<i4").tobytes())
+                yield LogitsFile(file, tokens, n_vocab)
             put_in_place(part, path)
     except OSError as error:
         hint = "if there is no room, --limit reads fewer chunks, and TMPDIR names another place"

@@ -46,10 +46,7 @@ def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
 def true_steps(
     setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
 ) -> Iterator[TrueStep]:
-    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
-
-    The `players` are those models. Raises RigError as a run does.
-    """
+    """Every step of the `evaluated` role, as the always right `players` would be asked. Raises RigError."""
     episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
     for ask, prediction in course(episode, players):
         answer = prediction.reply if prediction.call is None else prediction.call
@@ -210,24 +207,21 @@ def _arm(
     began = time.perf_counter()
     engine = replace(request.engine, parallel=1)
     with closing(Teacher(model.path, engine, model.base, notify, model.adapter)) as teacher:
-        is_comparable = base is not None and base[0] == teacher.vocabulary
+        vocabulary = teacher.model.tokenizer.vocabulary
+        is_comparable = base is not None and base[0] == vocabulary
         screened: list[ScreenedStep] = []
         for number, (conversation, truths) in enumerate(steps.items()):
             progress(name, number, len(steps))
             for truth in truths:
                 key = StepKey(conversation, truth.request.key.turn, truth.request.key.step)
                 before = base[1].get(key) if base and is_comparable else None
-                against = _Against(key, rows, before)
-                listen, watch = (
-                    (against.keep, against.keep_token) if base is None else (against.take, against.take_token)
-                )
-                assessed = teacher.assess(
-                    truth.request, truth.answer, listen, watch if request.full else None
-                )
+                against = _Against(key, rows, before, is_base=base is None)
+                watch = against.token if request.full else None
+                assessed = teacher.assess(truth.request, truth.answer, against.choice, watch)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
-        fingerprint, seconds = teacher.fingerprint, time.perf_counter() - began
+        fingerprint, seconds = dict(teacher.model.fingerprint), time.perf_counter() - began
         remarks: tuple[str, ...] = () if base is None or is_comparable else (OTHER_VOCABULARY,)
         made_from: Any = fingerprint.get("made_from") or {}
         sources = {task.name: task.source for task in request.tasks}
@@ -236,58 +230,50 @@ def _arm(
         for remark in remarks:
             notify(f"{name}: {remark}")
         arm = ArmScreen(name, fingerprint, tuple(screened), seconds, remarks=remarks)
-        return teacher.vocabulary, arm
+        return vocabulary, arm
 
 
 class _Against:
-    """Compares a model's choices in one step with those of the base as they come."""
+    """Keeps what the base makes of one step, or compares another model's choices with that as they come."""
 
-    def __init__(self, key: StepKey, rows: LogitRows, before: Assessment | None) -> None:
-        self._key = key
-        self._rows = rows
+    def __init__(self, key: StepKey, rows: LogitRows, before: Assessment | None, *, is_base: bool) -> None:
+        self._key, self._rows, self._is_base = key, rows, is_base
         self._before = before if before is not None and before.fault is None else None
         self._divergences: list[float] = []
         self._tops: list[bool] = []
         self._tokens: list[ScreenedToken] = []
         self._count = 0
 
-    def keep(self, number: int, values: Values) -> None:
-        """Keep what the base model itself makes of a choice."""
-        self._rows.keep((self._key, number, CHOICE), values)
+    def choice(self, number: int, values: Values) -> None:
+        """Keep what the base itself makes of a choice, or compare what another model does."""
+        kept = self._kept((self._key, number, CHOICE), values)
+        if kept is not None:
+            self._divergences.append(divergence(kept, values))
+            self._tops.append(int(np.argmax(kept)) == int(np.argmax(values)))
 
-    def take(self, number: int, values: Values) -> None:
-        """Compare what another model makes of a choice."""
-        if self._before is None:
-            return
-        kept = self._rows.get((self._key, number, CHOICE))
+    def token(self, token: int, kind: Kind | None, logits: Values) -> None:
+        """The same for a token."""
+        kept = self._kept((self._key, self._count, token), logits)
+        self._count += 1
+        if kept is not None:
+            divergence = token_divergence(log_softmax(kept), log_softmax(logits), token)
+            self._tokens.append(ScreenedToken(kind or "prose", divergence))
+
+    def _kept(self, place: Place, values: Values) -> Values | None:
+        """The base's row, if it is of the same tokens; else this is another path through the grammar."""
+        if self._is_base:
+            self._rows.keep(place, values)
+        kept = self._rows.get(place) if self._before is not None else None
         if kept is None or len(kept) != len(values):
-            self._before = None  # another path through the grammar
-            return
-        self._divergences.append(divergence(kept, values))
-        self._tops.append(int(np.argmax(kept)) == int(np.argmax(values)))
-
-    def keep_token(self, token: int, _kind: Kind | None, logits: Values) -> None:
-        """Keep what the base model itself makes of a token."""
-        self._rows.keep((self._key, self._count, token), logits)
-        self._count += 1
-
-    def take_token(self, token: int, kind: Kind | None, logits: Values) -> None:
-        """Compare what another model makes of a token."""
-        if self._before is not None:
-            kept = self._rows.get((self._key, self._count, token))
-            if kept is None:
-                self._before = None
-            else:
-                divergence = token_divergence(log_softmax(kept), log_softmax(logits), token)
-                self._tokens.append(ScreenedToken(kind or "prose", divergence))
-        self._count += 1
+            self._before = kept = None
+        return kept
 
     def result(
         self, assessed: Assessment
     ) -> tuple[tuple[float, ...], tuple[bool, ...], tuple[ScreenedToken, ...]]:
-        before = self._before
+        before, chosen = self._before, [choice.token for choice in assessed.choices]
         if before is None or assessed.fault is not None:
             return (), (), ()
-        if [choice.token for choice in before.choices] != [choice.token for choice in assessed.choices]:
+        if [choice.token for choice in before.choices] != chosen:
             return (), (), ()
         return tuple(self._divergences), tuple(self._tops), tuple(self._tokens)

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, repeat
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from rig.calls import ByName
 from rig.compare.arms import ChosenArm, choose, common_graders, read
@@ -45,17 +44,12 @@ class Validity(ByName):
     spearman: float | None
 
 
-Weights: TypeAlias = tuple[object, object, object]
-"""What tells one model from another: its file's SHA-256, its adapter's, and the adapter's scale."""
-
 _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
+"""What tells one model from another."""
 
 
-def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str]) -> None:
-    """Raise RigError where stored runs have no arms for a screen of these weights, the base's first.
-
-    For before the screen, which takes its time.
-    """
+def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: Sequence[str]) -> None:
+    """Raise RigError, before a screen, where stored runs have no arms for these weights, the base's first."""
     names = ["a file that is screened"] * len(weights)
     base, others = _stored(weights, names, runs, addresses, "the base's file")
     for other in others.values():
@@ -86,8 +80,7 @@ def _stored(
     base_file: str,
 ) -> tuple[ChosenArm, dict[int, ChosenArm]]:
     """The arm of the base, and of the others that have one, by number. Raises RigError if there are none."""
-    chosen = choose(runs, addresses)
-    base, *others = map(_made_with, weights, names, repeat(chosen))
+    base, *others = map(_made_with, weights, names, repeat(choose(runs, addresses)))
     where = ", ".join(addresses)
     if base is None:
         raise RigError(f"{where}: no arm was made with {base_file}")
@@ -98,12 +91,9 @@ def _stored(
 
 def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     """The arm that was made with this file and adapter. Raises RigError if there are several."""
-    fitting = [
-        candidate
-        for candidate in chosen
-        if weights[0] is not None
-        and tuple((candidate.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == weights
-    ]
+    made = ((of, of.arm.fingerprint or {}) for of in chosen if weights[0] is not None)
+    parts = [f"model.{part}" for part in _WEIGHTS]
+    fitting = [candidate for candidate, of in made if tuple(map(of.get, parts)) == weights]
     if len(fitting) > 1:
         names = ", ".join(candidate.address for candidate in fitting)
         raise RigError(f"{name} could be any of {names}; give one as RUN/ARM with --against")
@@ -136,8 +126,7 @@ def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict
     """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
     steps: dict[TurnKey, object] = {}
     for name in sorted(conversations):
-        transcript = runs.transcript(chosen.run, name, chosen.arm.position)
-        for turn, played in transcript.turns.items():
+        for turn, played in runs.transcript(chosen.run, name, chosen.arm.position).turns.items():
             if played.steps:
                 first = played.steps[0].prediction
                 outcome = first.kind if first.error is None else first.error
@@ -161,18 +150,9 @@ def _validity(
     turns = [turn for turn in happened if turn in strength]
     labels = np.array([happened[turn] for turn in turns], dtype=bool)
     values = np.array([strength[turn] for turn in turns], dtype=np.float64)
-    auc, p, spearman = _separation(labels, values)
+    auc = p = spearman = None
+    if labels.any() and not labels.all():
+        test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
+        auc, p = float(test.statistic) / (int(labels.sum()) * int((~labels).sum())), float(test.pvalue)
+        spearman = float(scipy.stats.spearmanr(values, labels).statistic) if np.ptp(values) else None
     return Validity(arm, outcome, len(turns), int(labels.sum()), auc, p, spearman)
-
-
-def _separation(
-    labels: NDArray[np.bool_], values: NDArray[np.float64]
-) -> tuple[float | None, float | None, float | None]:
-    """(AUC, p, Spearman's rho)."""
-    if labels.all() or not labels.any():
-        return None, None, None
-    test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
-    auc = float(test.statistic) / (int(labels.sum()) * int((~labels).sum()))
-    if np.ptp(values) == 0:
-        return auc, float(test.pvalue), None
-    return auc, float(test.pvalue), float(scipy.stats.spearmanr(values, labels).statistic)

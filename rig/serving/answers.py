@@ -66,7 +66,10 @@ class StreamedAnswer:
         content = _text(part.get("content"))
         self.reasoning += thought
         self.content += content
-        called = "".join(map(self._take_call, _list(part.get("tool_calls"))))
+        calls = [] if part.get("tool_calls") is None else part["tool_calls"]
+        if not isinstance(calls, list):
+            raise _malformed("calls that are no list")
+        called = "".join(map(self._take_call, calls))
         self.deltas += bool(thought or content or called)
         return thought or content + called, bool(thought)
 
@@ -168,14 +171,6 @@ def _text(value: Json) -> str:
     if not isinstance(value, str):
         raise _malformed(f"a text that is {type(value).__name__}")
     return value.encode("utf-8", "replace").decode()
-
-
-def _list(value: Json) -> list[Json]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise _malformed("calls that are no list")
-    return value
 
 
 def _malformed(what: str) -> ServerFault:

@@ -7,25 +7,29 @@ an answer comes about: prompt, sampler, context, calls, reasoning, weights. What
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.llama import DecodeError
+from rig.engine.core.llama import Chunk, DecodeError
 from rig.engine.core.template import TemplateError
 from rig.engine.decoding.cache import common
+from rig.engine.decoding.drafting import read_prompt
+from rig.engine.engine import LlamaCppModel
+from rig.engine.formats.base import Reading
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
-from rig.models import Prediction, Request
+from rig.models import Model, Prediction, Request
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
 from rig.serving.probes import CALL, THINKING
-from rig.serving.reference import ReferenceModel
 from rig.serving.wire.client import ServerFault
 
 CauseKind: TypeAlias = Literal[
@@ -43,6 +47,49 @@ GAP = 0.5
 _ESCAPES = ("\\u00", "&lt;", "&gt;", "&amp;", "&#", "&quot;", "&apos;", "\\n", "\\'")
 _NEUTRAL = {"mirostat": 0, "dynatemp_range": 0, "ignore_eos": False}
 """Settings that rig never sends, where they change nothing."""
+
+
+class ReferenceModel:
+    """A loaded file as the reference of a server. Whoever uses it owns the model's context for good."""
+
+    def __init__(self, model: Model) -> None:
+        assert isinstance(model, LlamaCppModel)
+        self._model = model
+
+    def prompt(self, request: Request) -> list[int]:
+        """The tokens of a request's prompt. Raises TemplateError."""
+        form = self._model.form(request).format
+        return [token for segment in self._model.prompts.build(request, form) for token in segment]
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text in which special tokens count."""
+        return self._model.tokenizer.template(text)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Tokens as text, special ones as they are spelled."""
+        tokenizer = self._model.tokenizer
+        pieces = (tokenizer.piece(token) or tokenizer.special_text(token).encode() for token in tokens)
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    def specials(self) -> Sequence[str]:
+        """How the special tokens are spelled."""
+        return list(self._model.tokenizer.specials)
+
+    def read(self, request: Request, text: str) -> Reading | None:
+        """A text as this model's form reads it; None if it cannot be read."""
+        with suppress(AnswerError):
+            return self._model.form(request).format.read(text)
+        return None
+
+    def logprobs(self, prompt: Sequence[int], answer: Sequence[int]) -> list[npt.NDArray[np.float64]]:
+        """The natural log-probabilities of all tokens at each place of an answer. Raises DecodeError."""
+        context = self._model.context
+        read_prompt(context, 0, prompt)
+        rows = [context.logits().astype(np.float64)]
+        for token in answer[:-1]:
+            context.decode([Chunk(0, (token,), 1)])
+            rows.append(context.logits().astype(np.float64))
+        return list(log_softmax(rows, axis=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +237,8 @@ class _Evidence:
         """Other settings of sampling than were asked for, or answers that differ from time to time."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
-            further: JsonObject = {
-                name: self.body[name] for name in ("seed", "max_tokens") if name in self.body
-            }
-            asked: Mapping[str, Any] = {**_NEUTRAL, **self.served.fields, **further}
+            asked: JsonObject = {**_NEUTRAL, **self.served.fields}
+            asked |= {name: self.body[name] for name in ("seed", "max_tokens") if name in self.body}
             for name, value in asked.items():
                 actual: Any = settings.get(name, value)
                 if isinstance(value, int | float) and abs(actual - value) > 1e-3:
@@ -231,11 +276,9 @@ class _Evidence:
         """What of a text is not in the message that was made of it, or (`is_same`) of one that may differ."""
         reading = self.reference.read(self.request, text)
         expected = reading.calls if reading else ()
-        leak = next(
-            (mark for mark in self.reference.specials() if mark in message.content and mark not in text), None
-        )
-        if leak:
-            return f"the special token {leak} is in the text"
+        for mark in self.reference.specials():
+            if mark in message.content and mark not in text:
+                return f"the special token {mark} is in the text"
         if not self.served.takes_tools:  # calls are words, too
             return "the text is changed" if is_same and text.strip() != message.content.strip() else None
         if len(message.calls) < len(expected):
@@ -361,9 +404,8 @@ def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_sa
     texts, other = ([str(item) for item in of.values()] for of in (arguments, value))
     if sorted(texts) == sorted(other):
         return "arguments are renamed" if value.keys() != arguments.keys() else "values have other types"
-    if "\ufffd" in theirs or theirs.encode("ascii", "ignore") == json.dumps(
-        arguments, ensure_ascii=False
-    ).encode("ascii", "ignore"):
+    mine = json.dumps(arguments, ensure_ascii=False)
+    if "\ufffd" in theirs or theirs.encode("ascii", "ignore") == mine.encode("ascii", "ignore"):
         return "characters are changed"
     return "arguments are changed on the way" if is_same else None
 

@@ -1,5 +1,6 @@
 """Connecting to a server: who serves there, what, and whether small requests show anything wrong with it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rig.engine.core.settings import EngineSettings
@@ -22,8 +23,7 @@ def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = 
         if not address.is_here:
             notify(f"{address}: prompts leave this machine, for {address.host}")
         dialect = _dialect(client, settings.dialect)
-        identity = identify(client, dialect)
-        model = ServedModel(client, dialect, identity, settings, notify)
+        model = ServedModel(client, dialect, identify(client, dialect), settings, notify)
         notify(f"{address}: {model.line}")
         if probing:
             _probe(model, notify)
@@ -36,12 +36,11 @@ def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = 
 
 
 def _dialect(client: HttpClient, name: str | None) -> Dialect:
-    dialects = registered().dialects
+    dialects: Mapping[str, type[Dialect]] = registered().dialects
     if name is not None:
-        forced: Dialect = dialects[name]()
-        return forced
+        return dialects[name]()
     for candidate in dialects:
-        dialect: Dialect = dialects[candidate]()
+        dialect = dialects[candidate]()
         if dialect.recognises(client):
             return dialect
     raise RigError(

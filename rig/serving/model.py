@@ -13,8 +13,7 @@ from rig.calls import Json, JsonObject
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.files.sampling import sampling_for_server
-from rig.engine.formats.base import AnswerFormat, PlainFormat, Reading, RigFormat
-from rig.engine.formats.salvage import AnswerError
+from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
 from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
@@ -83,9 +82,8 @@ class ServedModel(Model):
         self._jobs: dict[int, _PendingStep] = {}
         self._faults, self._build = 0, ""
         self._checked = monotonic()
-        self._thinks = settings.thinking == "on" or (
-            settings.thinking == "auto" and "think" in identity.template
-        )
+        is_able = settings.thinking == "auto" and "think" in identity.template
+        self._thinks = settings.thinking == "on" or is_able
         self._extras = {**dialect.extras, **self._switches()}
 
     @property
@@ -147,11 +145,8 @@ class ServedModel(Model):
         form, settings = self.form(request), self.settings
         offer = form.offer()
         words = "\n\n".join(filter(None, (request.instructions, offer.rules, offer.tools)))
-        chat = (
-            conversation(request, form, offer, words)
-            if self.takes_tools
-            else self._template.adapt(conversation(request, form, offer, words))
-        )
+        chat = conversation(request.context, form.write(request.messages), offer, words)
+        chat = chat if self.takes_tools else self._template.adapt(chat)
         body: JsonObject = {
             "model": self.identity.model,
             "messages": [message.shown("".join(message.parts)) for message in chat],
@@ -167,7 +162,7 @@ class ServedModel(Model):
             body["tools"] = list(offer.declarations)
             if settings.tool_choice != "auto":
                 body["tool_choice"] = settings.tool_choice
-            if not self._several(request):
+            if not (request.several_calls and settings.several_calls):
                 body["parallel_tool_calls"] = False
         return body
 
@@ -326,31 +321,14 @@ class ServedModel(Model):
         failure = (fault.kind, str(fault)) if fault else None
         if failure is None and answer.finish == "length":
             failure = self._cut(answer)
-        reading, salvage = Reading(), ""
-        if failure is None:
-            try:
-                form = self.form(request)
-                reading = form.read(answer) if isinstance(form, ServedFormat) else form.read(answer.content)
-                salvage = reading.salvage
-            except AnswerError as error:
-                failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
-        several = self._several(request) and self._format is not RigFormat
-        if len(reading.calls) > 1 and not several:
-            salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
-        kind, detail = failure or (None, "")
-        is_cut = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
-        return Prediction(
-            raw=answer.raw,
-            call=reading.calls[0] if reading.calls else None,
-            further=reading.calls[1:] if several else (),
-            reply=None if failure or reading.calls else reading.content,
-            error=kind,
-            error_detail=" ".join(detail.split())[:500],
-            finish_reason="stop" if kind is None else "length" if is_cut else "error",
+        form = self.form(request)
+        return prediction(
+            answer.raw,
+            lambda: form.read(answer) if isinstance(form, ServedFormat) else form.read(answer.content),
+            failure,
+            several=request.several_calls and self.settings.several_calls and self._format is not RigFormat,
+            reasoning=answer.reasoning,
             usage=usage,
-            salvage=salvage,
-            reasoning=answer.reasoning or reading.reasoning,
-            content=reading.content if reading.calls else "",
         )
 
     def _cut(self, answer: StreamedAnswer) -> tuple[ErrorKind, str]:
@@ -359,9 +337,6 @@ class ServedModel(Model):
         if 0 < tokens < limit:
             return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
         return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
-
-    def _several(self, request: Request) -> bool:
-        return request.several_calls and self.settings.several_calls
 
     def _switches(self) -> JsonObject:
         """What requests say of thinking. Raises RigError where the dialect has no word for it."""

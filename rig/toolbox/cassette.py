@@ -12,18 +12,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
 from rig.calls import Json, JsonObject
-from rig.documents import json_of, parsed
+from rig.documents import json_of, lines_of, parsed
 from rig.errors import RigError
-from rig.files import read_text, write
+from rig.files import write
+from rig.toolbox.schemas import mapped, with_texts
 
 VERSION = 1
-LARGEST = 64 << 20
 REDACTED = "[redacted]"
 NOT_RECORDED = "No answer was recorded for this call."
 _SHORTEST = 4
@@ -33,7 +33,10 @@ Redact: TypeAlias = Callable[[Json], Json]
 
 
 class RecordedCall(BaseModel):
-    """A call and its answer, `result` or `error`, as the protocol has it. Without `before`, in any state."""
+    """A call and its answer, `result` or `error`, as the protocol has it. Without `before`, in any state.
+
+    `after` is the hash of the state that it left; None where it is as before.
+    """
 
     server: str
     tool: str
@@ -56,13 +59,6 @@ class _Header(BaseModel):
     sha256: str = ""
 
 
-class RecordedAnswer(NamedTuple):
-    """What was answered, and the hash of the state that it left; None where it is as before."""
-
-    answer: JsonObject
-    after: str | None
-
-
 class Cassette:
     """Recorded calls, and the state that each conversation begins in."""
 
@@ -78,8 +74,7 @@ class Cassette:
         """Raises RigError, with the place."""
         listings: dict[str, Json] = {}
         state, calls = "", []
-        for number, line in enumerate(read_text(path, LARGEST).splitlines(), 1):
-            where = f"{path}, line {number}"
+        for where, line in lines_of(path):
             value = json_of(line, where)
             if isinstance(value, dict) and value.get("kind") == "call":
                 calls.append(parsed(RecordedCall, value, where, "a recorded call"))
@@ -103,12 +98,11 @@ class Cassette:
 
     def find(
         self, server: str, tool: str, arguments: JsonObject, state: str, again: int
-    ) -> RecordedAnswer | None:
-        """The answer to a call in a state, the `again`th time that it is made; None if none was recorded."""
+    ) -> RecordedCall | None:
+        """A call in a state, the `again`th time that it is made; None if none was recorded."""
         for before in (state, None):
             if same := self._by_key.get(key(server, tool, arguments, before)):
-                call = same[min(again, len(same) - 1)]
-                return RecordedAnswer(call.answer, call.after)
+                return same[min(again, len(same) - 1)]
         return None
 
     def write(self, path: Path, redact: Redact) -> None:
@@ -120,18 +114,14 @@ class Cassette:
         write("".join(f"{line}\n" for line in told), path, force=True)
 
 
+def _plain(value: Json) -> Json:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def key(server: str, tool: str, arguments: JsonObject, before: str | None) -> str:
     """Equal for calls that are equal: 1 is 1.0, and the order of names is none."""
-    told = json.dumps([server, tool, _plain(arguments), before], sort_keys=True)
+    told = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _plain(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
@@ -146,10 +136,7 @@ def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Redact:
-    """What replaces the values of an environment by their names, and texts that match a pattern.
-
-    Raises RigError for a pattern that is none.
-    """
+    """What replaces an environment's values by their names, and what matches a pattern. Raises RigError."""
     spelled: dict[str, str] = {}
     for name, value in environment.items():
         if len(value) >= _SHORTEST:
@@ -160,50 +147,35 @@ def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Re
     except re.error as error:
         raise RigError(f"--redact: not a regular expression: {error}") from error
     longest_first = sorted(spelled.items(), key=lambda item: -len(item[0]))
-
-    def text(value: str) -> str:
-        for secret, name in longest_first:
-            value = value.replace(secret, name)
-        for pattern in compiled:
-            value = pattern.sub(REDACTED, value)
-        return value
-
-    return lambda value: with_texts(value, text) if longest_first or compiled else value
+    return _replacing(longest_first, compiled)
 
 
 def restorer(environment: Mapping[str, str]) -> Redact:
     """What puts the values of an environment in the place of their names."""
-    tokens = {_token(name): value for name, value in environment.items() if len(value) >= _SHORTEST}
+    return _replacing([(_token(name), of) for name, of in environment.items() if len(of) >= _SHORTEST])
 
-    def text(told: str) -> str:
-        for token, value in tokens.items():
-            told = told.replace(token, value)
-        return told
 
-    return lambda value: with_texts(value, text) if tokens else value
+def _replacing(pairs: Sequence[tuple[str, str]], patterns: Sequence[re.Pattern[str]] = ()) -> Redact:
+    def text(value: str) -> str:
+        for old, new in pairs:
+            value = value.replace(old, new)
+        for pattern in patterns:
+            value = pattern.sub(REDACTED, value)
+        return value
+
+    return lambda value: with_texts(value, text) if pairs or patterns else value
 
 
 def _token(name: str) -> str:
     return f"${{env:{name}}}"
 
 
-def with_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """A value with every text in it changed, names as well."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(name): with_texts(inner, change) for name, inner in value.items()}
-    return [with_texts(inner, change) for inner in value] if isinstance(value, list) else value
-
-
 def from_log(path: Path, server: str) -> list[RecordedCall]:
     """The calls of a client's log: JSON-RPC messages, a line each, or under `msg`, `message` or `data`."""
     asked: dict[Json, JsonObject] = {}
     calls = []
-    for number, line in enumerate(read_text(path, LARGEST).splitlines(), 1):
-        if not line.strip():
-            continue
-        value = json_of(line, f"{path}, line {number}")
+    for where, line in lines_of(path):
+        value = json_of(line, where)
         for name in ("msg", "message", "data"):
             if isinstance(value, dict) and isinstance(value.get(name), dict):
                 value = value[name]
@@ -215,5 +187,5 @@ def from_log(path: Path, server: str) -> list[RecordedCall]:
             params = asked.pop(value["id"])
             told = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
             told |= {name: value[name] for name in ("result", "error") if name in value}
-            calls.append(parsed(RecordedCall, told, f"{path}, line {number}", "a call and its answer"))
+            calls.append(parsed(RecordedCall, told, where, "a call and its answer"))
     return calls

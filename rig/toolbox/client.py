@@ -206,8 +206,7 @@ class McpClient:
 
     def _send(self, message: JsonObject, until: float) -> None:
         left = f"{json.dumps(message)}\n".encode()
-        pipe = self._process.stdin
-        assert pipe is not None
+        pipe, *_ = self._pipes
         while left:
             try:
                 left = left[pipe.write(left) or 0 :]
@@ -257,10 +256,8 @@ class McpClient:
 
         What the server logs is read as well, so that it never waits for that.
         """
-        out, log = self._process.stdout, self._process.stderr
+        _, out, log = self._pipes
         with selectors.DefaultSelector() as selector:
-            assert out is not None
-            assert log is not None
             selector.register(out, selectors.EVENT_READ)
             if not log.closed:
                 selector.register(log, selectors.EVENT_READ)
@@ -292,8 +289,7 @@ class McpClient:
 
 def _message(line: bytes) -> JsonObject | None:
     """The message of a line; None for a line that is none."""
-    try:
+    with suppress(RigError, UnicodeDecodeError):
         message = json_of(line.decode(), "a server")
-    except (RigError, UnicodeDecodeError):
-        return None
-    return message if isinstance(message, dict) else None
+        return message if isinstance(message, dict) else None
+    return None

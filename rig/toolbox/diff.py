@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rig.calls import Json, JsonObject
+from rig.calls import ByName, Json, JsonObject
 from rig.toolbox.rules import equal
 from rig.toolbox.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 
@@ -58,15 +58,11 @@ class RecordChange:
 
 
 @dataclass(frozen=True, slots=True)
-class WorldDiff:
+class WorldDiff(ByName):
     """The records that differ, table by table; `omitted` counts those beyond the limit."""
 
     changes: tuple[RecordChange, ...] = ()
     omitted: int = 0
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return {"changes": [change.as_json() for change in self.changes], "omitted": self.omitted}
 
 
 def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) -> WorldDiff:
@@ -191,8 +187,9 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
                 drawn = tables.drawn.get(table, ())
                 for named, columns in rows.items():
                     whole = {**dict(zip(key, named, strict=True)), **columns}
-                    values = ((name, value_of(value)) for name, value in whole.items())
-                    there = ((name, value) for name, value in values if value is not None)
+                    there = (
+                        (name, of) for name, stored in whole.items() if (of := value_of(stored)) is not None
+                    )
                     fields = ((name, _text(_ANY if name in drawn else value)) for name, value in there)
                     records[TableRecord(table, tuple(fields))] += 1
     return records

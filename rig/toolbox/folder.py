@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from rig.files import read_bytes
 from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
-from rig.toolbox.functions import loaded, match_of
+from rig.toolbox.functions import loaded
 from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
 from rig.toolbox.rules import ABSENT, Rule, TrueCall
 from rig.toolbox.server_config import CONFIG
@@ -106,9 +106,7 @@ LISTING, CODE, CONVERSATIONS = "tools.json", "toolbox.py", "conversations"
 
 def holds_toolbox(place: Path) -> bool:
     """Whether a folder has tools of its own."""
-    return place.is_dir() and (
-        any((place / name).is_file() for name in (LISTING, CODE)) or holds_servers(place)
-    )
+    return (place / LISTING).is_file() or holds_code(place)
 
 
 def holds_code(place: Path) -> bool:
@@ -138,17 +136,13 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     for declared in listed:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
-        function: Callable[..., Json] = partial(answer, declared) if coded is None else coded.function
-        text, schema, match = declared.description, declared.parameters, match_of(declared.match)
-        tools.append(
-            Tool(declared.name, "", text, schema, declared.returns, declared.action, match, function)
-        )
-    tools += written.values()
+        tools.append(declared.made(place.name, coded.function if coded else partial(answer, declared)))
+    tools += [replace(tool, plugin=place.name) for tool in written.values()]
     if not tools:
         raise RigError(f"{place / CODE}: declares no tool; put @tool before a function")
     return Toolbox(
         place.name,
-        [replace(tool, plugin=place.name) for tool in tools],
+        tools,
         new_world=_world(module, place),
         suites=(place / CONVERSATIONS,),
         texts=(FREE_TEXT,),
@@ -189,8 +183,7 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
 def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
     """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
 
-    Its code is run, and its servers are started as their `use` says. Raises RigError if there is none, or
-    more than one.
+    Its code is run, and its servers are started as their `use` says. Raises RigError unless there is one.
     """
     registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:

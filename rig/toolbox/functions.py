@@ -19,29 +19,19 @@ from itertools import takewhile
 from pathlib import Path
 from traceback import extract_tb
 from types import FrameType, ModuleType
-from typing import Any, TextIO, get_type_hints, overload
+from typing import Any, TextIO, cast, get_type_hints, overload
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.plugins import module_of
-from rig.toolbox.listing import LOOKUPS, Declared, matching
-from rig.toolbox.rules import Rule, simple
+from rig.toolbox.listing import LOOKUPS, Declared, ToolDeclaration, matching
+from rig.toolbox.rules import simple
 from rig.toolbox.schemas import without_keys
-from rig.toolbox.spec import (
-    FREE_TEXT,
-    Match,
-    Response,
-    Stuck,
-    Tool,
-    ToolError,
-    described,
-    quoted,
-    without_none,
-)
+from rig.toolbox.spec import Stuck, Tool, ToolError, described, quoted, without_none
 from rig.toolbox.spec import tool as declare_tool
 from rig.toolbox.world import World
 
@@ -67,13 +57,13 @@ class _Stop(BaseException):
     """Raised in a function that has to end."""
 
 
+@dataclass(slots=True)
 class Done:
     """The outcome of a function: its result or its fault, and what it printed."""
 
-    def __init__(self) -> None:
-        self.result: Any = None
-        self.fault: BaseException | None = None
-        self.printed = io.StringIO()
+    result: Any = None
+    fault: BaseException | None = None
+    printed: io.StringIO = field(default_factory=io.StringIO)
 
 
 def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
@@ -115,8 +105,7 @@ def loaded(file: Path, within: Path) -> ModuleType:
     if fault is not None:
         text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
         raise RigError(f"{place_of(fault, within)}: {type(fault).__name__}: {text}") from fault
-    module: ModuleType = done.result
-    return module
+    return cast(ModuleType, done.result)
 
 
 @contextmanager
@@ -308,25 +297,16 @@ def _own(
         raise RigError(f"{where}: match: {error}") from error
     if unknown := sorted(rules.keys() - schema["properties"].keys()):
         raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
-    return Tool(
-        name=name,
-        plugin="",
-        description=" ".join(_SECTIONS.split(doc)[0].split()),
-        parameters=schema,
-        returns=returns,
-        action=_acts(function) if action is None else action,
-        match=match_of(matching(schema, rules)),
-        function=Function(function, seconds, first, adapters),
-    )
+    text, acts = " ".join(_SECTIONS.split(doc)[0].split()), _acts(function) if action is None else action
+    declared = ToolDeclaration(name, text, schema, acts, returns, matching(schema, rules))
+    return declared.made("", Function(function, seconds, first, adapters))
 
 
-_VERBS = frozenset(
-    re.findall(
-        r"\w+",
-        "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
-        " open order pay post put register remove rename replace reply report reserve reset save schedule"
-        " send set share start stop submit subscribe switch transfer turn unlock update upload write",
-    )
+_VERBS = re.findall(
+    r"\w+",
+    "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
+    " open order pay post put register remove rename replace reply report reserve reset save schedule send"
+    " set share start stop submit subscribe switch transfer turn unlock update upload write",
 )
 _WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
 
@@ -340,13 +320,6 @@ def _acts(function: Callable[..., Any]) -> bool:
         return _WRITES.search(inspect.getsource(function)) is not None
     except (OSError, TypeError):
         return True
-
-
-def match_of(rules: Mapping[str, Rule]) -> Match:
-    """How calls are compared whose arguments have these rules: by them, and by whether they failed."""
-    return Match(
-        Response.IGNORED, {name: FREE_TEXT if rule.is_text else rule for name, rule in rules.items()}
-    )
 
 
 def _declared(
@@ -372,10 +345,7 @@ def _declared(
         is_required = parameter.default is parameter.empty
         fields[name] = (hint, ...) if is_required else (without_none(hint), parameter.default)
     try:
-        model = create_model(
-            function.__name__, __config__=ConfigDict(arbitrary_types_allowed=False), **fields
-        )
-        raw = model.model_json_schema()
+        raw = create_model(function.__name__, **fields).model_json_schema()
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
     untitled = without_keys(raw, ("title",))  # pydantic makes them of names

@@ -101,8 +101,7 @@ def program_of(command: tuple[str, ...], folder: Path, *, network: bool) -> tupl
     name = Path(command[0]).name.removesuffix(".cmd")
     if name in _LAUNCHERS:
         return _LAUNCHERS[name](command[0], command[1:], network)
-    place = folder / command[0]
-    program = str(place) if os.sep in command[0] else shutil.which(command[0])
+    program = str(folder / command[0]) if os.sep in command[0] else shutil.which(command[0])
     if program is None or not os.access(program, os.X_OK):
         raise RigError(f"{command[0]}: no such program; give its path, or install it")
     return (os.path.abspath(program), *command[1:])
@@ -128,9 +127,8 @@ def _asked(words: Sequence[str]) -> tuple[str, int, str]:
 
 def _npx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
     package, first, word = _asked(words)
-    offline = () if network else ("--offline",)
-    asked = ["npx", *offline, "--yes", "--package", package, "--", "node", "-p", "process.env.PATH"]
-    places = _output([launcher, *asked[1:]], package, network).split(os.pathsep)
+    options = "--yes", "--package", package, "--", "node", "-p", "process.env.PATH"
+    places = _output(launcher, options, package, network).split(os.pathsep)
     name = re.sub(r"(?<=.)@[^/]*$", "", package)
     every = (Path(place).parent for place in places)
     modules = next((place for place in every if (place / name / "package.json").is_file()), None)
@@ -147,24 +145,24 @@ def _npx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
 
 def _uvx(launcher: str, words: Sequence[str], network: bool) -> tuple[str, ...]:
     package, first, word = _asked(words)
-    offline = () if network else ("--offline",)
-    asked = [launcher, *offline, "--from", package, "python", "-c", "import sys; print(sys.prefix)"]
+    options = "--from", package, "python", "-c", "import sys; print(sys.prefix)"
     name = re.split(r"[@=<>~\[!]", word)[0]
-    return (str(Path(_output(asked, package, network)) / "bin" / name), *words[first:])
+    return (str(Path(_output(launcher, options, package, network)) / "bin" / name), *words[first:])
 
 
 _LAUNCHERS = {"npx": _npx, "uvx": _uvx}
 
 
-def _output(command: Sequence[str], package: str, network: bool) -> str:
+def _output(launcher: str, options: Sequence[str], package: str, network: bool) -> str:
+    command = [launcher, *(() if network else ("--offline",)), *options]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise RigError(f"{command[0]}: cannot be asked for {package}: {error}") from error
+        raise RigError(f"{launcher}: cannot be asked for {package}: {error}") from error
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["it says nothing"])[0][:200]
         remedy = "" if network else "; fetch it once with --server-network"
-        raise RigError(f"{Path(command[0]).name} does not have {package} here: {why}{remedy}")
+        raise RigError(f"{Path(launcher).name} does not have {package} here: {why}{remedy}")
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
 
 

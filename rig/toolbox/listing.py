@@ -6,9 +6,8 @@ grammar can enforce, and the same is checked after each call. What had to be lef
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.files import write
 from rig.toolbox.rules import Rule, simple
+from rig.toolbox.spec import FREE_TEXT, Match, Response, Tool
 
 MOST_NODES = 5_000
 
@@ -104,8 +104,7 @@ class Declared:
         if options is not None:
             if not isinstance(options, list) or not options:
                 raise self._fault(where, "needs a list of schemas in anyOf")
-            chosen = "anyOf" if "anyOf" in schema else "oneOf"
-            apart = (chosen, *_DOCUMENTATION, *_SILENT)
+            apart = ("anyOf" if "anyOf" in schema else "oneOf", *_DOCUMENTATION, *_SILENT)
             beside = {name: schema[name] for name in schema if name not in apart}
             alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
             nodes = [self._node(alternative, where, references) for alternative in alternatives]
@@ -243,28 +242,21 @@ class Declared:
 
 
 def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
+    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
+
     # By `$schema` a validator would look for another draft.
-    errors = _of_schemas().iter_errors({name: schema[name] for name in schema if name != "$schema"})
+    plain = {name: schema[name] for name in schema if name != "$schema"}
+    errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(plain)
     for error in sorted(errors, key=lambda error: len(error.absolute_path)):
         path = ".".join(map(str, error.absolute_path))
         raise root.fault(f"{path or 'it'} is not a JSON Schema: {error.message[:200]}")
 
 
-@cache
-def _of_schemas() -> Any:
-    """What checks that a schema is one."""
-    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
-
-    return Draft202012Validator(Draft202012Validator.META_SCHEMA)
-
-
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
-LOOKUPS = frozenset(
-    (
-        *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
-        *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
-    )
+LOOKUPS = (
+    *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
+    *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
 )
 """First words of the names of tools that are taken to change nothing, where nothing says so."""
 
@@ -303,6 +295,12 @@ class ToolDeclaration:
             **({} if self.default is UNSAID else {"default": self.default}),
             **{name: text for name, text in (("server", self.server), ("tool", self.tool)) if text},
         }
+
+    def made(self, plugin: str, function: Callable[..., Json]) -> Tool:
+        """The tool with this function; calls compare by its arguments' rules, and whether they failed."""
+        match = {name: FREE_TEXT if rule.is_text else rule for name, rule in self.match.items()}
+        parts = self.name, plugin, self.description, self.parameters, self.returns, self.action
+        return Tool(*parts, Match(Response.IGNORED, match), function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,9 +396,7 @@ def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclara
     name = inner["name"].text()
     if not NAME.fullmatch(name):
         raise inner["name"].fault(f"{name!r}: a name has up to 64 letters, digits, dots, _ and -")
-    declared = Declared(
-        inner[schema] if schema in inner else DocumentPart(None, part.file, part.path, part.lines)
-    )
+    declared = Declared(inner.get(schema, DocumentPart(None, part.file, part.path, part.lines)))
     parameters = declared.parameters()
     notes += declared.notes
     description = inner["description"].value if "description" in inner else ""

@@ -62,15 +62,11 @@ class Rule:
         """A value for those who make the true call. Raises LookupError if there is none to be had."""
         if "example" in self.options:
             return self.options["example"]
-        match self.name:
-            case "one_of":
-                return self.of[0]
-            case _ if self.name == NESTED:
-                return nested_example(self.of)
-            case "any" | "regex":
-                raise LookupError(self.name)
-            case _:
-                return self.of
+        if self.name in ("any", "regex"):
+            raise LookupError(self.name)
+        if self.name == NESTED:
+            return nested_example(self.of)
+        return self.of[0] if self.name == "one_of" else self.of
 
     def as_json(self) -> JsonObject:
         """As it is written in a file of calls."""
@@ -104,8 +100,7 @@ def simple(name: Json) -> Rule:
     """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
     simple_ones = [rule for rule in _AGREES if rule not in ("one_of", "regex", NESTED)]
     if not isinstance(name, str) or name not in simple_ones:
-        there_are = ", ".join(simple_ones)
-        raise RigError(f"{name!r} is not a rule for an argument; choose from: {there_are}")
+        raise RigError(f"{name!r} is not a rule for an argument; choose from: {', '.join(simple_ones)}")
     return Rule(name)
 
 
@@ -119,8 +114,7 @@ def parse(value: Json) -> Rule | None:
         there_are = ", ".join(f"{MARK}{rule}" for rule in _AGREES if rule != NESTED)
         raise RigError(f"{first!r} is not a rule; choose from: {there_are}")
     allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
-    unknown = [option for option in options if option not in allowed]
-    if unknown:
+    if unknown := [option for option in options if option not in allowed]:
         raise RigError(f"{first} has no option {unknown[0]!r}; choose from: {', '.join(sorted(allowed))}")
     rule = Rule(name, of, options)
     _check(rule)
@@ -280,22 +274,14 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """The same elements in any order, however often each is there."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return all(any(equal(one, other) for other in got) for one in expected) and all(
-        any(equal(one, other) for one in expected) for other in got
-    )
-
-
-def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
-    """One of the values; null among them stands for an argument that is left out."""
-    return any(equal(value, None if got is ABSENT else got) for value in rule.of)
+    pairs = (expected, got), (got, expected)
+    return all(any(equal(one, other) for other in others) for ones, others in pairs for one in ones)
 
 
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     """The whole text, of a number as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
-    if not isinstance(text, str) or len(text) > LONGEST:
-        return False
-    return is_match(rule.of, text)
+    return isinstance(text, str) and len(text) <= LONGEST and is_match(rule.of, text)
 
 
 def fault_of(pattern: Json) -> str | None:
@@ -360,7 +346,8 @@ _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
     "set": _set,
     "text": lambda rule, expected, got: equal(expected, got),
     "any": lambda rule, expected, got: True,
-    "one_of": _one_of,
+    # Null among the values stands for an argument that is left out.
+    "one_of": lambda rule, expected, got: any(equal(of, None if got is ABSENT else got) for of in rule.of),
     "regex": _regex,
     NESTED: lambda rule, expected, got: _agrees_inside(rule.of, got),
 }

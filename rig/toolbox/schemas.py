@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -58,6 +58,18 @@ def without_keys(node: Any, keys: Collection[str], *, names: bool = False) -> An
     return [without_keys(item, keys) for item in node] if isinstance(node, list) else node
 
 
+def mapped(value: Json, change: Callable[[Json], Json]) -> Json:
+    """A value with all in it changed that is neither a list nor an object, names as well."""
+    if isinstance(value, dict):
+        return {change(name): mapped(inner, change) for name, inner in value.items()}
+    return [mapped(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
+
+
+def with_texts(value: Json, change: Callable[[str], str]) -> Json:
+    """A value with every text in it changed, names as well."""
+    return mapped(value, lambda inner: change(inner) if isinstance(inner, str) else inner)
+
+
 def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
     """The arguments that are unknown, missing, or of another type, choice or form, in this order of names.
 
@@ -80,18 +92,14 @@ def kind_of(value: Json) -> str:
     """What a value is, in words."""
     if value is None:
         return "null"
-    return next(
-        element.one for name, element in _TYPES.items() if name != "integer" and _is_a(element, value)
-    )
+    return next(of.one for name, of in _TYPES.items() if name != "integer" and _is_a(of, value))
 
 
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
     """The first thing that is wrong with the value of an argument, if anything is."""
     if not _is_flat(schema):
-        errors = sorted(
-            validator(schema).iter_errors(value), key=lambda fault: list(map(str, fault.absolute_path))
-        )
-        for error in errors[:1]:
+        errors = validator(schema).iter_errors(value)
+        for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))[:1]:
             where = "".join(f".{step}" for step in error.absolute_path)
             text = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
             yield SchemaFault("choice", name, f"as declared ({name}{where}: {text})", value, value)
@@ -171,10 +179,7 @@ _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments without the optional ones that are null.
-
-    Raises ToolError for the first argument that is unknown, missing or of a wrong type.
-    """
+    """The arguments but for optional ones that are null. Raises ToolError for the first that does not fit."""
     refusal = refused(tool, arguments)
     if refusal is not None:
         raise ToolError(refusal)

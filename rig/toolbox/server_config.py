@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
@@ -51,21 +51,15 @@ class Server:
 
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
-    """The servers of a folder's mcp.json, by name. Raises RigError, with the place.
-
-    Where none `is_started`, variables may be missing.
-    """
-    file = folder / CONFIG
-    document = read(file)[0]
+    """The servers of mcp.json by name; variables may be missing where none `is_started`. Raises RigError."""
+    document = read(folder / CONFIG)[0]
     outer = document.fields()
     inner = next((outer[name] for name in ("mcpServers", "servers") if name in outer), None)
     if inner is None:
         raise document.fault("names no servers: needs `mcpServers`, an object with a server under each name")
-    servers = {
-        name: _server(name, part, folder, is_started)
-        for name, part in inner.fields().items()
-        if not ("disabled" in part.fields() and part.fields()["disabled"].flag())
-    }
+    flags = ((name, part, part.fields().get("disabled")) for name, part in inner.fields().items())
+    enabled = ((name, part) for name, part, flag in flags if not (flag and flag.flag()))
+    servers = {name: _server(name, part, folder, is_started) for name, part in enabled}
     if not servers:
         raise inner.fault("names no server")
     return servers
@@ -212,15 +206,11 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
                 shutil.copyfile(place, folder / name)
     except (OSError, shutil.Error) as error:
         raise RigError(f"{folder}: the state cannot be copied: {error}") from error
-    told = {server.name: dict(_entry(server)) for server in servers.values()}
+    default, keys = asdict(Server("", ())), {"environment": "env", "unseen": "ignore"}
+    told: JsonObject = {}
+    for server in servers.values():
+        fields = ((name, value) for name, value in asdict(server).items() if value != default[name])
+        further = {keys.get(name, name): value for name, value in fields if name not in ("name", "command")}
+        told[server.name] = {"command": server.command[0], "args": server.command[1:], **further}
     text = json.dumps({"mcpServers": told}, indent=2, ensure_ascii=False)
     write(f"{text}\n", folder / CONFIG, force=True, folders=True)
-
-
-def _entry(server: Server) -> Iterator[tuple[str, object]]:
-    yield from (("command", server.command[0]), ("args", list(server.command[1:])))
-    default: JsonObject = asdict(Server("", ()))
-    keys = {"environment": "env", "unseen": "ignore"}
-    for name, value in asdict(server).items():
-        if name not in ("name", "command") and value != default[name]:
-            yield keys.get(name, name), list(value) if isinstance(value, tuple) else value

@@ -10,17 +10,20 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
 from datetime import UTC
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from rig import times
 from rig.calls import Json, JsonObject
 from rig.options import Answers
-from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized, with_texts
+from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
 from rig.toolbox.client import McpClient, McpServerFault, ServerListing
 from rig.toolbox.isolation import confined, environment, program_of
+from rig.toolbox.schemas import with_texts
 from rig.toolbox.server_config import Server, own_path
 from rig.toolbox.spec import ToolError, Unavailable
 from rig.toolbox.state import (
@@ -54,43 +57,32 @@ class Route(NamedTuple):
     action: bool
 
 
+@dataclass(eq=False)
 class Servers:
     """The servers of a toolbox, what their worlds share: the files to begin with, and what is recorded."""
 
-    def __init__(
-        self,
-        folder: Path,
-        servers: Mapping[str, Server],
-        depot: Callable[[], Path],
-        answers: Answers = "live",
-        network: bool = False,
-        cassette: Cassette | None = None,
-        redact: Redact = lambda value: value,
-        restore: Redact = lambda value: value,
-    ) -> None:
-        self.folder, self.servers, self.answers, self.network = folder, servers, answers, network
-        self.cassette, self.redact, self.restore = cassette, redact, restore
-        self.recording: Cassette | None = None
-        self.routes: Mapping[str, Route] = {}
-        self.listings: dict[str, ServerListing] = {}
-        self._worlds = 0
-        self._depot_folder = depot
-        self._depot: Depot | None = None
-        self._base: Manifest | None = None
+    folder: Path
+    servers: Mapping[str, Server]
+    own_folder: Callable[[], Path]
+    answers: Answers = "live"
+    network: bool = False
+    cassette: Cassette | None = None
+    redact: Redact = lambda value: value
+    restore: Redact = lambda value: value
+    recording: Cassette | None = None
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    listings: dict[str, ServerListing] = field(default_factory=dict)
+    _worlds: int = 0
 
-    @property
+    @cached_property
     def depot(self) -> Depot:
-        if self._depot is None:
-            self._depot = Depot(self._depot_folder() / "contents")
-        return self._depot
+        return Depot(self.own_folder() / "contents")
 
-    @property
+    @cached_property
     def base(self) -> Manifest:
         """The files that conversations begin with. Raises RigError."""
-        if self._base is None:
-            names = [name for server in self.servers.values() for name in server.state]
-            self._base = initial(self.folder, names, self.depot)
-        return self._base
+        names = [name for server in self.servers.values() for name in server.state]
+        return initial(self.folder, names, self.depot)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -105,17 +97,16 @@ class Servers:
     def place(self) -> Path:
         """A new folder for a world."""
         self._worlds += 1
-        return self._depot_folder() / str(self._worlds)
+        return self.own_folder() / str(self._worlds)
 
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
         remove(temporary)
         temporary.mkdir(parents=True)
-        words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
-        named = {
-            key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
-        }
+        where = self.folder, server.state, root
+        words = [own_path(word, *where) for word in server.command[1:]]
+        named = {key: own_path(value, *where) for key, value in server.environment.items()}
         program = program_of((server.command[0], *words), self.folder, network=self.network)
         # git takes the clock from here, and others that want to give the same result twice.
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
@@ -125,8 +116,7 @@ class Servers:
             client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
-                listed = sha256_of_listing(self.listings[name])
-                if server.listing not in ("", listed):
+                if server.listing not in ("", sha256_of_listing(self.listings[name])):
                     client.end()
                     raise Unavailable(
                         f"the server {name} is not the one that was imported: its tools or version differ;"
@@ -167,7 +157,6 @@ class ServerWorld(World):
         self._clients: dict[str, McpClient] = {}
         self._at: tuple[object, ...] | None = None
         self._place = servers.place()
-        self._files: Files | None = None
         weakref.finalize(self, _end_all, self._clients)
         cassette = servers.cassette
         recorded = None if cassette is None else cassette.state
@@ -262,18 +251,16 @@ class ServerWorld(World):
             arguments, lambda text: _VIRTUAL.sub(lambda match: f"{match[1] or ''}{root}", text)
         )
         answer = self._clients[server].call(tool, inside)
-        outside: JsonObject = with_texts(
+        told: JsonObject = with_texts(
             answer, lambda text: text.replace(root, ROOT).replace(temporary, "/tmp")
         )
-        return outside
+        return told
 
     def _settle(self) -> None:
         """Make files and processes what the records say."""
         now = self._moment()
         if self._at == now:
             return
-        if self._files is None:
-            self._files = Files(self._place / "state", self._servers.depot)
         for name in list(self._clients):
             same_clock = self._at is not None and self._at[0] == now[0]
             if self._servers.servers[name].restart != "never" or not same_clock:
@@ -281,28 +268,27 @@ class ServerWorld(World):
         if self._servers.replays:
             self._repeat()
         else:
-            self._put(self._manifest())
+            self._files.put(self._manifest(), self._seconds())
         self._at = self._moment()
 
     def _repeat(self) -> None:
         """Make the calls again that led here, from the files of the beginning."""
         _end_all(self._clients)
-        self._put(self._servers.base)
+        self._files.put(self._servers.base, self._seconds())
         for call, _ in self._calls():
             told = json.loads(call)
             self._call(told["server"], told["tool"], told["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:
-            self._put(self._manifest())
+            self._files.put(self._manifest(), self._seconds())
 
-    def _put(self, manifest: Manifest) -> None:
-        assert self._files is not None
-        self._files.put(manifest, self._seconds())
+    @cached_property
+    def _files(self) -> Files:
+        return Files(self._place / "state", self._servers.depot)
 
     def _take_in(self) -> None:
         """Note what the files hold now."""
-        assert self._files is not None
         manifest = self._files.take()
         self._files.age(manifest, self._seconds())
         self._show(manifest)
@@ -396,11 +382,9 @@ def _part(part: JsonObject) -> Json:
     kind, text = part.get("type"), part.get("text")
     if kind == "text" and isinstance(text, str):
         if text.lstrip()[:1] in ("{", "["):
-            try:
+            with suppress(ValueError, RecursionError):
                 value = json.loads(text, parse_constant=lambda name: name)
-            except (ValueError, RecursionError):
-                return text
-            return value if isinstance(value, dict | list) else text
+                return value if isinstance(value, dict | list) else text
         return text
     data = part.get("data")
     inner = part.get("resource")

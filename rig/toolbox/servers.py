@@ -23,12 +23,11 @@ from rig.files import read_bytes, temporary_folder
 from rig.options import Answers
 from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
-from rig.toolbox.functions import match_of
 from rig.toolbox.isolation import without_network, writes_elsewhere
 from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
 from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
 from rig.toolbox.server_world import Route, Servers, ServerWorld, sha256_of_listing
-from rig.toolbox.spec import FREE_TEXT, Tool
+from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import World
 
@@ -73,9 +72,8 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     if file.is_file():
         tools = read_listing(file).tools
     elif cassette is not None:
-        tools = _declared(
-            place / CASSETTE, {name: of["tools"] for name, of in cassette.listings.items()}
-        ).tools
+        listed = {name: of["tools"] for name, of in cassette.listings.items()}
+        tools = _declared(place / CASSETTE, listed).tools
     else:
         tools = _asked(servers, place / CONFIG).tools
     return _toolbox(place.name, servers, tools, suites, sha256)
@@ -150,14 +148,7 @@ def _toolbox(
     servers.routes = routes
     toolbox = _ServerToolbox(
         name,
-        [
-            Tool(
-                *(of.name, name, of.description, of.parameters, of.returns, of.action),
-                match=match_of(of.match),
-                function=partial(_call, of.name),
-            )
-            for of in tools
-        ],
+        [of.made(name, partial(_call, of.name)) for of in tools],
         new_world=partial(ServerWorld, servers),
         suites=suites,
         texts=(FREE_TEXT,),

@@ -124,8 +124,7 @@ class Tool:
     response in words. `action` tools change the world. `injected` names arguments that no model writes: the
     simulator gives them the session's token. `login` means that a success logs somebody in or out; the
     argument `username` names whom. `amends(world, **arguments)` is called after a success to fix what
-    upstream forgets, and therefore not in upstream's way. `composed` names the arguments in the model's own
-    words.
+    upstream forgets, and therefore not in upstream's way. `composed` names those in the model's own words.
     """
 
     name: str
@@ -165,9 +164,8 @@ def tool(
     """
 
     def declare(function: Callable[..., Json]) -> Tool:
-        hints = {
-            name: described(hint) for name, hint in get_type_hints(function, include_extras=True).items()
-        }
+        hints = get_type_hints(function, include_extras=True)
+        hints = {name: described(hint) for name, hint in hints.items()}
         arguments = list(inspect.signature(function).parameters.values())[1:]  # the first is the world
         marks = ((name, mark) for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
         return Tool(
@@ -194,11 +192,8 @@ def tool(
 
 
 def _property(hint: Any) -> JsonObject:
-    """The schema of one argument. That an optional one may be null is the simulator's courtesy.
-
-    Raises TypeError for a type that no plain schema says.
-    """
-    generated = TypeAdapter(without_none(hint)).json_schema()
+    """The schema of one argument. Raises TypeError for a type that no plain schema says."""
+    generated = TypeAdapter(without_none(hint)).json_schema()  # null is the simulator's courtesy
     if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
         raise TypeError(f"a tool's argument cannot be of type {hint}")
     order = ("type", "items", "enum", "minimum", "maximum", "description", "x-format")

@@ -60,7 +60,6 @@ class Depot:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._sizes: dict[str, int] = {}
 
     def keep(self, path: Path) -> str:
         """The hash of a file's content, which is kept. The file may be changed meanwhile."""
@@ -68,16 +67,12 @@ class Depot:
         _copy(path, unhashed)
         with unhashed.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        self._sizes[digest] = unhashed.stat().st_size
         os.replace(unhashed, self._folder / digest)
         return digest
 
     def place(self, digest: str) -> Path:
         """Where the content of this hash lies."""
         return self._folder / digest
-
-    def size(self, digest: str) -> int:
-        return self._sizes[digest]
 
 
 class Files:
@@ -224,8 +219,7 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
             )
         try:
             if place.is_file():
-                status = place.stat()
-                executable = bool(status.st_mode & stat.S_IXUSR)
+                executable = bool(place.stat().st_mode & stat.S_IXUSR)
                 manifest[name] = PathState("file", depot.keep(place), executable)
                 continue
             inside = Files(place, depot).take()
@@ -234,13 +228,10 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
         manifest[name] = PathState("folder")
         manifest |= {f"{name}/{path}": entry for path, entry in inside.items()}
         for path, entry in inside.items():
-            if entry.kind == "link" and _leaves(path, entry.content):
+            target = os.path.normpath(Path(path).parent / entry.content)
+            if entry.kind == "link" and (os.path.isabs(target) or target.startswith("..")):
                 raise RigError(f"{place / path}: is a link that leads out of the state")
     return dict(sorted(manifest.items()))
-
-
-def _leaves(path: str, target: str) -> bool:
-    return os.path.isabs(target) or os.path.normpath(Path(path).parent / target).startswith("..")
 
 
 def records(
@@ -282,10 +273,10 @@ def _is_database(entry: PathState, depot: Depot) -> bool:
 
 
 def _text(depot: Depot, digest: str) -> str:
-    size = depot.size(digest)
+    size = (place := depot.place(digest)).stat().st_size
     if size <= _LONGEST_TEXT:
         with suppress(UnicodeDecodeError):
-            return depot.place(digest).read_bytes().decode()
+            return place.read_bytes().decode()
     return f"{size:,} bytes, SHA-256 {digest}"
 
 
@@ -304,10 +295,8 @@ def _rows(path: str, manifest: Manifest, depot: Depot) -> list[tuple[str, str]] 
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_progress_handler(lambda: time.monotonic() > until, 10_000)
             database.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
-            listed = database.execute(
-                "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
-            )
-            for name, sql in listed.fetchall():
+            query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
+            for name, sql in database.execute(query).fetchall():
                 rows.append((name, sql))
                 if sql.lstrip()[:12].upper() != "CREATE TABLE":
                     continue

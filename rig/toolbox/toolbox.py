@@ -116,9 +116,7 @@ class Toolbox:
             raise RigError(f"no tool is named {', '.join(unknown)}")
         tools = [tool for tool in self.tools.values() if names is None or tool.name in names]
         if descriptions:
-            return tuple(
-                ToolDoc(tool.name, tool.description, tool.parameters, tool.returns) for tool in tools
-            )
+            return tuple(ToolDoc(of.name, of.description, of.parameters, of.returns) for of in tools)
         docs = []
         for tool in tools:
             properties = tool.parameters["properties"].items()
@@ -175,7 +173,7 @@ class Simulator:
     def __init__(self, world: World, toolbox: Toolbox, *, upstream_compat: bool = False) -> None:
         """Take over `world`; what it holds now is what every task starts from."""
         self.toolbox = toolbox
-        self._world = world
+        self.world = world
         self._base = world.snapshot()
         self._compat = upstream_compat
 
@@ -199,38 +197,29 @@ class Simulator:
         its true calls with what came of them. Raises RigError when the world has nobody of that name to be
         given anything, and for seeds that are none.
         """
-        self._world.restore(self._base if seeds is None else self.toolbox.own_world(seeds).snapshot())
-        self._world.begin(now, username, credentials)
-        self._world.remember(recorded)
-
-    def renew(self) -> None:
-        """Have whatever the world keeps beside its records begin anew, such as processes of servers."""
-        self._world.renew()
-
-    @property
-    def world(self) -> World:
-        """The world as it is now."""
-        return self._world
+        self.world.restore(self._base if seeds is None else self.toolbox.own_world(seeds).snapshot())
+        self.world.begin(now, username, credentials)
+        self.world.remember(recorded)
 
     def snapshot(self) -> Snapshot:
         """The state between two calls."""
-        return self._world.snapshot()
+        return self.world.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a state."""
-        self._world.restore(snapshot)
+        self.world.restore(snapshot)
 
     def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
         """How a world differs from the expected one in what it holds, ids aside."""
-        return compare(expected, got, self._world.tables)
+        return compare(expected, got, self.world.tables)
 
     def drawn(self, snapshot: Snapshot) -> frozenset[str]:
         """The ids and tokens that a world holds."""
-        return drawn_values(snapshot, self._world.tables)
+        return drawn_values(snapshot, self.world.tables)
 
     def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
         """The difference between two states of the world."""
-        return diff(before, after, self._world.tables)
+        return diff(before, after, self.world.tables)
 
     def repeat(self, executed: ExecutedCall) -> ExecutedCall:
         """Execute a call again as it was: one that a dial let fail does not reach the world."""
@@ -239,8 +228,8 @@ class Simulator:
     def execute(self, call: Call) -> ExecutedCall:
         """Execute a call. For anything that a model wrote, the result is a response or an error text."""
         tool = self.toolbox.tools.get(call.name)
-        token = self._world.session_token
-        username = self._world.username
+        token = self.world.session_token
+        username = self.world.username
         arguments = call.arguments
         if tool is not None and token is not None and isinstance(arguments, dict):
             arguments = {**arguments, **dict.fromkeys(tool.injected, token)}
@@ -258,7 +247,7 @@ class Simulator:
             raise ToolError("The arguments are not valid JSON.", "Failed to parse API call")
         if tool is None:
             raise ToolError(f"API {quoted(call.name)} not found")
-        is_logged_in = self._world.session_token is not None
+        is_logged_in = self.world.session_token is not None
         if tool.auth and not is_logged_in:
             raise ToolError("User is not logged in")
         if tool.login == "in" and is_logged_in:
@@ -271,12 +260,12 @@ class Simulator:
         else:
             arguments = check(tool, arguments)
         try:
-            with nullcontext() if self._compat else self._world.atomic():
-                response = tool.function(self._world, **arguments)
+            with nullcontext() if self._compat else self.world.atomic():
+                response = tool.function(self.world, **arguments)
                 if tool.amends is not None and not self._compat:
-                    tool.amends(self._world, **arguments)
+                    tool.amends(self.world, **arguments)
         except Stuck:
-            self._world.renew()
+            self.world.renew()
             raise
         except (ToolError, MemoryError, Unavailable):
             raise  # no memory and no server are the machine's fault, and none of the call: it may be right

@@ -11,7 +11,7 @@ import sqlite3
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,13 +33,10 @@ def encode(value: Json) -> Stored:
     """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
     if value is None:
         return None
-    if isinstance(value, str):
-        try:
+    with suppress(UnicodeEncodeError):  # of lone surrogates, which JSON can spell and UTF-8 cannot
+        if isinstance(value, str):
             value.encode()
-        except UnicodeEncodeError:
-            # It has lone surrogates, which JSON can spell and UTF-8 cannot.
-            return json.dumps(value).encode()
-        return value
+            return value
     return json.dumps(value).encode()
 
 
@@ -60,10 +57,7 @@ def encode_name(name: Json) -> str | bytes:
 
 
 def key(name: Json) -> str | bytes:
-    """What a name is looked up by: equal for names that are equal as Python dictionary keys (1, 1.0, true).
-
-    Raises TypeError for lists and objects, which cannot be dictionary keys.
-    """
+    """What a name is looked up by: alike for equal keys of a dictionary (1, 1.0, true). Raises TypeError."""
     hash(name)
     if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
         name = int(name)
@@ -90,11 +84,7 @@ class Identifiers:
 
 def hexadecimal(*widths: int) -> Identifiers:
     """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
-
-    def draw(random: Random) -> str:
-        return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)
-
-    return Identifiers(draw)
+    return Identifiers(lambda random: "-".join(f"{random.randint(0, 16**of - 1):0{of}x}" for of in widths))
 
 
 RECORDED_CALLS = "recorded_calls"
@@ -116,14 +106,10 @@ INSERT INTO session (id) VALUES (1);
 """
 
 _PRAGMAS = (
-    "page_size = 4096",
-    "encoding = 'UTF-8'",
-    "auto_vacuum = NONE",
-    "secure_delete = ON",
+    *("page_size = 4096", "encoding = 'UTF-8'", "auto_vacuum = NONE", "secure_delete = ON"),
     "foreign_keys = ON",
 )
 """The first four keep a library's defaults from showing in the bytes of an image."""
-
 
 _PAGE = 4096
 """Bytes of an image that change together: a page of SQLite's."""
@@ -192,8 +178,7 @@ class Tables:
     """How people know the records of a world.
 
     `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
-    fields of a table's records that have a table of their own. `drawn` are columns whose values tools
-    make up: ids, tokens.
+    fields of a table's records that have a table of their own. `drawn` are ids and tokens that tools make up.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -240,14 +225,11 @@ class World:
         except RigError as error:
             raise RigError(f"{error}{cls.hint}") from error
         world = cls()
-        schema = world._schema()
-        try:
-            if not image:
-                raise sqlite3.DatabaseError("an empty image")
-            world.restore(Snapshot(image))
-            sound = world._schema() == schema and world._pragma("quick_check") == "ok"
-        except sqlite3.Error:
-            sound = False
+        schema, sound = world._schema(), False
+        with suppress(sqlite3.Error):
+            if image:
+                world.restore(Snapshot(image))
+                sound = world._schema() == schema and world._pragma("quick_check") == "ok"
         if not sound:
             raise RigError(f"{path}: not a world of this version of rig{cls.hint}")
         return world
@@ -328,10 +310,9 @@ class World:
 
     def draw(self, tool: str, identifiers: Identifiers) -> str:
         """The next id from a tool's own generator."""
-        generators = self.database.table("id_generators")
         rows = self.database.execute("SELECT drawn FROM id_generators WHERE tool = ?", [tool]).fetchall()
         drawn: int = rows[0][0] if rows else 0
-        generators.insert({"tool": tool, "drawn": drawn + 1}, replace=True)
+        self.database.table("id_generators").insert({"tool": tool, "drawn": drawn + 1}, replace=True)
         return identifiers[drawn]
 
     def _pragma(self, name: str) -> object:

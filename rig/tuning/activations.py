@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.decoding.cache import common
 from rig.errors import RigError
 
 Sums = NDArray[np.float64]
@@ -46,10 +47,7 @@ _Tensor._fields_ = [
 ]
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "ggml_backend_tensor_get": (
-        None,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t],
-    ),
+    "ggml_backend_tensor_get": (None, [*[ctypes.c_void_p] * 2, *[ctypes.c_size_t] * 2]),
     "ggml_nbytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "ggml_get_name": (ctypes.c_char_p, [ctypes.c_void_p]),
     "ggml_op_name": (ctypes.c_char_p, [ctypes.c_int]),
@@ -111,9 +109,7 @@ class Activations:
         Raises DecodeError, and RigError where activations are no numbers.
         """
         context = self._context
-        held = context.sequences[0]
-        same = next((at for at, (a, b) in enumerate(zip(held, tokens, strict=False)) if a != b), None)
-        begin = context.drop_tail(0, min(len(held), len(tokens)) if same is None else same)
+        begin = context.drop_tail(0, common(context.sequences[0], tokens))
         for start in range(begin, len(tokens), context.n_batch):
             piece = tokens[start : start + context.n_batch]
             self._squares = None

@@ -5,7 +5,6 @@ run. So the descriptions of tools, which all prompts begin with, do not drown wh
 """
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from rig.engine.core.tokenizer import Tokenizer
 from rig.errors import RigError, counted
 from rig.models import Notify
 from rig.screening.corpus import Corpus, begun, open_model
-from rig.screening.screening import Screening, knowing, true_steps
+from rig.screening.screening import Progress, Screening, knowing, true_steps
 from rig.tasks import part_of
 from rig.tuning.activations import Activations
 from rig.tuning.imatrix import CHUNK, ImportanceMatrix
@@ -36,7 +35,7 @@ class Calibration(NamedTuple):
     left_out: Counter[str]
 
 
-def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, int], None]) -> Calibration:
+def calibrate(request: Screening, notify: Notify, progress: Progress) -> Calibration:
     """Read the conversations with the first model, and sum what enters its weights.
 
     Raises RigError for conversations that are for comparing, for a model with an adapter, which llama.cpp
@@ -57,8 +56,9 @@ def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, 
     tokens = 0
     engine = replace(request.engine, parallel=1)
     with closing(Teacher(model.path, engine, model.base, notify)) as teacher:
-        shape = {"n_ctx": teacher.n_ctx, "n_batch": BATCH, "n_threads": engine.n_threads}
-        with Activations(teacher.weights, **shape) as activations:
+        loaded = teacher.model
+        shape = {"n_ctx": loaded.context.n_ctx, "n_batch": BATCH, "n_threads": engine.n_threads}
+        with Activations(loaded.weights, **shape) as activations:
             for number, task in enumerate(request.tasks):
                 progress(model.name, number, len(request.tasks))
                 for step in true_steps(request.setup, request.settings, task, evaluated, players):
@@ -80,9 +80,7 @@ def calibrate(request: Screening, notify: Notify, progress: Callable[[str, int, 
     return Calibration(_matrix(activations, dataset, tokens, traces), tokens, left_out)
 
 
-def calibrate_on_text(
-    request: Corpus, notify: Notify, progress: Callable[[str, int, int], None]
-) -> Calibration:
+def calibrate_on_text(request: Corpus, notify: Notify, progress: Progress) -> Calibration:
     """Read a plain text with the first model in chunks, as llama-imatrix does.
 
     Raises RigError as `calibrate` does, and for a text of less than two chunks.
@@ -107,12 +105,10 @@ def calibrate_on_text(
     return Calibration(matrix, chunks.size, Counter())
 
 
-def _matrix(
-    activations: Activations, dataset: str, tokens: int, traces: tuple[str, ...] = ()
-) -> ImportanceMatrix:
+def _matrix(of: Activations, dataset: str, tokens: int, traces: tuple[str, ...] = ()) -> ImportanceMatrix:
     return ImportanceMatrix(
-        sums={name: sums.astype(np.float32) for name, sums in activations.sums.items()},
-        counts={name: counts.astype(np.float32) for name, counts in activations.counts.items()},
+        sums={name: sums.astype(np.float32) for name, sums in of.sums.items()},
+        counts={name: counts.astype(np.float32) for name, counts in of.counts.items()},
         datasets=(dataset,),
         chunks=-(-tokens // CHUNK),
         traces=traces,

@@ -49,8 +49,7 @@ def candidates(
     for recipe, types in zip(recipes, tensor_types(path, recipes), strict=True):
         if types:
             size = _size(header, types) + _ADDED + _TRACE * conversations
-            same = recipe.matrix, *types.values()
-            distinct.setdefault(same, Candidate(recipe, size))
+            distinct.setdefault((recipe.matrix, *types.values()), Candidate(recipe, size))
     return sorted(distinct.values(), key=lambda candidate: -candidate.size)
 
 
@@ -71,9 +70,8 @@ def _recipes(
 
 def _size(header: Header, types: dict[str, str]) -> int:
     """The bytes of a file with these types by tensor, but for what is added to what it says of itself."""
-    return sum(_bytes(t, types[t.name]) - t.bytes for t in header.tensors) + header.size
-
-
-def _bytes(tensor: Tensor, kind: str) -> int:
-    block, size = GGML_QUANT_SIZES[GGMLQuantizationType[kind.upper()]]
-    return int(-(-tensor.elements // block * size // _ALIGNMENT) * _ALIGNMENT)
+    size = header.size
+    for tensor in header.tensors:
+        block, of_block = GGML_QUANT_SIZES[GGMLQuantizationType[types[tensor.name].upper()]]
+        size += -(-tensor.elements // block * of_block // _ALIGNMENT) * _ALIGNMENT - tensor.bytes
+    return size

@@ -1,10 +1,10 @@
 """Files whose weights rig computes: adapters merged into them, and what else a `Change` makes of them."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gguf
 import numpy as np
@@ -18,6 +18,8 @@ from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 
 Floats = NDArray[np.float32]
+OnTensor: TypeAlias = Callable[[int, int], None]
+"""Is told the tensors done, and all there are."""
 
 
 class Change:
@@ -56,12 +58,7 @@ class MergedAdapter(Change):
 
 
 def merge(
-    parent: ResolvedModel,
-    adapter: Adapter,
-    kind: str,
-    *,
-    target: Path | None = None,
-    progress: Callable[[int, int], None],
+    parent: ResolvedModel, adapter: Adapter, kind: str, *, target: Path | None = None, progress: OnTensor
 ) -> DerivedModel:
     """Write the model with its adapter merged into its weights, as f32, f16, bf16 or q8_0.
 
@@ -69,11 +66,7 @@ def merge(
     is `MODEL+ADAPTER-KIND.gguf` in the models directory. Raises RigError (see `derive`).
     """
     adapter.check(parent.path)
-
-    def write(written: Path, origin: Origin) -> Counter[str]:
-        rewrite(parent.path, written, kind, origin.metadata(), [MergedAdapter(adapter)], progress)
-        return Counter()
-
+    write = partial(rewrite, parent.path, kind, [MergedAdapter(adapter)], progress)
     return derive(parent, kind, write, adapter=adapter, output=target)
 
 
@@ -87,21 +80,13 @@ def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
 
 
 def rewrite(
-    base: Path,
-    target: Path,
-    kind: str,
-    metadata: Mapping[str, str | bool],
-    changes: Sequence[Change],
-    progress: Callable[[int, int], None],
+    base: Path, kind: str, changes: Sequence[Change], progress: OnTensor, target: Path, origin: Origin
 ) -> None:
-    """Write a model with these changes, one after another, a tensor in memory at a time.
-
-    Raises RigError where a number comes out that `kind` cannot hold.
-    """
+    """Write a model with these changes, a tensor at a time. Raises RigError for what `kind` cannot hold."""
     reader = gguf.GGUFReader(base)
     with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
         _copy_fields(reader, writer, file_type(kind), changes)
-        for key, value in metadata.items():
+        for key, value in origin.metadata().items():
             (writer.add_bool if isinstance(value, bool) else writer.add_string)(key, value)
         for tensor in reader.tensors:
             shape = _shape_of(tensor, changes)
@@ -120,9 +105,8 @@ def rewrite(
                     values = change.values(tensor.name, values)
                 data = gguf.quantize(values, stored)
                 if not np.isfinite(gguf.dequantize(data, stored)).all():
-                    raise RigError(
-                        f"{tensor.name} would hold numbers that {kind} cannot; choose another type"
-                    )
+                    name = tensor.name
+                    raise RigError(f"{name} would hold numbers that {kind} cannot; choose another type")
             writer.write_tensor_data(data)
             progress(number, len(reader.tensors))
 

@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError, did_you_mean
 from rig.tuning import imatrix
-from rig.tuning.merging import file_type
+from rig.tuning.merging import OnTensor, file_type
 
 LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k")
 TYPES = (
@@ -109,9 +110,8 @@ class QuantizeRecipe:
             raise RigError(f"{self.matrix}: was made of another model: it has no tensor of {path}")
         for name in means.keys() & sizes.keys():
             if means[name].size != sizes[name]:
-                raise RigError(
-                    f"{self.matrix}: was made of another model: {name} has other columns in {path}"
-                )
+                fault = f"{name} has other columns in {path}"
+                raise RigError(f"{self.matrix}: was made of another model: {fault}")
         asked: dict[str, str] = {}
         for pattern, kind in self.tensors:
             matching = [name for name in matrices if re.search(pattern, name)]
@@ -145,12 +145,9 @@ def require_merged(model: ResolvedModel) -> None:
 
 
 def quantize(
-    parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: Callable[[int, int], None]
+    parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: OnTensor
 ) -> DerivedModel:
-    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
-
-    Raises RigError (see `derive`), also for an importance matrix of another model.
-    """
+    """Make `PARENT-RECIPE.gguf` among the models. Raises RigError, also for another model's matrix."""
     require_merged(parent)
     matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
     recipe.check(parent.path, read_header(parent.path).tensors, matrix)
@@ -158,37 +155,22 @@ def quantize(
     if matrix is not None:
         more |= {"imatrix": imatrix.sha256(matrix), "calibration": matrix.title[:100]}
         before = inspect(parent.path).origin
-        more["calibrated_on"] = tuple(
-            dict.fromkeys((*(before.calibrated_on if before else ()), *matrix.traces))
-        )
-
-    def write(target: Path, origin: Origin) -> Counter[str]:
-        return _write(parent.path, recipe, threads, progress, target, origin)
-
+        traces = *(before.calibrated_on if before else ()), *matrix.traces
+        more["calibrated_on"] = tuple(dict.fromkeys(traces))
+    write = partial(_write, parent.path, recipe, threads, progress)
     return derive(parent, recipe.name, write, **more)
 
 
 def _write(
-    source: Path,
-    recipe: QuantizeRecipe,
-    threads: int,
-    progress: Callable[[int, int], None],
-    target: Path,
-    origin: Origin,
+    source: Path, recipe: QuantizeRecipe, threads: int, progress: OnTensor, target: Path, origin: Origin
 ) -> Counter[str]:
     """Write the file; the tensors that fell back to another type, counted by which."""
     task = {"source": source, "recipes": [asdict(recipe)], "target": target}
     task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
-    with subprocess.Popen(
-        _CHILD,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as child:
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(_CHILD, stdin=pipe, stdout=pipe, stderr=both, text=True, errors="replace") as child:
         assert child.stdout is not None
         assert child.stdin is not None
         try:
@@ -261,12 +243,9 @@ def run_quantizer(
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
-        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
-        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
-        added |= {
-            "quantize.imatrix.entries_count": len(means),
-            "quantize.imatrix.chunks_count": matrix.chunks,
-        }
+        told: dict[str, str | int] = {"file": recipe.matrix.name[-100:], "dataset": matrix.title[:100]}
+        told |= {"entries_count": len(means), "chunks_count": matrix.chunks}
+        added |= {f"quantize.imatrix.{key}": value for key, value in told.items()}
         entries = (C.llama_model_imatrix_data * (len(means) + 1))()  # an empty name ends them
         for entry, (name, values) in zip(entries, means.items(), strict=False):
             kept += [np.ascontiguousarray(values), name.encode()]

@@ -10,8 +10,7 @@ multiple of that gets other, larger types in their place. Columns of zeros make 
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,39 +18,30 @@ import numpy as np
 
 from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.header import Header, read_header
-from rig.engine.files.info import Origin
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
-from rig.tuning.merging import Change, Floats, MergedAdapter, rewrite
+from rig.tuning.merging import Change, Floats, MergedAdapter, OnTensor, rewrite
 
 BLOCK = 256
 """Weights in a super-block (QK_K in llama.cpp)."""
 ARCHITECTURES = ("llama", "qwen2")
 """Those that compute nothing else from the number of columns or heads."""
 
-_AXES: Mapping[str, tuple[str, ...]] = {
-    "token_embd.weight": ("", "columns"),
-    "output.weight": ("", "columns"),
-    "output_norm.weight": ("columns",),
-    "rope_freqs.weight": ("",),
-    "attn_norm.weight": ("columns",),
-    "ffn_norm.weight": ("columns",),
-    "attn_q.weight": ("heads", "columns"),
-    "attn_q.bias": ("heads",),
-    "attn_k.weight": ("kv_heads", "columns"),
-    "attn_k.bias": ("kv_heads",),
-    "attn_v.weight": ("kv_heads", "columns"),
-    "attn_v.bias": ("kv_heads",),
-    "attn_output.weight": ("columns", "heads"),
-    "attn_output.bias": ("columns",),
-    "ffn_gate.weight": ("inner", "columns"),
-    "ffn_up.weight": ("inner", "columns"),
-    "ffn_down.weight": ("columns", "inner"),
-    "ffn_gate.bias": ("inner",),
-    "ffn_up.bias": ("inner",),
-    "ffn_down.bias": ("columns",),
+_TENSORS = {
+    "- columns": "token_embd.weight output.weight",
+    "-": "rope_freqs.weight",
+    "columns": "output_norm.weight attn_norm.weight ffn_norm.weight attn_output.bias ffn_down.bias",
+    "heads": "attn_q.bias",
+    "heads columns": "attn_q.weight",
+    "kv_heads": "attn_k.bias attn_v.bias",
+    "kv_heads columns": "attn_k.weight attn_v.weight",
+    "columns heads": "attn_output.weight",
+    "inner": "ffn_gate.bias ffn_up.bias",
+    "inner columns": "ffn_gate.weight ffn_up.weight",
+    "columns inner": "ffn_down.weight",
 }
-"""What the axes of each tensor are, rows first; those of a layer without its number."""
+"""The tensors by what their axes are, rows first; those of a layer without its number."""
+_AXES = {name: axes.split() for axes, names in _TENSORS.items() for name in names.split()}
 
 
 class Size(NamedTuple):
@@ -93,7 +83,7 @@ class Widened(Change):
             axes = _axes_of(tensor.name)
             fits = axes is not None and len(axes) == len(tensor.shape)
             named = zip(axes or (), reversed(tensor.shape), strict=False)
-            if not fits or any(axis and self._sizes[axis].old != size for axis, size in named):
+            if not fits or any(self._sizes.get(axis, Size(of, of)).old != of for axis, of in named):
                 raise RigError(f"{path}: cannot be widened, as rig does not know what its {tensor.name} does")
         told = {
             "embedding_length": wider,
@@ -106,7 +96,7 @@ class Widened(Change):
 
     def shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         axes = zip(_axes_of(name) or (), shape, strict=True)
-        return tuple(self._sizes[axis].new if axis else size for axis, size in axes)
+        return tuple(self._sizes[axis].new if axis in self._sizes else size for axis, size in axes)
 
     def values(self, name: str, values: Floats) -> Floats:
         if name.endswith("_norm.weight"):
@@ -115,7 +105,7 @@ class Widened(Change):
         return np.pad(values, [(0, new - old) for old, new in zip(values.shape, wider, strict=True)])
 
 
-def _axes_of(name: str) -> tuple[str, ...] | None:
+def _axes_of(name: str) -> list[str] | None:
     return _AXES.get(name.split(".", 2)[-1] if name.startswith("blk.") else name)
 
 
@@ -124,11 +114,7 @@ def _up(size: int, block: int) -> int:
 
 
 def widen(
-    parent: ResolvedModel,
-    kind: str,
-    *,
-    target: Path | None = None,
-    progress: Callable[[int, int], None],
+    parent: ResolvedModel, kind: str, *, target: Path | None = None, progress: OnTensor
 ) -> DerivedModel:
     """Write the model, its adapter merged, with rows that are multiples of 256, as f32, f16, bf16 or q8_0.
 
@@ -140,10 +126,6 @@ def widen(
     if parent.adapter is not None:
         parent.adapter.check(parent.path)
         changes.insert(0, MergedAdapter(parent.adapter))
-
-    def write(written: Path, origin: Origin) -> Counter[str]:
-        rewrite(parent.path, written, kind, origin.metadata(), changes, progress)
-        return Counter()
-
+    write = partial(rewrite, parent.path, kind, changes, progress)
     told = f"{widened.columns.old} to {widened.columns.new} columns"
     return derive(parent, f"wide-{kind}", write, adapter=parent.adapter, output=target, widened=told)

@@ -9,7 +9,8 @@ import pytest
 import small_talks
 
 from rig.cluster import loader_on
-from rig.cluster.workers import Weights, Worker, WorkerLost, Workers
+from rig.cluster.on_ray import Weights, Worker, WorkerLost
+from rig.cluster.workers import Workers
 from rig.errors import RigError
 from rig.events import Event, Notice
 from rig.methods.scripted import Scripted

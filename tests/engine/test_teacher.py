@@ -161,7 +161,7 @@ def test_every_number_is_that_of_a_slow_reference(
     """The reference computes the whole prompt anew for every token, one token at a time."""
     monkeypatch.setattr("rig.engine.teacher.PIECE", 4)  # so that an answer takes several batches
     teacher = teach(tiny_path(), n_batch=64)
-    loaded = teacher._loaded
+    loaded = teacher.model
     request = ask(TALK)
     for call in CALLS[:3]:
         rows: dict[int, Any] = {}
@@ -288,7 +288,10 @@ def test_text_that_is_no_answer_leads_out_of_the_grammar(
 
 
 def test_equal_vocabularies_have_equal_names(teach: Callable[..., Teacher], tiny_path: Write) -> None:
-    names = [teach(tiny_path(**choices)).vocabulary for choices in ({}, {"seed": 1}, {"tokenizer": "spm"})]
+    names = [
+        teach(tiny_path(**choices)).model.tokenizer.vocabulary
+        for choices in ({}, {"seed": 1}, {"tokenizer": "spm"})
+    ]
     assert names[0] == names[1] != names[2]
     assert length_of(rig_format().spans("x")) == len('{"r')
 

@@ -82,7 +82,7 @@ def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
     assert find_weights(smollm2) is second
     second.close()
     assert find_weights(smollm2) is None
-    assert open_weights(smollm2, ON_CPU).is_open
+    assert open_weights(smollm2, ON_CPU).pointer
     gc.collect()
 
 

@@ -17,9 +17,9 @@ from rig.errors import RigError
 from rig.methods.scripted import Scripted, replied
 from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.screening.results import Screen
+from rig.screening.results import Screen, TurnKey
 from rig.screening.screening import Screening, screen
-from rig.screening.validity import _separation, validity_of
+from rig.screening.validity import _validity, validity_of
 from rig.store import Runs
 
 PROTOCOL = ToolTalkSettings(tools="exact", max_calls=3)
@@ -120,8 +120,11 @@ def test_the_auc_is_the_share_of_pairs_in_order(turns: list[tuple[bool, int]]) -
     positive = [value for happened, value in turns if happened]
     negative = [value for happened, value in turns if not happened]
     assume(positive and negative)
-    labels, values = np.array([h for h, _ in turns]), np.array([float(v) for _, v in turns])
-    auc, p, rho = _separation(labels, values)
+    keys = [TurnKey("a", number) for number, _ in enumerate(turns)]
+    labels, values = zip(*turns, strict=True)
+    happened, strength = (dict(zip(keys, of, strict=True)) for of in (labels, values))
+    validity = _validity("arm", "changed", happened, strength)
+    auc, p, rho = validity.auc, validity.p, validity.spearman
     pairs = [(a > b) + 0.5 * (a == b) for a, b in product(positive, negative)]
     assert auc == pytest.approx(np.mean(pairs))
     assert p is not None

@@ -13,6 +13,7 @@ from benchmarks.teach.llama import Llama, read_model
 from benchmarks.teach.render import Lesson
 from benchmarks.teach.train import pack, prefix_state, write_model
 from rig.engine.files.adapters import Adapter
+from rig.engine.files.info import Origin
 from rig.tuning.merging import Floats, MergedAdapter, read_pairs, rewrite
 
 TOKENS = [*range(40, 72), *range(90, 110), 41, 42, 43]
@@ -51,7 +52,9 @@ def test_an_adapter_does_in_llama_cpp_what_it_does_here(
 
 
 def _merge(base: Path, adapter: Path, target: Path, kind: str, scale: float = 1.0) -> Path:
-    rewrite(base, target, kind, {}, [MergedAdapter(Adapter(adapter, scale))], lambda _done, _of: None)
+    changes = [MergedAdapter(Adapter(adapter, scale))]
+    origin = Origin("base", "", "", (), requantized=False)
+    rewrite(base, kind, changes, lambda _done, _of: None, target, origin)
     return target
 
 

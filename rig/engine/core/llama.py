@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,16 +51,13 @@ class NoMemory(RigError):
         self.reason = reason or message
 
 
-_initialised = False
+_start_backends = cache(C.llama_backend_init)
 
 
 def initialise() -> None:
     """Start llama.cpp's backends and take over its log. Harmless when repeated."""
-    global _initialised
     C.llama_log_set(_keep_log, ctypes.c_void_p(0))
-    if not _initialised:
-        C.llama_backend_init()
-        _initialised = True
+    _start_backends()
 
 
 @contextmanager
@@ -103,9 +101,8 @@ class LlamaModel:
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self.pointer)
         # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
-        self.can_branch = not (
-            C.llama_model_is_recurrent(self.pointer) or C.llama_model_is_hybrid(self.pointer)
-        )
+        kinds = C.llama_model_is_recurrent, C.llama_model_is_hybrid
+        self.can_branch = not any(is_of(self.pointer) for is_of in kinds)
         self.has_window = C.llama_model_n_swa(self.pointer) > 0
         self._adapters: dict[Path, Any] = {}
 
@@ -125,13 +122,7 @@ class LlamaModel:
     @property
     def tokenize_address(self) -> int:
         """The address of `llama_tokenize`, which llguidance calls by itself."""
-        function = C.llama_cpp._lib.llama_tokenize
-        return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the weights are there."""
-        return bool(self.pointer)
+        return ctypes.cast(C.llama_cpp._lib.llama_tokenize, ctypes.c_void_p).value or 0
 
     def share(self) -> "LlamaModel":
         """The same weights for one more user, who closes them too."""
@@ -162,8 +153,7 @@ class LlamaContext:
 
     `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
     by default as many as that takes. Of `n_outputs` tokens of a batch the logits can be read, by default of
-    one for each sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means
-    too little memory.
+    one for each sequence. Raises RigError when llama.cpp cannot make the context, mostly for lack of memory.
     """
 
     def __init__(
@@ -199,9 +189,8 @@ class LlamaContext:
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads
-        parameters.flash_attn_type = (
-            C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
-        )
+        flash = C.LLAMA_FLASH_ATTN_TYPE_DISABLED, C.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        parameters.flash_attn_type = flash[flash_attention]
         parameters.type_k, parameters.type_v = (KV_TYPES[name] for name in kv_types(kv_type))
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
@@ -269,8 +258,7 @@ class LlamaContext:
 
     def logits(self, index: int = -1) -> npt.NDArray[np.float32]:
         """The logits of token `index` of the last batch, shape (n_vocab,): a view of passing life."""
-        pointer = C.llama_get_logits_ith(self._pointer, index)
-        return np.ctypeslib.as_array(pointer, (self.n_vocab,))
+        return np.ctypeslib.as_array(C.llama_get_logits_ith(self._pointer, index), (self.n_vocab,))
 
     def drop_tail(self, sequence: int, position: int) -> int:
         """Forget a sequence's tokens from `position` on, or all of them where this memory cannot drop a part.
@@ -318,10 +306,7 @@ class LlamaContext:
         return self._bytes() if self._has_window else self._bytes(self._names(sequence)[0])
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
-        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
-
-        Needs `has_state`.
-        """
+        """Make a sequence hold a state; False, and it is empty, where that fails. Needs `has_state`."""
         self.drop_tail(sequence, 0)
         if self._has_window:
             buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)

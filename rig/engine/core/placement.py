@@ -28,20 +28,13 @@ class Placement(NamedTuple):
     tensor_split: tuple[float, ...] = ()
     main_gpu: int | None = None
 
-    @property
-    def uses_gpus(self) -> bool:
-        return bool(self.n_gpu_layers) or any(device != MACHINE for _, device in self.overrides)
-
     def apply(self, parameters: Any) -> list[Any]:
-        """Write it into `llama_model_params`; what is returned must be kept until the model is loaded.
-
-        Raises RigError for a device that there is not.
-        """
+        """Write it into `llama_model_params`; keep what is returned until it is loaded. Raises RigError."""
         import llama_cpp as C
 
         parameters.n_gpu_layers = self.n_gpu_layers
         kept: list[Any] = []
-        if not self.uses_gpus:
+        if not self.n_gpu_layers and all(device == MACHINE for _, device in self.overrides):
             kept.append((ctypes.c_void_p * 1)(None))
             parameters.devices = ctypes.cast(kept[-1], ctypes.c_void_p)
         if self.main_gpu is not None:

@@ -82,9 +82,8 @@ class _Compiled:
     """A template that compiles, and what it is to be given. Raises what Jinja2 raises."""
 
     def __init__(self, source: str) -> None:
-        environment = _Sandbox(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
-        )
+        extensions = [_GenerationTag, jinja2.ext.loopcontrols]
+        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
         environment.filters["tojson"] = _to_json
         environment.globals.update(
             raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
@@ -178,14 +177,8 @@ def _to_json(
     sort_keys: bool = False,
 ) -> str:
     """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-        default=_drawn,
-    )
+    form: dict[str, Any] = {"indent": indent, "separators": separators, "sort_keys": sort_keys}
+    return json.dumps(value, ensure_ascii=ensure_ascii, default=_drawn, **form)
 
 
 def _drawn(value: Any) -> Json:
@@ -227,10 +220,7 @@ def render(
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """What a template makes of messages and declarations, with these variables. Raises TemplateError.
-
-    Without messages, it is only compiled.
-    """
+    """What a template makes of messages; without them, it is only compiled. Raises TemplateError."""
     question: JsonObject = {"source": source}
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
@@ -248,13 +238,9 @@ class _Process:
             f"import sys; sys.path[:] = {sys.path!r}; from rig.engine.core.process import serve;"
             f" serve({SECONDS}, {MEMORY_BYTES}, {MOST_CHARACTERS})"
         )
+        pipe, command = subprocess.PIPE, [sys.executable, "-c", begin]
         self._child = subprocess.Popen(
-            [sys.executable, "-c", begin],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="ascii",
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, encoding="ascii"
         )
 
     def ask(self, question: str) -> str:

@@ -18,16 +18,7 @@ DEFAULT_THOUGHTS = 4096
 """Tokens of thinking where nobody says how many; with fewer, most models that think are cut off."""
 DEFAULT_BATCH = 512
 
-KV_TYPES = {
-    "f16": 1,
-    "bf16": 30,
-    "q8_0": 8,
-    "q5_1": 7,
-    "q5_0": 6,
-    "q4_1": 3,
-    "q4_0": 2,
-    "iq4_nl": 20,
-}
+KV_TYPES = {"f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20}
 """The types of a KV cache, by ggml's numbers for them (ggml.h)."""
 
 
@@ -231,22 +222,14 @@ class EngineSettings(EngineOptions):
         """Whether chance may decide; what the author recommends only the file says."""
         return self.temperature > 0 or self.sampling not in (None, "greedy")
 
-    def check_cache(self) -> None:
-        """Raise RigError for types of a KV cache that llama.cpp cannot have together with the rest."""
+    def check(self) -> None:
+        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
         if self.quantizes[1] and self.flash_attention is False:
             raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
-
-    def check_placement(self) -> None:
-        """Raise RigError for places of weights that cannot be read, or not be had together."""
         if self.cpu_moe and self.n_cpu_moe is not None:
             raise RigError(f"--n-cpu-moe {self.n_cpu_moe} beside --cpu-moe, which is all layers: give one")
         if self.placement.tensor_split and self.main_gpu is not None:
             raise RigError("--tensor-split shares what --main-gpu gives to one GPU: give one of them")
-
-    def check(self) -> None:
-        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
-        self.check_cache()
-        self.check_placement()
         self.rope.check()
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
@@ -254,10 +237,8 @@ class EngineSettings(EngineOptions):
                 f" --sampling takes temp={self.temperature:g}, too"
             )
         if 0 < self.temperature < LEAST_TEMPERATURE:
-            raise RigError(
-                f"--temperature {self.temperature:g} is too close to 0; give 0, or at least"
-                f" {LEAST_TEMPERATURE}"
-            )
+            least = f"give 0, or at least {LEAST_TEMPERATURE}"
+            raise RigError(f"--temperature {self.temperature:g} is too close to 0; {least}")
         if self.draft != "none" and self.exact:
             raise RigError("--exact never drafts; leave out --draft, or --exact")
         if self.draft != "none" and self.draws:
@@ -265,13 +246,10 @@ class EngineSettings(EngineOptions):
             raise RigError(f"--draft {self.draft} is for greedy answers, so not with {asked}: leave one out")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
-            raise RigError(
-                f"--threads {self.n_threads}: more than {most} would only wait for each other here"
-            )
-        if (self.grammar_engine, self.parameter_order) == (
-            "outlines_core",
-            "free",
-        ) and self.grammar != "none":
+            fault = f"more than {most} would only wait for each other here"
+            raise RigError(f"--threads {self.n_threads}: {fault}")
+        is_free = self.parameter_order == "free" and self.grammar != "none"
+        if is_free and self.grammar_engine == "outlines_core":
             raise RigError(
                 "--grammar-engine outlines_core cannot take --parameter-order free: its regular expression"
                 " would have to list every order, up to 13,700 for a tool of 7 parameters; use llguidance"

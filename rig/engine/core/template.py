@@ -8,6 +8,7 @@ every piece is tokenised alone. Declarations and calls they do see (`rig.engine.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,8 +19,9 @@ from rig.engine.core.process import TemplateError as TemplateError
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Variables: TypeAlias = Mapping[str, Json]
 MAX_TEMPLATE_CHARACTERS = 200_000
-QUIET: Mapping[str, Json] = {"enable_thinking": False}
+QUIET: Variables = {"enable_thinking": False}
 """The variables for templates if nothing else is said about thinking."""
 
 
@@ -43,8 +45,7 @@ class ChatMessage:
 
     `calls` are those of an assistant's message, whose content templates may then leave out; where a template
     shows none, `write_calls` makes a text of them. `name` and `call_id` say which call a tool's message
-    answers. `thoughts` are what came before an assistant's answer, with the key under which templates look
-    for it.
+    answers. `thoughts` are what came before an assistant's answer, with the key that templates look under.
     """
 
     role: Role
@@ -59,16 +60,13 @@ class ChatMessage:
         """The message with its calls as a text, where a template shows none."""
         if self.write_calls is None:
             return self
-        return replace(
-            self, calls=(), write_calls=None, parts=(*self.parts, Markup(self.write_calls(self.calls)))
-        )
+        written = Markup(self.write_calls(self.calls))
+        return replace(self, calls=(), write_calls=None, parts=(*self.parts, written))
 
     def shown(self, content: str) -> JsonObject:
         """The message as templates want it, with this for its content."""
-        calls = [
-            {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for id, name, arguments in self.calls
-        ]
+        functions = [(of.id, {"name": of.name, "arguments": of.arguments}) for of in self.calls]
+        calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
         return {
             "role": self.role,
             "content": content,
@@ -130,10 +128,7 @@ class ChatTemplate:
         )
 
     def render(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[JsonObject] = (),
-        variables: Mapping[str, Json] = QUIET,
+        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
         """The prompt up to where the assistant speaks next. Raises TemplateError.
 
@@ -149,7 +144,7 @@ class ChatTemplate:
         tools: Sequence[JsonObject] = (),
         *,
         generation: bool = False,
-        variables: Mapping[str, Json] = QUIET,
+        variables: Variables = QUIET,
     ) -> str:
         """What the template makes of messages as they are, contents included. Raises TemplateError."""
         all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
@@ -171,30 +166,23 @@ class ChatTemplate:
         return adapted
 
     def _takes(self, messages: Sequence[ChatMessage]) -> bool:
-        try:
+        with suppress(TemplateError):
             self._render(messages)
-        except TemplateError:
-            return False
-        return True
+            return True
+        return False
 
     def _render(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[JsonObject] = (),
-        variables: Mapping[str, Json] = QUIET,
+        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
         # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
         # there are no calls and no declarations contents stay as they are: so prompts have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
-        markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
+        marked = [(message, f"[rig:{quote}content:{number}]") for number, message in enumerate(messages)]
         # Of a message with calls templates may test whether anything was said beside them.
-        views = [
-            message.shown(marker if any(message.parts) or not message.calls else "")
-            for message, marker in zip(messages, markers, strict=True)
-        ]
+        views = [of.shown(marker if any(of.parts) or not of.calls else "") for of, marker in marked]
         rest = self.expand(views, tools, generation=True, variables=variables)
         fragments: list[Fragment] = []
-        for message, marker in zip(messages, markers, strict=True):
+        for message, marker in marked:
             escaped = marker.replace('"', '\\"')
             is_escaped = marker not in rest and escaped in rest
             before, marker_there, after = rest.partition(escaped if is_escaped else marker)

@@ -48,8 +48,7 @@ class Tokenizer:
 
     def document(self, text: str) -> list[int]:
         """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
-        beginning = [self.bos] if self.adds_bos else []
-        return beginning + self._tokenize(text, special=False)
+        return [*([self.bos] if self.adds_bos else []), *self._tokenize(text, special=False)]
 
     def generated(self, text: str) -> list[int]:
         """Token ids of text that goes on an answer; special tokens are recognised."""
@@ -119,11 +118,8 @@ class Tokenizer:
         """llama.cpp copies a text for each special token in it, so that a long one is taken in pieces."""
         if len(text) <= LONGEST_WHOLE:
             return self._tokenize_piece(text, special=special)
-        return [
-            token
-            for piece in _pieces(text, self._split_texts(special=special))
-            for token in self._tokenize_piece(piece, special=special)
-        ]
+        pieces = _pieces(text, self._split_texts(special=special))
+        return [token for piece in pieces for token in self._tokenize_piece(piece, special=special)]
 
     @lru_cache(maxsize=2)  # noqa: B019 - as long as the model
     def _split_texts(self, *, special: bool) -> dict[str, bool]:
@@ -154,10 +150,7 @@ class Tokenizer:
 
 
 def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:
-    """A text cut where special tokens begin, so that its pieces have the tokens of the whole.
-
-    A text with no place for a cut stays whole.
-    """
+    """A text cut where special tokens begin, if any do, so that its pieces have the tokens of the whole."""
     begins = frozenset(token[:2] for token in splits)
     lengths = sorted(filter(None, set(map(len, splits))), reverse=True)
 

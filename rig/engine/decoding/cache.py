@@ -4,8 +4,7 @@ Every sequence holds one path of the tree, from the root on; sequences whose pat
 of what they have in common. Across turns only whole segments are reused, and each is prefilled in batches
 that begin at its own start, so with one sequence what a cache hit finds and what a miss computes went through
 identical batches and hold the same bits. Within a turn, what was generated is kept too, though it was decoded
-in other batches than a prefill would use: a turn is always played from its start, so it meets the same bits
-every time.
+in other batches than a prefill would use: as a turn is always played from its start, it meets the same bits.
 
 The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
 is kept, and restored for every sequence and turn that begins with it.
@@ -83,11 +82,10 @@ class PrefixStore:
 
     def rates(self, tokens: Segment) -> dict[int, float] | None:
         """What `keep_rates` was given for these tokens, if it can be read."""
-        try:
+        with suppress(OSError, ValueError, TypeError, AttributeError):
             data = json.loads(self._rates(tokens).read_bytes())
             return {int(count): float(rate) for count, rate in data.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return None
+        return None
 
     def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
         """Remember how fast this many sequences go on after these tokens."""
@@ -128,6 +126,7 @@ class Feed(NamedTuple):
 
 
 Feeding: TypeAlias = Generator[Feed, Rows | None, None]
+Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
 
 
 @dataclass(slots=True)
@@ -161,8 +160,7 @@ class PrefixTree:
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, which prompts to come begin with."""
         self.begin(0)
-        cached = self._keep_common(0, segments)
-        yield from self._lasting_segments(0, segments, cached)
+        yield from self._lasting_segments(0, segments, self._keep_common(0, segments))
 
     def begin(self, sequence: int) -> None:
         """A turn begins: forget what generation left in the cache."""
@@ -184,9 +182,8 @@ class PrefixTree:
         """
         path = self._paths[sequence]
         cached = self._keep_common(sequence, segments[:-1])
-        if (
-            cached == path.lasting_length
-        ):  # nothing generated is in the way: segment by segment, to be found again
+        if cached == path.lasting_length:
+            # Nothing generated is in the way: segment by segment, to be found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
         rows = yield Feed(rest, logits=1)
@@ -281,6 +278,5 @@ class PrefixTree:
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
     """The length of the longest common prefix."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
-    )
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))

@@ -2,16 +2,14 @@
 
 import codecs
 import time
-from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.decoding.cache import Feed, Feeding, Logits, Rows
+from rig.engine.decoding.cache import Feed, Feeding, Logits
 from rig.engine.decoding.drafting import Ahead
 from rig.engine.decoding.sampler import Sampler
-from rig.engine.formats.base import AnswerFormat, Reading
-from rig.engine.formats.salvage import AnswerError
+from rig.engine.formats.base import AnswerFormat, prediction
 from rig.engine.grammar.language import Constraint, ConstraintError, Language, Thoughts
 from rig.errors import ErrorKind
 from rig.models import OnPiece, Piece, Prediction, Request, Usage
@@ -56,15 +54,10 @@ class Budget:
         """Note whether what was generated so far is thought or said."""
         if self.thoughts is None or (generation.reasoning_tokens and not generation.is_thinking):
             return
-        begun = generation.text.lstrip()
-        if not self.thoughts.is_open and not begun.startswith(self.thoughts.open):
+        if not self.thoughts.is_open and not generation.text.lstrip().startswith(self.thoughts.open):
             return
         generation.is_thinking = self.thoughts.close not in generation.text
         generation.reasoning_tokens = len(generation.token_ids)
-
-    def is_spent(self, generation: Generation) -> bool:
-        """Whether it is time to stop thinking."""
-        return generation.is_thinking and generation.reasoning_tokens >= self.thinking
 
 
 class Decoder:
@@ -85,7 +78,7 @@ class Decoder:
         marks: frozenset[int],
         on_piece: OnPiece,
         ahead: Ahead,
-    ) -> Generator[Feed, Rows | None, None]:
+    ) -> Feeding:
         """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch, followed by the drafts
@@ -106,14 +99,14 @@ class Decoder:
             generation.text += text
             was_thinking = generation.is_thinking
             budget.follow(generation)
-            on_piece(
-                Piece(text, tokens=len(tokens), forced=forced, thought=was_thinking or generation.is_thinking)
-            )
+            is_thought = was_thinking or generation.is_thinking
+            on_piece(Piece(text, tokens=len(tokens), forced=forced, thought=is_thought))
 
         pending: list[int] = []
         generation.is_thinking = budget.thoughts is not None and budget.thoughts.is_open
         while True:
-            if budget.is_spent(generation) and not bytes_to_text.getstate()[0]:
+            is_spent = generation.is_thinking and generation.reasoning_tokens >= budget.thinking
+            if is_spent and not bytes_to_text.getstate()[0]:
                 closing = self._closing(constraint, budget.thoughts)
                 add(closing, 0.0, forced=True)
                 pending += closing
@@ -200,33 +193,15 @@ class Lane:
             first_token_s=(generation.first_token_at or self.started) - self.started,
             reasoning_tokens=generation.reasoning_tokens,
         )
-        reading = Reading()
-        salvage = ""
-        if failure is None:
-            try:
-                reading = form.format.read(generation.text)
-                salvage = reading.salvage
-            except AnswerError as error:
-                failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
-        several = bool(form.language.separator)
-        if len(reading.calls) > 1 and not several:
-            salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
-        kind, detail = failure or (None, "")
-        incomplete = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
-        return Prediction(
-            raw=generation.text,
-            call=reading.calls[0] if reading.calls else None,
-            further=reading.calls[1:] if several else (),
-            reply=None if failure or reading.calls else reading.content,
-            error=kind,
-            error_detail=" ".join(detail.split())[:500],
-            finish_reason="stop" if kind is None else "length" if incomplete else "error",
+        return prediction(
+            generation.text,
+            lambda: form.format.read(generation.text),
+            failure,
+            several=bool(form.language.separator),
+            reasoning=form.format.reasoning(generation.text),
             usage=usage,
             token_ids=tuple(generation.token_ids),
             logprobs=tuple(generation.logprobs),
             token_chars=tuple(generation.token_chars),
             token_forced=tuple(generation.token_forced),
-            salvage=salvage,
-            reasoning=form.format.reasoning(generation.text),
-            content=reading.content if reading.calls else "",
         )

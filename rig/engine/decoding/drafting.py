@@ -8,7 +8,7 @@ batches in the same cells, and so the same bits.
 """
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.core.placement import Placement
 from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.decoding.cache import Feed, Logits, Rows, common
+from rig.engine.decoding.cache import Decoding, Feed, Logits, Rows, common
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.grammar.language import Mask
 from rig.engine.memory.weights import open_weights
@@ -61,10 +61,7 @@ class Ahead:
             self._drop(self._held)
 
     def begin(self, prompt: Sequence[int], *, cached: int, lasting: int, source: Source | None) -> None:
-        """A step begins, its prompt just decoded.
-
-        Of it `cached` tokens were there before, and `lasting` are of prompts alone.
-        """
+        """A step begins: of its decoded prompt `cached` tokens were there, `lasting` are of prompts alone."""
         if cached <= lasting:
             self._since.clear()
         # Follow what an undrafted run keeps of its sequence.
@@ -83,9 +80,7 @@ class Ahead:
         self._source = source
         self.drafted = self.accepted = 0
 
-    def go_on(
-        self, pending: Sequence[int], answer: Sequence[int], left: int
-    ) -> Generator[Feed, Rows | None, Logits]:
+    def go_on(self, pending: Sequence[int], answer: Sequence[int], left: int) -> Decoding:
         """The logits after tokens that were chosen: from what was decoded ahead, or by decoding them.
 
         `answer` ends with these tokens; `left` is how many may still come.
@@ -113,7 +108,7 @@ class Ahead:
         self._held += len(pending)
         return logits
 
-    def surely(self, logits: Logits, allowed: Mask) -> Generator[Feed, Rows | None, Logits]:
+    def surely(self, logits: Logits, allowed: Mask) -> Decoding:
         """The same logits, or others where an undrafted run might choose another of the allowed tokens."""
         if not self._since or margin(logits, allowed) >= self.noise:
             return logits
@@ -181,8 +176,7 @@ class DraftModel:
 
 def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
     """Bring a sequence to the end of a prompt, its last token just computed; how many were computed."""
-    held = context.sequences[slot]
-    start = context.drop_tail(slot, min(common(held, prompt), len(prompt) - 1))
+    start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
     for at in range(start, len(prompt), context.n_batch):
         piece = prompt[at : at + context.n_batch]
         context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
@@ -197,9 +191,8 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
             raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")
         own = Tokenizer(model)
         if own.n_vocab != of.n_vocab or any(own.piece(n) != of.piece(n) for n in range(of.n_vocab)):
-            raise RigError(
-                f"--draft {draft.path}: its tokens are not those of {name}; give a model of the same family"
-            )
+            fault = f"its tokens are not those of {name}; give a model of the same family"
+            raise RigError(f"--draft {draft.path}: {fault}")
         context = LlamaContext(
             model,
             n_ctx=min(settings.n_ctx or DEFAULT_CONTEXT, model.n_ctx_train),
@@ -263,11 +256,8 @@ class Copying:
             return
         places = [place for place, token in enumerate(self._sibling, 1) if token == answer[-1]]
         runs = {place: common(answer[: -_LONG - 1 : -1], self._sibling[:place][::-1]) for place in places}
-        near = {
-            place: (run, -abs(place - self._at))
-            for place, run in runs.items()
-            if run >= _LEAST or abs(place - self._at) <= _LONG
-        }
+        distances = ((place, run, abs(place - self._at)) for place, run in runs.items())
+        near = {place: (run, -far) for place, run, far in distances if run >= _LEAST or far <= _LONG}
         # Where the token is nowhere near, it stands for the one that the sibling has here.
         best = max(near, key=near.__getitem__, default=self._at + 1)
         self._at, self._run = best, runs.get(best, 0)

@@ -55,9 +55,8 @@ class Sampler:
         self._random = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
         self._coins = np.random.RandomState(int.from_bytes(digest[:4], "big"))
         self._recent: deque[int] = deque(maxlen=sampling.looks_back)
-        self._penalties = {
-            name: _PENALTIES[name](sampling, vocab) for name in self._active if name in _PENALTIES
-        }
+        kinds = [name for name in self._active if name in _PENALTIES]
+        self._penalties = {name: _PENALTIES[name](sampling, vocab) for name in kinds}
 
     def close(self) -> None:
         """Free llama.cpp's samplers."""

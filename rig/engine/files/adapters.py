@@ -6,10 +6,10 @@ Only headers are read: llama.cpp would say less, and only when it loads them.
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.header import Tensor, read_header
 from rig.errors import RigError
@@ -21,7 +21,7 @@ EMBEDDING = "token_embd.weight"
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterInfo:
+class AdapterInfo(ByName):
     """An adapter as its file describes it: low-rank changes to the weights named in `changes`.
 
     `changes` has the shape of each weight (fastest dimension first), `ranks` the lowest and the highest rank.
@@ -39,8 +39,7 @@ class AdapterInfo:
 
     def as_json(self) -> JsonObject:
         """Every field by name, as JSON values; of the changes their number."""
-        lists = {"ranks": list(self.ranks), "types": list(self.types)}
-        return {**asdict(self), "path": str(self.path), "changes": len(self.changes), **lists}
+        return {**ByName.as_json(self), "path": str(self.path), "changes": len(self.changes)}
 
 
 def inspect_adapter(path: Path) -> AdapterInfo:
@@ -54,8 +53,7 @@ def inspect_adapter(path: Path) -> AdapterInfo:
     alpha = header.get("adapter.lora.alpha", float)
     if alpha is None:
         raise RigError(f"{path}: damaged: an adapter without adapter.lora.alpha")
-    pairs = _pairs(path, header.tensors)
-    changes = {name: _change(path, name, *pair) for name, pair in pairs.items()}
+    changes = {name: _change(path, name, *pair) for name, pair in _pairs(path, header.tensors).items()}
     ranks = [rank for _, rank in changes.values()]
     return AdapterInfo(
         path=path,

@@ -120,11 +120,10 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
 
 def remembered_sha256(path: Path) -> str | None:
     """The SHA-256 of a file if it is known without reading the file."""
-    try:
+    with suppress(OSError):
         digest = remembered(_FILE).get(_key(path, path.stat()))
-    except OSError:
-        return None
-    return digest if isinstance(digest, str) else None
+        return digest if isinstance(digest, str) else None
+    return None
 
 
 def _key(path: Path, status: os.stat_result) -> str:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rig.documents import parsed
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, Origin, inspect
-from rig.engine.files.registry import ResolvedModel, load_registry
+from rig.engine.files.registry import Registered, ResolvedModel, load_registry
 from rig.errors import RigError
 from rig.files import put_in_place, read_toml, temporary_folder, write
 from rig.paths import models_directory
@@ -32,13 +32,11 @@ _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
 """Types that are not quantized."""
 
 
-class LocalEntry(BaseModel):
+class LocalEntry(Registered):
     """A file made here. `size` is in bytes; `tensors` are counts by the GGML type really used.
 
     `fell_back` counts the tensors that could not have the type they were meant to have, by `WANTED to USED`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1)
     file: str = Field(pattern=r"^[^/\\\x00]+\.gguf$")
@@ -57,9 +55,7 @@ class LocalEntry(BaseModel):
         return models_directory() / self.file
 
 
-class _LocalRegistry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _LocalRegistry(Registered):
     model: list[LocalEntry] = Field(default_factory=list)
 
 
@@ -116,7 +112,7 @@ class DerivedModel:
 def derive(
     parent: ResolvedModel,
     kind: str,
-    write_file: Callable[[Path, Origin], Counter[str]],
+    write_file: Callable[[Path, Origin], Counter[str] | None],
     *,
     adapter: Adapter | None = None,
     output: Path | None = None,
@@ -124,10 +120,9 @@ def derive(
 ) -> DerivedModel:
     """The file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
 
-    `write_file` counts the tensors that could not have the type they were meant to have; `more` are parts of
-    the file's origin. The file appears
-    under its name only when it is complete and was read back; one that was made so before is kept. Raises
-    RigError, also where another file has the name.
+    `write_file` may count the tensors that could not have the type they were meant to have; `more` are parts
+    of the file's origin. The file appears under its name only when it is complete and was read back; one that
+    was made so before is kept. Raises RigError, also where another file has the name.
     """
     from rig.engine.core.llama import versions
 
@@ -154,7 +149,7 @@ def derive(
                 parent_sha256=origin.sha256,
                 requantized=origin.requantized,
                 tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
-                fell_back=dict(fell_back),
+                fell_back=dict(fell_back or {}),
                 llama_cpp=versions()["llama_cpp"],
             )
             if output is None:
@@ -178,18 +173,15 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
     """What a file says that was made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
     older = before.origin or Origin(parent.base[:100], sha256, sha256, (), requantized=False)
-    return Origin(
+    return replace(
+        older,
         name=parent.base[:100],
         sha256=sha256,
-        root_sha256=older.root_sha256,
         quantizations=(*older.quantizations, before.quantization),
         requantized=not _WHOLE.issuperset(before.tensor_types) or older.requantized,
         adapters=(*older.adapters, *([adapter.name] if adapter else [])),
         adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256,
-        widened=older.widened,
-        imatrix=older.imatrix,
-        calibration=older.calibration,
-        calibrated_on=older.calibrated_on,
+        recipe="",
     )
 
 

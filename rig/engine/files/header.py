@@ -14,13 +14,7 @@ from pathlib import Path
 from struct import Struct, unpack_from
 from typing import TypeAlias, TypeVar
 
-from gguf.constants import (
-    GGML_QUANT_SIZES,
-    GGUF_DEFAULT_ALIGNMENT,
-    GGUF_MAGIC,
-    GGMLQuantizationType,
-    GGUFValueType,
-)
+import gguf.constants as gguf
 
 from rig.errors import RigError
 
@@ -33,21 +27,10 @@ MAX_STRINGS = 2**22
 MAX_TEXT = 16 * 2**20
 """Bounds far above any model's; without them a sparse file could back any count that it claims."""
 
-_FORMATS = {
-    "UINT8": "B",
-    "INT8": "b",
-    "UINT16": "H",
-    "INT16": "h",
-    "UINT32": "I",
-    "INT32": "i",
-    "UINT64": "Q",
-    "INT64": "q",
-    "FLOAT32": "f",
-    "FLOAT64": "d",
-    "BOOL": "?",
-}
-_SCALARS = {GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
-_U32, _U64 = _SCALARS[GGUFValueType.UINT32], _SCALARS[GGUFValueType.UINT64]
+_FORMATS = {"UINT8": "B", "INT8": "b", "UINT16": "H", "INT16": "h", "UINT32": "I", "INT32": "i"}
+_FORMATS |= {"UINT64": "Q", "INT64": "q", "FLOAT32": "f", "FLOAT64": "d", "BOOL": "?"}
+_SCALARS = {gguf.GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
+_U32, _U64 = _SCALARS[gguf.GGUFValueType.UINT32], _SCALARS[gguf.GGUFValueType.UINT64]
 _DECODED_NUMBERS = 4_096
 """Longest numeric array that is decoded: per-layer values are, token types and scores are not."""
 _MOST_DECODED = 65_536
@@ -77,7 +60,7 @@ class Tensor:
 
     name: str
     shape: tuple[int, ...]
-    type: GGMLQuantizationType
+    type: gguf.GGMLQuantizationType
     bytes: int
 
     @property
@@ -133,7 +116,7 @@ def read_header(path: Path) -> Header:
         if not stat.S_ISREG(path.stat().st_mode):
             raise RigError(f"{path}: not a file; give the path of a .gguf file")
         with path.open("rb") as file:
-            if file.read(4) != _U32.pack(GGUF_MAGIC):
+            if file.read(4) != _U32.pack(gguf.GGUF_MAGIC):
                 raise RigError(f"{path}: not a GGUF file (it does not begin with the letters GGUF)")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _HeaderReader(data).header()
@@ -160,8 +143,7 @@ class _HeaderReader:
     def header(self) -> Header:
         version = self._unpack(_U32)
         if version not in SUPPORTED_VERSIONS:
-            swapped = int.from_bytes(_U32.pack(version), "big")
-            if swapped in SUPPORTED_VERSIONS:
+            if int.from_bytes(_U32.pack(version), "big") in SUPPORTED_VERSIONS:
                 raise _Broken("a big-endian GGUF file; convert it for this machine")
             supported = " and ".join(map(str, SUPPORTED_VERSIONS))
             raise _Broken(
@@ -176,7 +158,7 @@ class _HeaderReader:
                 raise _Broken(f"damaged: metadata key {_shown(key)} appears twice")
             metadata[key] = self._value(self._type(key), key)
         infos = [self._tensor() for _ in range(tensors)]
-        alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
+        alignment = metadata.get("general.alignment", gguf.GGUF_DEFAULT_ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
             raise _Broken("damaged: general.alignment is not a power of two")
         start = -(-self._at // alignment) * alignment
@@ -196,27 +178,26 @@ class _HeaderReader:
         code = self._unpack(_U32)
         offset = self._unpack(_U64)
         try:
-            kind = GGMLQuantizationType(code)
+            kind = gguf.GGMLQuantizationType(code)
         except ValueError as error:
             raise _Broken(
                 f"tensor {_shown(name)} has type {code}, unknown to this version of the gguf package"
             ) from error
-        block, block_bytes = GGML_QUANT_SIZES[kind]
+        block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
         elements = math.prod(shape)
         if (shape[0] if shape else 1) % block:
             raise _Broken(f"damaged: the rows of tensor {_shown(name)} are not whole blocks of {kind.name}")
         return Tensor(name, shape, kind, elements // block * block_bytes), offset
 
-    def _value(self, kind: GGUFValueType, key: str) -> Value:
-        if kind == GGUFValueType.STRING:
+    def _value(self, kind: gguf.GGUFValueType, key: str) -> Value:
+        if kind == gguf.GGUFValueType.STRING:
             return self._string()
-        if kind != GGUFValueType.ARRAY:
-            scalar: Scalar = self._unpack(_SCALARS[kind])
-            return scalar
+        if kind != gguf.GGUFValueType.ARRAY:
+            return self._unpack(_SCALARS[kind])
         kind = self._type(key)
-        if kind == GGUFValueType.ARRAY:
+        if kind == gguf.GGUFValueType.ARRAY:
             raise _Broken(f"damaged: {_shown(key)} is an array of arrays, which llama.cpp cannot read")
-        if kind == GGUFValueType.STRING:
+        if kind == gguf.GGUFValueType.STRING:
             length = self._count(8)
             self._skip_strings(length)
             return Array(kind.name, length)
@@ -242,10 +223,10 @@ class _HeaderReader:
             raise self._ends_early()
         self._at = at
 
-    def _type(self, key: str) -> GGUFValueType:
+    def _type(self, key: str) -> gguf.GGUFValueType:
         code = self._unpack(_U32)
         try:
-            return GGUFValueType(code)
+            return gguf.GGUFValueType(code)
         except ValueError as error:
             raise _Broken(f"damaged: {_shown(key)} has value type {code}, which does not exist") from error
 

@@ -8,13 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from gguf.constants import LlamaFileType
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.engine.files.header import Array, Header, PerLayer, read_header
 from rig.errors import RigError
 
@@ -29,7 +29,7 @@ _LONGEST = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(ByName):
     """The parent of a file: its name and SHA-256, and the SHA-256 of the file that everything began with.
 
     `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
@@ -96,13 +96,8 @@ class Origin:
 
     def as_json(self) -> JsonObject:
         """Every field by name, and the note. What is younger than the first runs is left out if empty."""
-        return {
-            **{key: value for key, value in asdict(self).items() if value or key not in _YOUNGER},
-            "quantizations": list(self.quantizations),
-            "adapters": list(self.adapters),
-            **({"calibrated_on": list(self.calibrated_on)} if self.calibrated_on else {}),
-            "note": self.note,
-        }
+        told = {key: value for key, value in ByName.as_json(self).items() if value or key not in _YOUNGER}
+        return {**told, "note": self.note}
 
 
 _TEMPLATE = "tokenizer.chat_template"
@@ -111,7 +106,8 @@ _SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
 _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
 
 
-class TensorTypes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TensorTypes(ByName):
     """The tensors of one GGML type: how many there are and the bytes they take."""
 
     tensors: int
@@ -119,15 +115,14 @@ class TensorTypes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class GgufInfo:
+class GgufInfo(ByName):
     """A model as its GGUF file describes it. What the file does not say is None (or empty).
 
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
     dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
-    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names.
-    `origin` is the file it was made from, where rig made it.
-    `memory` tells attention models from recurrent ones (Mamba, RWKV) and hybrids, which cannot drop a part
-    of their state.
+    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names. `origin` is the file
+    it was made from, where rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
+    hybrids, which cannot drop a part of theirs.
     """
 
     path: Path
@@ -164,16 +159,7 @@ class GgufInfo:
 
     def as_json(self) -> JsonObject:
         """Every field by name, as JSON values."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        return data | {
-            "path": str(self.path),
-            "tensor_types": {name: types._asdict() for name, types in self.tensor_types.items()},
-            "origin": self.origin and self.origin.as_json(),
-            "bits_per_weight": self.bits_per_weight,
-            "sampling": dict(self.sampling),
-            "special_tokens": dict(self.special_tokens),
-            "other_templates": dict(self.other_templates),
-        }
+        return {**ByName.as_json(self), "path": str(self.path), "bits_per_weight": self.bits_per_weight}
 
 
 def inspect(path: Path) -> GgufInfo:
@@ -188,9 +174,8 @@ def inspect(path: Path) -> GgufInfo:
             "join the parts first (llama.cpp: llama-gguf-split --merge)"
         )
     if header.is_adapter:
-        raise RigError(
-            f"{path}: an adapter, not a model; give it with --lora, and name the model it was made for"
-        )
+        remedy = "give it with --lora, and name the model it was made for"
+        raise RigError(f"{path}: an adapter, not a model; {remedy}")
     if not header.architecture:
         raise RigError(f"{path}: a GGUF file that holds no model (it names no architecture)")
     heads, embedding = header.per_layer("attention.head_count"), header.own("embedding_length")

@@ -22,10 +22,14 @@ from rig.files import put_in_place, read_text, read_toml, temporary_folder
 from rig.paths import REGISTRY, models_directory
 
 
-class Source(BaseModel):
-    """A file inside a wheel: the package, its exact version, and the member's name in the archive."""
+class Registered(BaseModel):
+    """A part of a registry, in which no name is unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Registered):
+    """A file inside a wheel: the package, its exact version, and the member's name in the archive."""
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+!_-]*$")
@@ -36,10 +40,8 @@ def _as_parts(value: object) -> object:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-class AdapterSource(BaseModel):
+class AdapterSource(Registered):
     """An adapter beside the registry. `size` is in bytes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str = Field(pattern=r"^[^/\\]+\.lora$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -51,15 +53,13 @@ class AdapterSource(BaseModel):
         return REGISTRY.parent / self.file
 
 
-class Entry(BaseModel):
+class Entry(Registered):
     """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
 
     A file that comes in several packages has a source for each part, in the order they are joined in.
     `chat_template` is a file beside the registry, for a model whose own file has none. An entry with a `base`
     has that one's file, and an `adapter` for it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     file: str = Field(pattern=r"^[^/\\]+\.gguf$")
@@ -90,9 +90,7 @@ class Entry(BaseModel):
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
 
-class _Registry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Registry(Registered):
     model: list[Entry]
 
 
@@ -117,23 +115,18 @@ class ResolvedModel:
         return name.encode("utf-8", "backslashreplace").decode()
 
     def with_adapters(self, asked: Sequence[Adapter | None]) -> list["ResolvedModel"]:
-        """The model with each of some adapters (None for without one); the model itself if none is asked for.
-
-        Raises RigError for an adapter that does not fit.
-        """
+        """The model with each adapter (None: without one); itself if there are none. Raises RigError."""
         if asked and self.adapter is not None:
             raise RigError(f"{self.name} has an adapter of its own; give --lora with {self.base}")
         for adapter in filter(None, asked or (self.adapter,)):
             adapter.check(self.path)
         names = [named(self.base, adapter) for adapter in asked]
         if len(set(names)) < len(names):
-            raise RigError(
-                f"--lora: several adapters would be called {max(names, key=names.count)}; rename one"
-            )
+            twice = max(names, key=names.count)
+            raise RigError(f"--lora: several adapters would be called {twice}; rename one")
         pairs = zip(names, asked, strict=True)
-        return [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs] or [
-            self
-        ]
+        made = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
+        return made or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
@@ -160,8 +153,7 @@ def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
 
 def local_files() -> list[Path]:
     """The GGUF files in the models directory, by name."""
-    directory = models_directory()
-    return sorted(path for path in directory.glob("*.gguf") if path.is_file())
+    return sorted(path for path in models_directory().glob("*.gguf") if path.is_file())
 
 
 def known_names() -> list[str]:
@@ -238,10 +230,7 @@ def resolve(text: str) -> ResolvedModel:
 
 
 def check(entry: Entry, *, fresh: bool = False) -> None:
-    """Raises RigError unless the entry's file is here and is the very file the registry means.
-
-    `fresh` reads the file even where its SHA-256 is remembered.
-    """
+    """Raise RigError unless the entry's very file is here; `fresh` reads it even where it is remembered."""
     if not entry.path.is_file():
         raise RigError(f"{entry.name} is not in {models_directory()} yet; run `rig models pull {entry.name}`")
     if entry.path.stat().st_size != entry.size or sha256_of(entry.path, fresh=fresh) != entry.sha256:
@@ -250,9 +239,7 @@ def check(entry: Entry, *, fresh: bool = False) -> None:
             f"rename it, then run `rig models pull {entry.name}`"
         )
     source = entry.adapter
-    if source is not None and not (
-        source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256
-    ):
+    if source and not (source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256):
         raise RigError(f"{source.path} is not the adapter that came with rig (its SHA-256 differs)")
 
 
@@ -334,7 +321,6 @@ def run_pip(
         env={**os.environ, "TMPDIR": str(folder), **(environment or {})},
         text=True,
         errors="replace",
-        check=False,
     )
     if done.returncode == 0:
         return None

@@ -43,9 +43,7 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
                 f" {GENERATION_CONFIG} beside it; give what the model card says, as temp=0.6,top_k=20"
             )
         return sampling
-    if text == "llama.cpp":
-        return _of_info(info, LLAMA_CPP)
-    return _of_user(text)
+    return _of_info(info, LLAMA_CPP) if text == "llama.cpp" else _of_user(text)
 
 
 def _of_user(text: str) -> Sampling:
@@ -73,10 +71,7 @@ def sampling_for_server(settings: EngineSettings) -> Sampling | None:
 
 
 def author_of(info: GgufInfo) -> Sampling | None:
-    """What the model's author recommends: in the GGUF file, or beside it; None where neither says anything.
-
-    Raises RigError for settings that are none.
-    """
+    """What a model's author recommends, in the file or beside it; None for nothing. Raises RigError."""
     if info.sampling:
         return _of_info(info, {})
     beside = info.path.resolve().parent / GENERATION_CONFIG

@@ -10,7 +10,7 @@ earlier answers. It needs nothing from a chat template but the roles.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +24,8 @@ from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
-from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.errors import ErrorKind
+from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, UserMessage
 from rig.toolbox.schemas import validator, without_keys
 
 
@@ -38,9 +39,7 @@ class CallChecker:
         self.schemas: Mapping[str, JsonObject] = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
-        self._validators = {
-            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
-        }
+        self._validators = {name: validator(of, whole_patterns=True) for name, of in self.schemas.items()}
 
     def read(self, answer: Json) -> Call:
         """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
@@ -85,14 +84,52 @@ class Reading(NamedTuple):
     salvage: str = ""
 
 
+def prediction(
+    raw: str,
+    read: Callable[[], Reading],
+    failure: tuple[ErrorKind, str] | None,
+    *,
+    several: bool,
+    reasoning: str,
+    **more: Any,
+) -> Prediction:
+    """The outcome of a step: its text as it is read, or why it failed; then nothing is read.
+
+    Only the first call counts where there may not be `several`. `more` are further fields.
+    """
+    reading, salvage = Reading(), ""
+    if failure is None:
+        try:
+            reading = read()
+            salvage = reading.salvage
+        except AnswerError as error:
+            failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+    if len(reading.calls) > 1 and not several:
+        salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
+    kind, detail = failure or (None, "")
+    is_cut = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
+    return Prediction(
+        raw=raw,
+        call=reading.calls[0] if reading.calls else None,
+        further=reading.calls[1:] if several else (),
+        reply=None if failure or reading.calls else reading.content,
+        error=kind,
+        error_detail=" ".join(detail.split())[:500],
+        finish_reason="stop" if kind is None else "length" if is_cut else "error",
+        salvage=salvage,
+        reasoning=reasoning or reading.reasoning,
+        content=reading.content if reading.calls else "",
+        **more,
+    )
+
+
 class Offer(NamedTuple):
     """How a model learns about the form and the tools.
 
     `rules` and `tools` are words for the system prompt; `rules` do not depend on the tools. `declarations`
     are for chat templates that take `tools=`, or else a variable `declared_as`, in OpenAI's shape. With
     `context_apart`, a request's context goes into the first message of the user: templates put declarations
-    after the system prompt, and anything that varies there would make all prompts differ before the
-    declarations.
+    after the system prompt, and anything that varies there would part all prompts before them.
     """
 
     rules: str = ""
@@ -122,6 +159,7 @@ class AnswerFormat(ABC):
     salvage_rules: ClassVar[str] = "1"
     variables: Mapping[str, Json] = QUIET
     """Further variables for the chat template, besides messages and tools."""
+    _language: Language
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         self.tools = tools
@@ -141,9 +179,9 @@ class AnswerFormat(ABC):
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         """The history as this form shows it: earlier calls, their results, and words."""
 
-    @abstractmethod
     def language(self) -> Language:
         """What may be written: the same object every time, by which its compiled grammar is found again."""
+        return self._language
 
     @abstractmethod
     def read(self, text: str) -> Reading:
@@ -186,9 +224,6 @@ class RigFormat(AnswerFormat):
 
     def offer(self) -> Offer:
         return Offer(_RULES, declarations_in_words(self.tools))
-
-    def language(self) -> Language:
-        return self._language
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
@@ -296,12 +331,8 @@ def _type(schema: JsonObject) -> str:
 
 
 def _object(properties: JsonObject) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 _FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this order:"
@@ -322,9 +353,6 @@ class ObjectFormat(AnswerFormat):
 
     def offer(self) -> Offer:
         return Offer()
-
-    def language(self) -> Language:
-        return self._language
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
@@ -355,24 +383,14 @@ class ObjectFormat(AnswerFormat):
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
     """Tools in OpenAI's shape, as chat templates take them."""
+    schemas = [without_keys(tool.parameters, ("x-format",)) for tool in tools]  # a keyword of rig's own
     return tuple(
         {
             "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": described(tool),
-                "parameters": _plain(tool.parameters),
-            },
+            "function": {"name": tool.name, "description": described(tool), "parameters": schema},
         }
-        for tool in tools
+        for tool, schema in zip(tools, schemas, strict=True)
     )
-
-
-def _plain(schema: Any) -> Any:
-    """A schema without the keywords that are rig's own."""
-    if isinstance(schema, Mapping):
-        return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
-    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _described(schema: JsonObject) -> str:

@@ -7,6 +7,7 @@ then checked against other calls, rendered by the template, and rejected if it i
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from rig.calls import Call, Json, JsonObject
@@ -25,8 +26,7 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 class Unsupported(Exception):
     """The template shows no calls in a form that could be used; the message says in what respect.
 
-    `shows_calls`: it does show them, only in what form is not known. `lossy`: the form does not tell them
-    apart.
+    `shows_calls`: it does show them, only in what form is not known. `lossy`: it does not tell them apart.
     """
 
     def __init__(self, message: str, *, shows_calls: bool = True, lossy: bool = False) -> None:
@@ -128,16 +128,13 @@ def _between(probe: Probe, values: Sequence[Json]) -> list[str] | None:
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
     """The shape with how other values than texts and numbers are spelled."""
-    true, false, null = (
-        _value_of(probe, shape, tags, value) or word
-        for value, word in zip((True, False, None), JSON.words, strict=True)
-    )
+    words = zip((True, False, None), JSON.words, strict=True)
+    true, false, null = (_value_of(probe, shape, tags, value) or word for value, word in words)
     nested: JsonObject = {"also": [_TEXTS[1], 7], "inner": _TEXTS[0], "last": True}
     written = _value_of(probe, shape, tags, nested)
     spellings = [JSON, COMPACT]
-    if quote := re.search(
-        rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or ""
-    ):  # bare keys, and quotes of its own
+    # Bare keys, and quotes of its own.
+    if quote := re.search(rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or ""):
         own = Spelling(quote[1], bare_keys=True, words=(true, false, null))
         spellings.append(replace(own, between_items=",", between_key_and_value=":"))
     spellings.append(PYTHON)
@@ -263,10 +260,7 @@ _TRIALS: tuple[JsonObject, ...] = (
 
 
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape, if calls that it writes are those that the template shows, and read as such.
-
-    Raises Unsupported.
-    """
+    """The shape, if calls that it writes are shown, and read, as such. Raises Unsupported."""
     if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
         raise Unsupported("shows calls in a form that nothing tells from words")
     fixed = "\n".join((shape.open, shape.after_name, shape.close, shape.between))
@@ -302,9 +296,8 @@ def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
     written = shape.write((Call(FIRST, arguments),))
     types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
     schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
-    try:
+    with suppress(NotRead):
         reader = CallReader(shape, {FIRST: schema}, loose=False)
-        calls, end = reader.read(written, 0, "" if shape.lead else shape.open)
-    except NotRead:
-        return False
-    return (calls, end) == ([Call(FIRST, arguments)], len(written))
+        read = reader.read(written, 0, "" if shape.lead else shape.open)
+        return read == ([Call(FIRST, arguments)], len(written))
+    return False

@@ -147,11 +147,10 @@ Place = Literal["", "system", "first user message", "last user message", "before
 class Native:
     """The form in which a model was trained to call tools, as far as its template tells.
 
-    `family` names the preset that it is, empty if the template showed it. `tools_in` is where the
-    template puts declarations, empty if it ignores them; `shows_calls` whether it shows earlier calls.
-    `words` stand around an answer in words. `reply_tool` is a tool that the template itself offers, which is
-    called to reply in words. `faults` are what is wrong with the template, and what rig does
-    instead.
+    `family` names the preset that it is, empty if the template showed it. `tools_in` is where the template
+    puts declarations, empty if it ignores them; `shows_calls` whether it shows earlier calls. `words` stand
+    around an answer in words. `reply_tool` is a tool that the template itself offers, which is called to
+    reply in words. `faults` are what is wrong with the template, and rig's remedy.
     """
 
     shape: CallShape

@@ -4,24 +4,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 
 from rig import plugins
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
-from rig.engine.formats import salvage
-from rig.engine.formats.base import (
-    AnswerFormat,
-    Offer,
-    Reading,
-    RigFormat,
-    Span,
-    declarations,
-    declarations_in_words,
-    json_text,
-    read_as,
-)
+from rig.engine.formats import base, salvage
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text, read_as
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import CallReader, NotRead
@@ -93,23 +83,20 @@ class NativeFormat(AnswerFormat):
     def offer(self) -> Offer:
         switch = self._off_word
         if self._native.declares:
-            return Offer(switch, "", declarations(self.tools), self._native.declared_as, context_apart=True)
+            return Offer(
+                switch, "", base.declarations(self.tools), self._native.declared_as, context_apart=True
+            )
         example = self._shape.write((Call("NAME", {"PARAMETER": "VALUE"}),))
         rules = "\n\n".join(filter(None, (_RULES.format(example=example), switch)))
-        return Offer(rules, declarations_in_words(self.tools))
-
-    def language(self) -> Language:
-        return self._language
+        return Offer(rules, base.declarations_in_words(self.tools))
 
     def _made_language(self) -> Language:
         shape = self._shape
         before, trigger, behind = shape.opening
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
-        calls = tuple(
-            (name, *_filled(after), Arguments(schema, shape.arguments), *also)
-            for name, schema in self._schemas.items()
-            for after in (shape.after_name, *shape.also_after_name)
-        )
+        afters = [_filled(after) for after in (shape.after_name, *shape.also_after_name)]
+        schemas = ((name, Arguments(schema, shape.arguments)) for name, schema in self._schemas.items())
+        calls = tuple((name, *after, arguments, *also) for name, arguments in schemas for after in afters)
         no_arguments = Arguments(_NO_PARAMETERS, shape.arguments)
         replies = (self._reply_tool, *_filled(shape.after_name), no_arguments, *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
@@ -308,16 +295,13 @@ def _filled(text: str) -> Pattern:
     return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
 
 
-Make: TypeAlias = Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
-
-
 class FormatChoice(NamedTuple):
     """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
 
     `remarks` are lines that a person should know before a run.
     """
 
-    make: Make
+    make: Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
     fingerprint: JsonObject
     salvage_rules: str
     remarks: tuple[str, ...] = ()
@@ -370,9 +354,8 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
         native = native_of(template) if name in ("auto", "native") else family_native(name, template)
     except Unsupported as error:
         if name == "auto":
-            return (
-                f"{f'its chat template {error}' if error.shows_calls else no_tools}: it answers in rig's form"
-            )
+            why = f"its chat template {error}" if error.shows_calls else no_tools
+            return f"{why}: it answers in rig's form"
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
             f" ({', '.join(plugins.registered().presets)}), or another template with --chat-template"

@@ -1,11 +1,11 @@
 """Render chosen messages with a chat template."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os.path import commonprefix
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
+from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall, Variables
 from rig.engine.formats.base import declarations
 from rig.engine.formats.shape import ID
 from rig.engine.grammar.language import JSON
@@ -43,10 +43,7 @@ def message(role: str, content: str, **more: Json) -> JsonObject:
 
 
 class Probe:
-    """Renders, and cuts out the wanted part. `fault` is the last reason why a template refused.
-
-    `thoughts_close` is how thoughts end, once that is known.
-    """
+    """Renders, and cuts out what is wanted. `fault` is why it last failed, `thoughts_close` ends thoughts."""
 
     def __init__(self, template: ChatTemplate, *, as_text: bool = False, ids: str = "nine") -> None:
         self.template = template
@@ -55,12 +52,8 @@ class Probe:
         self.fault = ""
         self.thoughts_close = ""
         self.prompt = self.after_question([], generation=True) or ""
-        question, reply, user = (
-            message("user", QUESTION),
-            message("assistant", ANSWER),
-            message("user", SYSTEM),
-        )
-        before, _, after = self.text([question, reply, user]).partition(ANSWER)
+        question, reply = message("user", QUESTION), message("assistant", ANSWER)
+        before, _, after = self.text([question, reply, message("user", SYSTEM)]).partition(ANSWER)
         self.words = self.without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
         """What stands before an answer in words, where a call's message begins too, and after it."""
         last = (self.after_question([reply]) or "").partition(ANSWER)[2].strip()
@@ -72,7 +65,7 @@ class Probe:
         *,
         generation: bool = False,
         tools: Sequence[JsonObject] = TOOLS,
-        variables: Mapping[str, Json] | None = None,
+        variables: Variables | None = None,
     ) -> str:
         """What the template makes of these messages; nothing if it refuses."""
         try:
@@ -82,11 +75,7 @@ class Probe:
             return ""
 
     def after_question(
-        self,
-        messages: Sequence[JsonObject],
-        *,
-        generation: bool = False,
-        variables: Mapping[str, Json] | None = None,
+        self, messages: Sequence[JsonObject], *, generation: bool = False, variables: Variables | None = None
     ) -> str | None:
         """What the template makes of these messages after a question; None if it refuses or hides it."""
         self._refusal = ""
@@ -114,11 +103,9 @@ class Probe:
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
         """An assistant's message with these calls."""
-        tool_calls = tuple(
-            ToolCall(self.id_of(name, number), name, JSON.write(arguments) if self.as_text else arguments)
-            for number, (name, arguments) in enumerate(calls)
-        )
-        return ChatMessage("assistant", (), tool_calls).shown("")
+        told = [(name, JSON.write(arguments) if self.as_text else arguments) for name, arguments in calls]
+        tool_calls = (ToolCall(self.id_of(call[0], number), *call) for number, call in enumerate(told))
+        return ChatMessage("assistant", (), tuple(tool_calls)).shown("")
 
     def id_of(self, name: str, number: int) -> str:
         """The id of a call."""

@@ -91,7 +91,6 @@ class Spelling:
 JSON = Spelling()
 COMPACT = Spelling(between_items=",", between_key_and_value=":")
 PYTHON = Spelling(words=("True", "False", "None"), python=True)
-ASCII = Spelling(ascii=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +202,10 @@ class Language:
     Otherwise it is `prefix`, one of `calls`, after every `separator` another one, and `suffix`. Without a
     separator there is one call at most. Where there is a `trigger`, words may come before it and the calls
     follow on it; and there may be words alone, with no trigger in them. With a `lead` the first trigger
-    stands in the prompt already: calls come at once, and words only behind the lead.
-    `replies` are calls that stand for a reply; there are none where calls are required.
-    Calls can be `required`, where `call_lead` comes before the trigger, or there can be `none`. `thoughts`
-    come before anything else.
-    `marks` are the special tokens that may stand in words; like those of the calls they are spelled out in
-    its text.
+    stands in the prompt already: calls come at once, and words only behind the lead. `replies` are calls that
+    stand for a reply; there are none where calls are required. Calls can be `required`, where `call_lead`
+    comes before the trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the
+    special tokens that may stand in words; like those of calls they are spelled out in it.
     """
 
     schema: JsonObject | None = None

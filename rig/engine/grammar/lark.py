@@ -4,12 +4,10 @@ llguidance's own way to write JSON fixes the order of an object's properties, an
 leaves some out, such as 0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is
 a walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and
 no required one is left out. Where objects can stand side by side all are written here, none in llguidance's
-way: its lexer takes the longest piece that begins like the text, and would lose those that are cut into other
-pieces.
+way: its lexer takes the longest piece that begins like the text, and would lose those that are cut otherwise.
 
 Markers that are special tokens of a model's file are written as such, because text never passes for them;
-others are text. Words continue until the trigger, which llguidance's lexer finds at any boundary between
-tokens.
+others are text. Words continue until the trigger, which llguidance's lexer finds between any tokens.
 """
 
 import json
@@ -180,24 +178,14 @@ class _Writer:
 
     def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
-        values = {
-            name: self.value(properties[name])
-            for name in (properties if free_order else reversed(properties))
-        }
-        keys = {
-            name: (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
-            for name in properties
-        }
-        return [
-            _Property(
-                name,
-                _literal("{" + keys[name]),
-                _literal(spelling.between_items + keys[name]),
-                values[name],
-                name in schema.get("required", ()),
-            )
-            for name in properties
-        ]
+        order = properties if free_order else reversed(properties)
+        values = {name: self.value(properties[name]) for name in order}
+        members = []
+        for name in properties:
+            key = (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
+            first, later = _literal("{" + key), _literal(spelling.between_items + key)
+            members.append(_Property(name, first, later, values[name], name in schema.get("required", ())))
+        return members
 
     def ordered(
         self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
@@ -358,17 +346,10 @@ class _Writer:
 
     def _tagged(self, schema: JsonObject, tags: Tags) -> str:
         """All arguments of a call, each with its tags."""
-        name, empty = self.fresh("o"), self.literal(tags.empty)
-        members = [
-            _Property(
-                key,
-                '""',
-                self.literal(tags.join),
-                self._argument(key, inner, tags),
-                key in schema.get("required", ()),
-            )
-            for key, inner in schema["properties"].items()
-        ]
+        name, empty, later = self.fresh("o"), self.literal(tags.empty), self.literal(tags.join)
+        arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
+        required = schema.get("required", ())
+        members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
         body = self.ordered(members, name, '""', empty, free_order=self.free_order) if members else empty
         self.add(name, body)
         return name

@@ -16,7 +16,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import version
@@ -24,17 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from outlines.types.dsl import (
-    Alternatives,
-    Optional,
-    QuantifyBetween,
-    QuantifyMinimum,
-    Regex,
-    Sequence,
-    String,
-    Term,
-    to_regex,
-)
+from outlines.types.dsl import Alternatives, Regex, String, Term, to_regex
+from outlines.types.dsl import Sequence as Terms
 from outlines_core import Guide, Index, Vocabulary
 
 from rig.calls import Json, JsonObject
@@ -63,10 +54,7 @@ _CHARACTER = rf'[^"\\\x00-\x1f\x7f]|{_ESCAPES}'
 
 
 class OutlinesCoreConstraint:
-    """The state of one generation: a place in the automaton.
-
-    The text ends where the automaton does, which JSON does by itself.
-    """
+    """The state of one generation: a place in the automaton, at whose end the text ends."""
 
     def __init__(self, index: Any, n_vocab: int) -> None:
         self._guide = Guide(index)
@@ -169,16 +157,16 @@ def answer_regex(schema: JsonObject) -> str:
 def _term(schema: JsonObject) -> Term:
     match schema:
         case {"anyOf": options}:
-            return Alternatives([_term(option) for option in options])
+            return Alternatives(list(map(_term, options)))
         case {"enum": values}:
-            return Alternatives([_value(value) for value in values])
+            return Alternatives(list(map(_value, values)))
         case {"const": value}:
             return _value(value)
         case {"type": "string", "pattern": pattern}:
             return Regex(f'"{pattern[1:-1]}"')
         case {"type": "string"}:
             text = _repeated(Regex(_CHARACTER), schema.get("minLength", 0), schema.get("maxLength"))
-            return Sequence([String('"'), text, String('"')])
+            return '"' + text + '"'
         case {"type": "integer", "minimum": low, "maximum": high}:
             return Regex(integers(low, high))
         case {"type": "number", "minimum": low, "maximum": high}:
@@ -190,14 +178,14 @@ def _term(schema: JsonObject) -> Term:
         case {"type": "array", "items": items}:
             return _items("[", _term(items), "]", schema.get("minItems", 0), schema.get("maxItems"))
         case {"additionalProperties": dict(values)}:
-            pair = Sequence([_term({"type": "string"}), String(BETWEEN_KEY_AND_VALUE), _term(values)])
+            pair = _term({"type": "string"}) + BETWEEN_KEY_AND_VALUE + _term(values)
             return _items("{", pair, "}", 0, None)
-    return Sequence([String("{"), _members(schema["properties"], schema.get("required", ())), String("}")])
+    return "{" + _members(schema["properties"], schema.get("required", ())) + "}"
 
 
 def _value(value: Json) -> Term:
     if isinstance(value, str):
-        return Sequence([String('"'), *map(_character, value), String('"')])
+        return '"' + Terms(list(map(_character, value))) + '"'
     return String(json.dumps(value))
 
 
@@ -206,42 +194,36 @@ def _character(character: str) -> Term:
     text = json.dumps(character, ensure_ascii=False)[1:-1]
     if character >= " " and character != "\x7f":
         return String(text)
-    digits = "".join(
-        f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{ord(character):04x}"
-    )
+    digits = (f"[{one}{one.upper()}]" if one > "9" else one for one in f"{ord(character):04x}")
     short = f"|{text[1]}" if len(text) == 2 else ""
-    return Regex(rf"\\(?:u{digits}{short})")
+    return Regex(rf"\\(?:u{''.join(digits)}{short})")
 
 
 def _items(opening: str, item: Term, closing: str, low: int, high: int | None) -> Term:
     if high == 0:
         return String(opening + closing)
-    following = Sequence([String(BETWEEN_ITEMS), item])
-    items: Term = Sequence([item, _repeated(following, max(low - 1, 0), None if high is None else high - 1)])
-    return Sequence([String(opening), items if low else Optional(items), String(closing)])
+    items = item + _repeated(BETWEEN_ITEMS + item, max(low - 1, 0), None if high is None else high - 1)
+    return opening + (items if low else items.optional()) + closing
 
 
-def _members(properties: JsonObject, required: Several[str]) -> Term:
+def _members(properties: JsonObject, required: Sequence[str]) -> Term:
     """Members in their order, each required or not: one alternative for each that can come first."""
-    terms = [
-        Sequence([String(json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE), _term(inner)])
-        for name, inner in properties.items()
-    ]
-    later: list[Term] = [
-        term if name in required else Optional(term)
-        for name, member in zip(properties, terms, strict=True)
-        for term in [Sequence([String(BETWEEN_ITEMS), member])]
+    keys = {name: json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE for name in properties}
+    terms = [keys[name] + _term(inner) for name, inner in properties.items()]
+    later = [
+        BETWEEN_ITEMS + term if name in required else (BETWEEN_ITEMS + term).optional()
+        for name, term in zip(properties, terms, strict=True)
     ]
     firsts: list[Term] = []
     for number, name in enumerate(properties):
-        firsts.append(Sequence([terms[number], *later[number + 1 :]]))
+        firsts.append(Terms([terms[number], *later[number + 1 :]]))
         if name in required:
             return Alternatives(firsts)
-    return Optional(Alternatives(firsts)) if firsts else String("")
+    return Alternatives(firsts).optional() if firsts else String("")
 
 
 def _repeated(term: Term, low: int, high: int | None) -> Term:
-    return QuantifyMinimum(term, low) if high is None else QuantifyBetween(term, low, high)
+    return term.at_least(low) if high is None else term.between(low, high)
 
 
 def _build(regex: str, end: int, pieces: dict[bytes, list[int]]) -> bytes:

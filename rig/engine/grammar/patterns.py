@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-_YEAR = (
-    "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"  # 0001 to 9999, as Python's datetime has them
-)
+# 0001 to 9999, as Python's datetime has them.
+_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 # Of the Gregorian calendar, from 0004 on.
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _DAY = (
@@ -175,12 +174,8 @@ def _plain(part: str, *, in_class: bool = False) -> str:
 def _without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Ranges:
     left = list(ranges)
     for low, high in others:
-        pieces = [
-            piece
-            for start, end in left
-            for piece in ((start, min(end, low - 1)), (max(start, high + 1), end))
-        ]
-        left = [(start, end) for start, end in pieces if start <= end]
+        parts = (((start, min(end, low - 1)), (max(start, high + 1), end)) for start, end in left)
+        left = [(start, end) for part in parts for start, end in part if start <= end]
     return tuple(left)
 
 

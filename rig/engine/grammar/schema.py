@@ -1,8 +1,7 @@
 """The JSON Schemas that rig enforces: the part that both engines and the validator understand alike.
 
 A schema is narrowed to that part: every answer that fits the narrowed schema fits the one it was made from.
-If it cannot be narrowed, it is refused, because a grammar that lets more through than the validator is
-useless.
+If it cannot be narrowed, it is refused, as a grammar that lets more through than the validator is of no use.
 """
 
 import json
@@ -22,11 +21,9 @@ RULES = "1"
 LARGEST = 10**15
 """Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
 
-_DOCUMENTATION = frozenset(
-    (
-        *("description", "title", "default", "examples", "deprecated"),
-        *("readOnly", "writeOnly", "$comment", "$schema"),
-    )
+_DOCUMENTATION = (
+    *("description", "title", "default", "examples", "deprecated"),
+    *("readOnly", "writeOnly", "$comment", "$schema"),
 )
 _MOST_PLACES = 30
 """After the decimal point of a bound; each is a level of a regular expression."""
@@ -117,9 +114,8 @@ def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
     if not isinstance(options, list) or not options:
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
     # Two options that are equal would make a text that can be read in two ways, and no more texts.
-    distinct = {
-        json.dumps(option, sort_keys=True): option for option in (inside(option, where) for option in options)
-    }
+    narrowed = (inside(option, where) for option in options)
+    distinct = {json.dumps(option, sort_keys=True): option for option in narrowed}
     # A lexer cannot tell an object of any names from other objects: it is left out where there are others.
     objects = [inner for option in distinct.values() for inner in _objects(option)]
     free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
@@ -155,9 +151,8 @@ def _only(schema: JsonObject, kind: Any) -> JsonObject:
 def _values(node: JsonObject, where: str) -> JsonObject:
     others = [key for key in node if key not in ("type", "enum", "const")]
     if others or ("enum" in node and "const" in node):
-        raise SchemaError(
-            f"{where}: {(others or ['const'])[0]!r} beside enum cannot be enforced; leave it out"
-        )
+        beside = (others or ["const"])[0]
+        raise SchemaError(f"{where}: {beside!r} beside enum cannot be enforced; leave it out")
     values = node["enum"] if "enum" in node else [node["const"]]
     if not isinstance(values, list) or not values:
         raise SchemaError(f"{where}: enum needs a list of values")
@@ -250,17 +245,12 @@ def _object(node: JsonObject, where: str, inside: _Narrow, *, is_outermost: bool
         )
     if not is_free and not isinstance(properties, dict):
         raise SchemaError(f"{where}: properties has to be an object")
-    if (required or not is_free) and not (
-        isinstance(required, list) and all(name in properties for name in required)
-    ):
+    are_known = isinstance(required, list) and all(name in properties for name in required)
+    if (required or not is_free) and not are_known:
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
     if is_free:
         schema = others if isinstance(others, dict) and others else _ANYTHING
-        return {
-            "type": "object",
-            "properties": {},
-            "additionalProperties": inside(schema, f"{where}.*"),
-        }
+        return {"type": "object", "properties": {}, "additionalProperties": inside(schema, f"{where}.*")}
     strange = [name for name in properties if not isinstance(name, str) or not _is_text(name)]
     if strange:
         raise SchemaError(f"{where}: the name {strange[0]!a} is not Unicode text")

@@ -5,10 +5,11 @@ needs few of them, then layers, then batches become smaller, and the context com
 asked for never change.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
@@ -51,15 +52,13 @@ class Fit:
         *,
         loaded: bool = False,
     ) -> None:
-        settings.rope.check()
+        settings.check()
         trained = settings.rope.longest(info.context_length or DEFAULT_CONTEXT)
         if settings.n_ctx is not None and settings.n_ctx > trained:
             raise RigError(
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
                 " for; --rope-scaling yarn --rope-scale N makes room for N times as many"
             )
-        settings.check_cache()
-        settings.check_placement()
         if not gpus and (option := _of_gpus(settings)):
             raise RigError(
                 f"{option}: llama.cpp finds no GPU here; check its driver and whether the device is"
@@ -127,13 +126,9 @@ class Fit:
 
     def _last_fit(self, shape_of: Callable[[int], Shape], fitting: int, failing: int) -> FitPlan:
         """The last plan that fits, from a number for which it does to one for which it does not."""
-        while abs(failing - fitting) > 1:
-            middle = (fitting + failing) // 2
-            if self._plan(shape_of(middle)).fits:
-                fitting = middle
-            else:
-                failing = middle
-        return self._plan(shape_of(fitting))
+        numbers = range(fitting, failing, 1 if fitting < failing else -1)
+        count = bisect(numbers[1:], 0, key=lambda number: not self._plan(shape_of(number)).fits)
+        return self._plan(shape_of(numbers[count]))
 
     def _lower(self, plan: FitPlan) -> FitPlan | None:
         shape = plan.shape
@@ -157,8 +152,7 @@ class Fit:
         if self._settings.parallel is None:
             # Each sequence has a token in every batch.
             counts = (count for count in SEQUENCES if count <= plan.n_batch)
-            fitting = (n for n in counts if self._plan(plan.shape._replace(n_seq=n)).fits)
-            most = next(fitting, 1)
+            most = next((n for n in counts if self._plan(plan.shape._replace(n_seq=n)).fits), 1)
         return replace(plan, most_sequences=most, remarks=tuple(self._remarks(plan)))
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
@@ -234,10 +228,6 @@ class Fit:
         )
 
 
-Announce: TypeAlias = Callable[[FitPlan], None]
-"""Is told each plan that is tried, before it is."""
-
-
 class LoadedModel(NamedTuple):
     """Weights and a context that are really there, the plan they were opened by, and what opens more."""
 
@@ -279,7 +269,7 @@ def load_planned(
     open_model: Callable[[Shape], LlamaModel],
     open_context: OpenContext,
     notify: Notify,
-    announce: Announce = lambda _plan: None,
+    announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
     """The weights, a context for them, and the plan that worked for both; it is announced before the load.
 
@@ -339,7 +329,7 @@ def load_here(
     notify: Notify,
     *,
     n_outputs: int | None = None,
-    announce: Announce = lambda _plan: None,
+    announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
     """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
     placement, loaded = settings.placement, False
@@ -347,9 +337,8 @@ def load_here(
         check_loads(info.path)
     elif not settings.cpu_moe:
         (layers, experts, *_), asked = shared.placement, (settings.n_gpu_layers, settings.n_cpu_moe)
-        loaded = shared.placement == placement._replace(n_gpu_layers=layers, n_cpu_moe=experts) and all(
-            value in (None, own) for value, own in zip(asked, (layers, experts), strict=True)
-        )
+        are_asked = all(value in (None, own) for value, own in zip(asked, (layers, experts), strict=True))
+        loaded = are_asked and shared.placement == placement._replace(n_gpu_layers=layers, n_cpu_moe=experts)
         if loaded:
             settings = replace(settings, n_gpu_layers=layers, n_cpu_moe=experts)
     open_context = context_opener(settings, n_outputs)

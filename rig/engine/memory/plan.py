@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.engine.core.placement import MACHINE, Placement, ggml
 from rig.errors import counted
 
@@ -84,13 +84,12 @@ class DeviceUse:
 
     def as_json(self) -> JsonObject:
         """Every number by name."""
-        numbers = asdict(self)
-        del numbers["unified"]
+        numbers = {name: value for name, value in asdict(self).items() if name != "unified"}
         return {**numbers, "needed": self.needed, "missing": self.missing}
 
 
 @dataclass(frozen=True, slots=True)
-class FitPlan:
+class FitPlan(ByName):
     """How a model will be loaded, and what that takes.
 
     `n_gpu_layers` of `offloadable` (all layers, and the output) go to GPUs. `n_seq` sequences are planned
@@ -157,12 +156,7 @@ class FitPlan:
 
     def as_json(self) -> JsonObject:
         """Every number by name."""
-        return {
-            **asdict(self),
-            "remarks": list(self.remarks),
-            "missing": self.missing,
-            "uses": [use.as_json() for use in self.uses],
-        }
+        return {**ByName.as_json(self), "missing": self.missing}
 
 
 def size(count: int) -> str:
@@ -198,8 +192,7 @@ def gpus() -> tuple[DeviceUse, ...]:
 def has_room(path: Path) -> bool:
     """Whether so much memory is free that a file is loaded as it would be if it were alone.
 
-    Half of each device's memory has to be, and three times the file: weights laid out again for the
-    processor, and caches.
+    Half of each device's memory has to be, and three times the file: weights laid out again, and caches.
     """
     from rig.engine.core.llama import supports_gpu_offload
 
@@ -222,18 +215,16 @@ def _devices() -> Iterator[tuple[int, DeviceUse]]:
             continue
         free, total = size(), size()
         memory_of(device, ctypes.byref(free), ctypes.byref(total))
-        yield (
-            kind,
-            DeviceUse(
-                name=name_of(device).decode("utf-8", "replace"),
-                description=description_of(device).decode("utf-8", "replace").strip(),
-                free=min(free.value, total.value),
-                total=total.value,
-                margin=GPU_MARGIN,
-                # Apple's GPUs call themselves discrete.
-                unified=kind == _INTEGRATED or sys.platform == "darwin",
-            ),
+        use = DeviceUse(
+            name=name_of(device).decode("utf-8", "replace"),
+            description=description_of(device).decode("utf-8", "replace").strip(),
+            free=min(free.value, total.value),
+            total=total.value,
+            margin=GPU_MARGIN,
+            # Apple's GPUs call themselves discrete.
+            unified=kind == _INTEGRATED or sys.platform == "darwin",
         )
+        yield kind, use
 
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
@@ -62,7 +62,6 @@ def _load_in_child(path: Path, *options: str) -> bool:
             text=True,
             errors="replace",
             timeout=_TIMEOUT_S,
-            check=False,
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired as error:
@@ -80,9 +79,7 @@ def _main(path: Path, *, weightless: bool) -> None:
     """In the child: weights, tokens, a context and one token; without weights no token."""
     model = LlamaModel(path, weightless=weightless)
     Tokenizer(model)
-    context = LlamaContext(
-        model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16", n_seq=1
-    )
+    context = LlamaContext(model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16")
     if not weightless:
         context.decode([Chunk(0, (0,), True)])
 
@@ -100,7 +97,7 @@ _open: WeakValueDictionary[_Key, LlamaModel] = WeakValueDictionary()
 def find_weights(path: Path) -> LlamaModel | None:
     """The weights of this very file, if somebody has them open."""
     model = _open.get(_key(path))
-    return model if model is not None and model.is_open else None
+    return model if model is not None and model.pointer else None
 
 
 def open_weights(path: Path, placement: Placement) -> LlamaModel:
@@ -117,13 +114,10 @@ def open_weights(path: Path, placement: Placement) -> LlamaModel:
 @contextmanager
 def keeping_weights(path: Path) -> Iterator[None]:
     """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
-    model = find_weights(path) if path.is_file() else None
-    kept = model.share() if model is not None else None
-    try:
+    with ExitStack() as stack:
+        if path.is_file() and (model := find_weights(path)) is not None:
+            stack.callback(model.share().close)
         yield
-    finally:
-        if kept is not None:
-            kept.close()
 
 
 def _key(path: Path) -> _Key:

@@ -149,7 +149,7 @@ def _differing(
     once, twice = replay(conversation, simulator), replay(conversation, again)
     left = iter(places)
     for first, second in zip(once, twice, strict=True):
-        again.renew()
+        again.world.renew()
         for one, other in zip(first.calls, second.calls, strict=True):
             place, route = next(left), servers.routes[one.name]
             for pointer, was, now in _differences(one, other, servers):

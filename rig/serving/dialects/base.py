@@ -6,14 +6,13 @@ and one registration (`rig.plugins`); the defaults are what a server does not of
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rig.calls import Json, JsonObject
 from rig.engine.core.settings import Sampling
 from rig.errors import RigError
-from rig.serving.wire.client import HttpClient, ServerFault
+from rig.serving.wire.client import HttpClient
 
 OPENAI: Mapping[str, str] = {
     "temp": "temperature",
@@ -86,10 +85,9 @@ class Dialect(ABC):
         A dialect that can takes the prompt's tokens as they are instead of the request.
         """
         asked = {**body, "stream": False, "logprobs": True, "top_logprobs": 10, "max_tokens": count}
-        with suppress(ServerFault):  # some have to be started with an option for that
-            answer: Any = client.post("/v1/chat/completions", asked) if self.tells_logprobs else {}
-            return scored_content((answer.get("choices") or [{}])[0])
-        return []
+        # Some have to be started with an option for that.
+        answer = client.ask("/v1/chat/completions", asked) if self.tells_logprobs else {}
+        return scored_content((answer.get("choices") or [{}])[0])
 
     def inside(self, answer: JsonObject) -> JsonObject:
         """How a whole answer came about: its `prompt`, `content`, `truncated`, `tokens`, `settings`.
@@ -102,18 +100,14 @@ class Dialect(ABC):
         """The settings of sampling as a request has them. Raises RigError for one that would be ignored."""
         ignored = sorted(sampling.model_fields_set & sampling.changed.keys() - self.samplers.keys())
         if ignored:
-            raise RigError(
-                f"{self.name} ignores {', '.join(ignored)} in requests; leave it out of --sampling"
-            )
+            names = ", ".join(ignored)
+            raise RigError(f"{self.name} ignores {names} in requests; leave it out of --sampling")
         return {own: getattr(sampling, name) for name, own in self.samplers.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A place of an answer: the token there, and the likeliest ones with natural logarithms of probability.
-
-    Tokens are ids where the server tells them, else their bytes.
-    """
+    """A place of an answer: its token and the likeliest, with natural logarithms, by ids or else bytes."""
 
     token: int | bytes
     likeliest: Mapping[int | bytes, float]
@@ -146,9 +140,7 @@ def scored_content(choice: Json) -> list[ScoredToken]:
     logprobs = choice.get("logprobs") if isinstance(choice, dict) else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return [
-        ScoredToken(
-            _token(place), {_token(other): float(other["logprob"]) for other in place["top_logprobs"]}
-        )
+        ScoredToken(_token(place), {_token(of): float(of["logprob"]) for of in place["top_logprobs"]})
         for place in content or []
         if isinstance(place, dict) and isinstance(place.get("top_logprobs"), list)
     ]

@@ -1,14 +1,13 @@
 """llama-server, which comes with llama.cpp (also inside xllamacpp)."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, ClassVar
 
 from rig.calls import JsonObject
 from rig.engine.core.settings import Sampling
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, ScoredToken, choose_model, scored_content
-from rig.serving.wire.client import HttpClient, ServerFault
+from rig.serving.wire.client import HttpClient
 
 
 class LlamaServer(Dialect):
@@ -48,20 +47,16 @@ class LlamaServer(Dialect):
         return {**super().sampling(sampling), "samplers": sampling.samplers.split(";")}
 
     def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
-        with suppress(ServerFault):
-            answer: Any = client.post("/apply-template", body)
-            return str(answer["prompt"]) if isinstance(answer, dict) and "prompt" in answer else None
-        return None
+        answer = client.ask("/apply-template", body)
+        return str(answer["prompt"]) if "prompt" in answer else None
 
     def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
         prompt = self.prompt(client, body)
         if prompt is None:
             return None
-        with suppress(ServerFault):
-            asked: JsonObject = {"content": prompt, "add_special": True, "parse_special": True}
-            answer: Any = client.post("/tokenize", asked)
-            return [int(token) for token in answer["tokens"]]
-        return None
+        asked = {"content": prompt, "add_special": True, "parse_special": True}
+        tokens = client.ask("/tokenize", asked).get("tokens")
+        return [int(token) for token in tokens] if isinstance(tokens, list) else None
 
     def scored(
         self, client: HttpClient, body: JsonObject, prompt: Sequence[int], count: int

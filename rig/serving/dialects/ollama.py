@@ -1,11 +1,10 @@
 """ollama: its API in OpenAI's shape, and what only its own API tells."""
 
-from contextlib import suppress
 from typing import Any
 
 from rig.calls import JsonObject
 from rig.serving.dialects.base import Dialect, Identity, choose_model
-from rig.serving.wire.client import HttpClient, ServerFault
+from rig.serving.wire.client import HttpClient
 
 
 class Ollama(Dialect):
@@ -37,8 +36,5 @@ class Ollama(Dialect):
 
     def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
         asked = {**body, "stream": False, "_debug_render_only": True}
-        with suppress(ServerFault):
-            answer: Any = client.post("/v1/chat/completions", asked)
-            debug = answer.get("_debug_info") if isinstance(answer, dict) else None
-            return str(debug["rendered_template"]) if isinstance(debug, dict) else None
-        return None
+        debug = client.ask("/v1/chat/completions", asked).get("_debug_info")
+        return str(debug["rendered_template"]) if isinstance(debug, dict) else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rig.calls import JsonObject
 from rig.serving.dialects.base import OPENAI, Dialect, Identity, choose_model, models
@@ -41,7 +41,5 @@ class Vllm(Dialect):
     def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
         names = ("model", "messages", "tools", "chat_template_kwargs")
         asked = {name: body[name] for name in names if name in body}
-        with suppress(ServerFault):
-            answer: Any = client.post("/tokenize", {**asked, "add_generation_prompt": True})
-            return [int(token) for token in answer["tokens"]]
-        return None
+        tokens = client.ask("/tokenize", {**asked, "add_generation_prompt": True}).get("tokens")
+        return [int(token) for token in tokens] if isinstance(tokens, list) else None

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import httpx
 
@@ -55,11 +55,8 @@ class HttpClient:
         self.address = address
         self.timeout_s = timeout_s
         self._targets = address.targets()
-        self._http = httpx.Client(
-            trust_env=False,
-            follow_redirects=False,
-            limits=httpx.Limits(max_keepalive_connections=0),
-        )
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._http = httpx.Client(trust_env=False, follow_redirects=False, limits=limits)
         self._sockets: set[socket.socket] = set()
 
     def stop(self) -> None:
@@ -102,6 +99,13 @@ class HttpClient:
                 raise
             return {}
         return value if isinstance(value, dict) else {}
+
+    def ask(self, path: str, body: JsonObject) -> JsonObject:
+        """The JSON object that a request is answered with; an empty one if it is refused, or fails."""
+        with suppress(ServerFault):
+            value = self.post(path, body)
+            return value if isinstance(value, dict) else {}
+        return {}
 
     def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
         """The events of a streamed answer of `most` bytes at most, or its one object. Raises ServerFault.
@@ -164,11 +168,8 @@ def _translated(timeout_s: float) -> Iterator[None]:
     except httpx.TimeoutException as error:
         raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
     except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL) as error:
-        kind = (
-            ErrorKind.CONNECTION
-            if "closed" in str(error) or "disconnect" in str(error)
-            else ErrorKind.MALFORMED
-        )
+        is_lost = "closed" in str(error) or "disconnect" in str(error)
+        kind = ErrorKind.CONNECTION if is_lost else ErrorKind.MALFORMED
         raise ServerFault(kind, f"broken HTTP: {error}") from error
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
         raise ServerFault(ErrorKind.CONNECTION, f"the connection was lost: {error}") from error
@@ -192,9 +193,8 @@ def _refuse(response: httpx.Response, body: bytes) -> NoReturn:
     text = message_of(body)
     if response.is_redirect:
         place = response.headers.get("location", "")[:100]
-        raise ServerFault(
-            ErrorKind.HTTP_STATUS, f"status {status}: redirects are not followed ({place})", status
-        )
+        fault = f"status {status}: redirects are not followed ({place})"
+        raise ServerFault(ErrorKind.HTTP_STATUS, fault, status)
     if status in (401, 403):
         raise RigError(f"the server wants a key ({status}); --key-from VARIABLE names where it is")
     is_too_long = status in (400, 413) and any(sign in text.lower() for sign in _TOO_LONG)
@@ -216,8 +216,7 @@ def message_of(body: bytes) -> str:
 
 def _parsed(body: bytes) -> Json:
     try:
-        value: Json = json.loads(body)
-        return value
+        return cast(Json, json.loads(body))
     except (ValueError, RecursionError) as error:
         begin = body[:60].decode("utf-8", "replace")
         raise ServerFault(ErrorKind.MALFORMED, f"not JSON: {begin!a}") from error
@@ -228,9 +227,8 @@ def _object(body: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise ServerFault(ErrorKind.MALFORMED, f"not a JSON object: {body[:60].decode('utf-8', 'replace')!a}")
     if error := value.get("error"):
-        raise ServerFault(
-            ErrorKind.HTTP_STATUS, f"an error in the answer: {message_of(json.dumps(error).encode())}"
-        )
+        fault = message_of(json.dumps(error).encode())
+        raise ServerFault(ErrorKind.HTTP_STATUS, f"an error in the answer: {fault}")
     return value
 
 

@@ -66,7 +66,7 @@ def test_a_server_is_asked_for_what_is_missing(box: Box, play: Play) -> None:
     mixed = play(folder, ServerUse("live-misses"))
     start = mixed.snapshot()
     assert mixed.execute(CALLS[1]).exception is None
-    world: Any = mixed._world
+    world: Any = mixed.world
     assert world._clients == {}
     assert mixed.execute(Call("read", {"path": "data/a.txt"})).response == "new\n"
     assert mixed.execute(Call("write", {"path": "data/b.txt", "text": "b"})).exception is None

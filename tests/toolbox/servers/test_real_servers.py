@@ -176,7 +176,7 @@ def test_a_server_is_listed_called_restored_recorded_and_replayed(
     simulator.restore(start)
     assert outcomes(simulator, calls(name)) == first
     assert simulator.compare(end, simulator.snapshot()).lines == ()
-    world: Any = simulator._world
+    world: Any = simulator.world
     if world._clients:
         for process in psutil.Process(world._clients[name]._process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):

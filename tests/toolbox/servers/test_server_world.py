@@ -39,7 +39,7 @@ def fails(simulator: Simulator, tool: str, **arguments: Any) -> str:
 
 
 def place(simulator: Simulator) -> Path:
-    world: Any = simulator._world
+    world: Any = simulator.world
     return Path(world._place)
 
 
@@ -101,7 +101,7 @@ def test_a_call_at_which_a_server_dies_changes_nothing(play: Play) -> None:
 def test_a_killed_server_is_started_again(play: Play) -> None:
     simulator = play()
     does(simulator, "write", path="data/a.txt", text="before")
-    world: Any = simulator._world
+    world: Any = simulator.world
     for child in psutil.Process(world._clients["scripted"]._process.pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             child.kill()
@@ -173,7 +173,7 @@ def test_a_server_writes_to_its_own_files_alone(play: Play, tmp_path: Path) -> N
 def test_nothing_is_left_of_a_server(play: Play) -> None:
     simulator = play()
     does(simulator, "child")
-    world: Any = simulator._world
+    world: Any = simulator.world
     process = psutil.Process(world._clients["scripted"]._process.pid)
     family = [process, *process.children(recursive=True)]
     world.close()
@@ -254,7 +254,7 @@ def test_a_server_that_cannot_be_had_is_no_outcome(box: Box, play: Play) -> None
     does(simulator, "echo", text="")
     (folder / "server.py").unlink()
     simulator.restore(simulator.snapshot())
-    simulator.renew()
+    simulator.world.renew()
     with pytest.raises(Unavailable, match="the server scripted ended with exit code 2"):
         simulator.execute(Call("echo", {"text": ""}))
 

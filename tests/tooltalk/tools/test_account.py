@@ -148,6 +148,6 @@ def test_user_login(both: Simulator) -> None:
 
 
 def test_a_user_whose_record_holds_a_token_cannot_log_in(both: Simulator) -> None:
-    both._world.accounts.change(both._world.accounts.all()[1], session_token="t")
+    both.world.accounts.change(both.world.accounts.all()[1], session_token="t")
     respond(both, "LogoutUser")
     assert fail(both, "UserLogin", username="theo", password="pw-theo")
