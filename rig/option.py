@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -12,13 +13,7 @@ Reader: TypeAlias = Literal["run", "method", "engine"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
 GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
-    "Conversations",
-    "Dials",
-    "Prompt",
-    "Generation",
-    "Machine",
-    "Servers",
-    "Grading",
+    *("Conversations", "Dials", "Prompt", "Generation", "Machine", "Servers", "Grading"),
 )
 """The groups of options in the help, in order."""
 
@@ -120,6 +115,13 @@ def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **
     return field(
         **{"default_factory" if callable(default) else "default": default}, metadata={"option": told}
     )
+
+
+# As most options of a group are. What else an option says of itself counts for more.
+conversation_option = partial(option, group=CONVERSATIONS, verbs="screen")
+generation_option = partial(option, group=GENERATION, recorded="never")
+machine_option = partial(option, group=MACHINE, verbs="judge screen fit")
+prompt_option = partial(option, group=PROMPT, recorded="never")
 
 
 def dial_option(name: str, neutral: Any, help_text: str, metavar: str) -> Any:

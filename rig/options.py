@@ -22,6 +22,7 @@ from rig.option import (
     GRADING,
     MACHINE,
     PROMPT,
+    conversation_option,
     dial_option,
     option,
     options_of,
@@ -65,47 +66,29 @@ class RunOptions:
         opens=True,
         verbs="screen",
     )
-    suite: str = option(
+    suite: str = conversation_option(
         "easy",
         "A suite by name (see `rig suites list`), or your own conversations by path.",
-        CONVERSATIONS,
         metavar="NAME|PATH",
-        verbs="screen",
     )
-    conversations: Path | None = option(
-        None, "A folder of conversations in ToolTalk's JSON format.", CONVERSATIONS, verbs="screen bench"
+    conversations: Path | None = conversation_option(
+        None, "A folder of conversations in ToolTalk's JSON format.", verbs="screen bench"
     )
-    only: tuple[str, ...] = option(
-        (),
-        "Run only this conversation. Repeatable.",
-        CONVERSATIONS,
-        metavar="NAME",
-        listed=True,
-        verbs="screen judge bench",
+    only: tuple[str, ...] = conversation_option(
+        (), "Run only this conversation. Repeatable.", metavar="NAME", listed=True, verbs="screen judge bench"
     )
-    without: Literal["defects"] | None = option(
-        None,
-        "Leave out tasks of public benchmarks that are known to be wrong.",
-        CONVERSATIONS,
-        verbs="screen",
+    without: Literal["defects"] | None = conversation_option(
+        None, "Leave out tasks of public benchmarks that are known to be wrong."
     )
-    limit: int | None = option(
-        None, "Run only the first N conversations.", CONVERSATIONS, least=1, verbs="screen judge"
+    limit: int | None = conversation_option(
+        None, "Run only the first N conversations.", least=1, verbs="screen judge"
     )
-    part: Part | None = option(
-        None,
-        "Run only the fifth of the conversations that models may be calibrated on, or only the others.",
-        CONVERSATIONS,
-        verbs="screen",
+    part: Part | None = conversation_option(
+        None, "Run only the fifth of the conversations that models may be calibrated on, or only the others."
     )
     repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
-    method: str | None = option(
-        None,
-        "How to run and score conversations.",
-        CONVERSATIONS,
-        metavar="NAME",
-        unset="the suite's",
-        verbs="screen",
+    method: str | None = conversation_option(
+        None, "How to run and score conversations.", metavar="NAME", unset="the suite's"
     )
     role: tuple[str, ...] = option(
         (),
@@ -116,15 +99,13 @@ class RunOptions:
         listed=True,
         opens=True,
     )
-    set: tuple[str, ...] = option(
+    set: tuple[str, ...] = conversation_option(
         (),
         "Set an option that only the method knows.",
-        CONVERSATIONS,
         metavar="NAME=VALUE",
         several=True,
         listed=True,
         users_only=True,
-        verbs="screen",
     )
     until: Literal["verdict"] | None = option(
         None,
@@ -154,35 +135,23 @@ class RunOptions:
 class MethodOptions:
     """How tasks are put to models and scored. Methods share these; each names those that it has."""
 
-    toolbox: str | None = option(
+    toolbox: str | None = conversation_option(
         None,
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
-        CONVERSATIONS,
         metavar="NAME|DIR|mcp:COMMAND",
         opens=True,
         users_only=True,
-        verbs="screen",
     )
-    servers: Answers = option(
-        "live",
-        "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was.",
-        CONVERSATIONS,
-        verbs="screen",
+    servers: Answers = conversation_option(
+        "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
     )
-    server_network: bool = option(
+    server_network: bool = conversation_option(
         False,
         "Let MCP servers use your network. Without it, they have none where the system can do that.",
-        CONVERSATIONS,
         users_only=True,
-        verbs="screen",
     )
-    world: Path | None = option(
-        None,
-        "A folder of databases in ToolTalk's JSON format.",
-        CONVERSATIONS,
-        unset="rig's own",
-        opens=True,
-        verbs="screen",
+    world: Path | None = conversation_option(
+        None, "A folder of databases in ToolTalk's JSON format.", unset="rig's own", opens=True
     )
     docs: Docs = option(
         "full", "Describe each tool in full, or only give its name.", PROMPT, several=True, verbs="screen"
