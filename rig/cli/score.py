@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rig.calls import ExecutedCall, JsonObject
-from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
+from rig.cli.options import AS_JSON, RUN, STORE, THRESHOLD, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
@@ -36,10 +36,14 @@ _MOST_DIFFERENCES = 20
 _LONGEST = 200
 
 
-class Spool:
-    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file."""
+class Spool(list[Any]):
+    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file.
+
+    `json` goes through it as through a list, and keeps none of them.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii", newline="\n")  # noqa: SIM115
         self.length = 0
 
@@ -54,29 +58,17 @@ class Spool:
             raise RigError(f"no room for what is printed at the end: {error.strerror}; set TMPDIR") from error
         self.length += 1
 
-    def __iter__(self) -> Iterator[str]:
-        """The values in order."""
-        self._file.seek(0)
-        return iter(self._file)
-
-
-class _Values(list[Any]):
-    """The values of a spool as a list, through which `json` goes without keeping them."""
-
-    def __init__(self, spool: Spool) -> None:
-        super().__init__()
-        self._spool = spool
-
     def __bool__(self) -> bool:
-        return bool(self._spool.length)
+        return bool(self.length)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(json.loads, self._spool)
+        self._file.seek(0)
+        return map(json.loads, self._file)
 
 
 def print_spooled(value: JsonObject) -> None:
     """As `print_json`, but what is in a spool is read and written one value at a time."""
-    for part in json.JSONEncoder(indent=2, default=_Values).iterencode(value):
+    for part in json.JSONEncoder(indent=2).iterencode(value):
         sys.stdout.write(part)
     click.echo()
 
@@ -179,9 +171,7 @@ def command(
         " [default: that of the run; for files, minilm]",
         "NAME",
     ),
-    threshold: float | None = option(
-        "Texts at least this similar are the same.  [default: calibrated for each kind of text]", "X"
-    ),
+    threshold: float | None = THRESHOLD,
     reader: str | None = of_table("reader"),
     reexecute: bool = option("Execute every call again, and exit with code 1 if a response differs."),
     world: Path | None = option(
@@ -257,10 +247,11 @@ def _json_of(groups: list[ScoredGroup]) -> dict[str, Any]:
 
 def _print_groups(groups: list[ScoredGroup]) -> None:
     for group in groups:
-        if group.arm:
+        if not group.arm:
+            group.print()
+        else:
             say(group.arm)
-        group.print()
-        if group.arm:
+            group.print()
             click.echo()
 
 
