@@ -117,9 +117,8 @@ class EvalResultsExport(Export):
         values = source.values
         for name in ("dataset", "task_id"):
             if not values.get(name):
-                raise RigError(
-                    f"--format {self.name}: --set {name}=… is missing: the Hub's benchmark that this suite is"
-                )
+                what = "the Hub's benchmark that this suite is"
+                raise RigError(f"--format {self.name}: --set {name}=… is missing: {what}")
         metrics = {metric.name: metric for metric in source.run.declaration.shown("tables")}
         metric = source.run.declaration.success_metric
         if (chosen := values.get("metric")) is not None or metric is None:

@@ -76,7 +76,9 @@ def _fixed(material: Material) -> dict[str, Any]:
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     script = asset("open.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    pairs = zip(letters[1:], comparison.pairs, strict=True)
+    drawn = {metric.name: plots.rates(comparison, metric, letters) for metric in comparison.metrics}
+    curves = [(curve.text, plots.curve(titled(curve), curve.points)) for curve in comparison.curves]
     return {
         "title": _title(comparison),
         "runs": list(material.runs.values()),
@@ -95,17 +97,10 @@ def _fixed(material: Material) -> dict[str, Any]:
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": compare.difference_rows(comparison) if comparison.pairs else [],
-        "pairs": [
-            (letter, pair, _flips(pair, numbers))
-            for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
-        ],
-        "rate_plots": {
-            metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
-        },
+        "pairs": [(letter, pair, _flips(pair, numbers)) for letter, pair in pairs],
+        "rate_plots": {name: Markup(drawing) for name, drawing in drawn.items()},
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
-        "curves": [
-            (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
-        ],
+        "curves": [(text, Markup(drawing)) for text, drawing in curves],
         "decision": decision(comparison),
         "ladder": _ladder(comparison, letters),
         "names": short_names([arm.label for arm in comparison.arms]),
@@ -128,7 +123,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "settings": _settings(comparison),
         "style": Markup(asset("style.css")),
         "script": Markup(script),
-        "script_hash": digest,
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
 
 
@@ -204,11 +199,8 @@ def _settings(comparison: Comparison) -> dict[str, list[str]]:
 
 
 def _title(comparison: Comparison) -> str:
-    suites = Counter(suite for _, suite in comparison.conversations)
-    played = " and ".join(
-        counted(count, "conversation") + (f" of the suite {suite}" if suite else "")
-        for suite, count in suites.items()
-    )
+    suites = Counter(f" of the suite {suite}" if suite else "" for _, suite in comparison.conversations)
+    played = " and ".join(f"{counted(count, 'conversation')}{suite}" for suite, count in suites.items())
     return f"{counted(len(comparison.arms), 'arm')}, {played}"
 
 

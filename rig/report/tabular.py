@@ -119,17 +119,13 @@ def _flips(pair: ArmPair) -> str:
         outcome, often = (flip.outcome, how_often(flip)) if flip.turn is None else ("alike", "")
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         lines.append(f"- {outcome} {inert(flip.conversation)}{often}{': ' if of_it else ''}{of_it}")
-        lines += [f"  {_code(command)}" for command in flip.commands]
+        for command in map(one_line, flip.commands):
+            # As code, between more backticks than are in it.
+            fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
+            lines.append(f"  {fence} {command} {fence}" if len(fence) > 1 else f"  `{command}`")
     return "\n".join(lines)
 
 
 def _table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
     labelled = [[f"{'- ' if row.detail else ''}{inert(row.label)}", *map(inert, row.cells)] for row in rows]
     return table.markdown([corner, *map(inert, header)], labelled)
-
-
-def _code(text: str) -> str:
-    """Text as code, between more backticks than are in it."""
-    line = one_line(text)
-    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"

@@ -102,12 +102,11 @@ def read_record(store: Path, run: str, where: Where) -> Record:
         return Record(stored, where, runs.transcript(stored, where.conversation, where.arm, where.repeat))
 
 
-def read_columns(store: Path, record: Record) -> Iterator[Record]:
+def read_columns(store: Path, record: Record) -> list[Record]:
     """The conversation of a record in every arm and repeat. Raises RigError as above."""
     with Runs.open(store) as runs:
-        for where in record.columns:
-            transcript = runs.transcript(record.run, where.conversation, where.arm, where.repeat)
-            yield Record(record.run, where, transcript)
+        places = ((where, (where.conversation, where.arm, where.repeat)) for where in record.columns)
+        return [Record(record.run, where, runs.transcript(record.run, *place)) for where, place in places]
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:

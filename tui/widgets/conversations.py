@@ -99,8 +99,7 @@ class Board:
 
     def moved(self, where: Where | None, steps: int) -> Where | None:
         """The conversation `steps` rows below (above when negative), as far as the rows go."""
-        rows = self.rows
-        if not rows:
+        if not (rows := self.rows):
             return None
         place = self.place(where)
         if place is None:
@@ -110,13 +109,10 @@ class Board:
     def next_failure(self, where: Where | None, step: int) -> Where | None:
         """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
         failed = [cell.where for row in self.rows for cell in self.cells(row) if cell.failed]
-        here = self._order(where)
-        if step > 0:
-            ahead = [place for place in failed if self._order(place) > here]
-        else:
-            ahead = [place for place in reversed(failed) if self._order(place) < here]
-        around = failed[:1] if step > 0 else failed[-1:]
-        return next(iter([*ahead, *around]), None)
+        order = self._order if step > 0 else lambda where: tuple(-part for part in self._order(where))
+        failed.sort(key=order)
+        ahead = (place for place in failed if order(place) > order(where))
+        return next(ahead, failed[0] if failed else None)
 
     def _order(self, where: Where | None) -> tuple[int, int]:
         """By row and arm; what is not in sight is before all."""
@@ -266,7 +262,12 @@ class ConversationGrid(Lines):
             for start in range(0, len(of_arm), columns):
                 part = self._cells[len(lines)] = of_arm[start : start + columns]
                 at = len(lines) if cursor in part else at
-                lines.append(((" ", Tint.PLAIN), *_joined(part, state, cursor)))
+                # Neighbours of one look are one span.
+                glyphs = ((where, *state.conversation(where).glyph) for where in part)
+                looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
+                runs = groupby(looks, key=lambda look: look[1])
+                joined = (("".join(sign for sign, _ in run), tint) for tint, run in runs)
+                lines.append(((" ", Tint.PLAIN), *joined))
             lines.append(BLANK)
         self.show(lines)
         self.bring_into_sight(at, at)
@@ -275,14 +276,6 @@ class ConversationGrid(Lines):
         cells = self._cells.get(self.line_at(event), ())
         if 0 < event.x <= len(cells):
             self.post_message(ConversationPicked(cells[event.x - 1]))
-
-
-def _joined(part: Sequence[Where], state: RunState, cursor: Where | None) -> list[Span]:
-    """The glyphs, neighbours of one look joined into one span."""
-    glyphs = ((where, *state.conversation(where).glyph) for where in part)
-    looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
-    runs = groupby(looks, key=lambda look: look[1])
-    return [("".join(sign for sign, _ in run), tint) for tint, run in runs]
 
 
 class BoardTitle(Lines):
@@ -298,9 +291,8 @@ class BoardTitle(Lines):
         left: list[Span] = [(f" {board.filter} ", tint), (count, Tint.MUTED)]
         if board.ending and board.filter is Filter.ALL:
             left.append((f" {DOT} {inert_line(board.ending)}", Tint.MUTED))
-        right: list[Span] = []
-        if len(state.arms) > 1:
-            right = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in columns]
+        arms = columns if len(state.arms) > 1 else ()
+        right: list[Span] = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in arms]
         self.show([spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)])
 
     async def on_click(self) -> None:
