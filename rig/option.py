@@ -103,18 +103,16 @@ class Option:
             raise RigError(f"{word!r} is not a number.") from error
         least, most = self.least or 0, math.inf if self.most is None else self.most
         if value != number or not least <= number <= most:
-            raise RigError(
-                f"{word} is not {'a whole number ' * (self.kind is int)}from {least:g} to {most:g}."
-            )
+            whole = "a whole number " * (self.kind is int)
+            raise RigError(f"{word} is not {whole}from {least:g} to {most:g}.")
         return value
 
 
 def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
     """A field of the table. `more` are parts of `Option`; `verbs` are words."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
-    return field(
-        **{"default_factory" if callable(default) else "default": default}, metadata={"option": told}
-    )
+    kind = "default_factory" if callable(default) else "default"
+    return field(**{kind: default}, metadata={"option": told})
 
 
 # As most options of a group are. What else an option says of itself counts for more.
