@@ -24,7 +24,8 @@ from rig.cli.run import carry_out
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison
-from rig.compare.verdict import ArmVerdict, VerdictKind
+from rig.compare.verdict import ArmVerdict as ArmVerdict
+from rig.compare.verdict import VerdictKind as VerdictKind
 from rig.displays.notebook import is_notebook
 from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
@@ -32,22 +33,6 @@ from rig.errors import RigError, did_you_mean
 from rig.options import TABLE
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredArm, StoredRun, Transcript
-
-__all__ = [
-    "ArmVerdict",
-    "Comparison",
-    "ConversationScore",
-    "PlayedArm",
-    "PlayedConversation",
-    "PlayedStep",
-    "RecordTable",
-    "RigError",
-    "Run",
-    "Store",
-    "VerdictKind",
-    "open",
-    "run",
-]
 
 
 @dataclass(frozen=True, slots=True)

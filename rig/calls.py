@@ -100,10 +100,7 @@ class ExecutedCall:
 
     def as_json(self) -> JsonObject:
         """ToolTalk's file shape: `{"request": {"api_name", "parameters"}, "response", "exception"}`."""
-        return {
-            "request": {"api_name": self.name, "parameters": self.arguments},
-            **self.outcome.as_json(),
-        }
+        return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":

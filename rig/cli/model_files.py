@@ -198,7 +198,7 @@ def calibrate(
     model: str = MODEL,
     text: Path | None = option(
         "Read this text file instead of conversations, as llama-imatrix does, in chunks of --n-ctx tokens"
-        " (512); --limit is then of chunks.",
+        " (512); --limit is then of chunks."
     ),
     output: Path | None = option(
         "The file to write.  [default: MODEL.imatrix.gguf]", "FILE", "-o --output", group=OUTPUT

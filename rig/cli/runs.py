@@ -193,10 +193,7 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
             {
                 "conversation": cell.conversation,
                 "arm": run.arms[cell.arm].name,
-                "repeat": cell.repeat,
-                "state": cell.state,
-                "turns": cell.turns,
-                "turns_done": cell.turns_done,
+                **{part: getattr(cell, part) for part in ("repeat", "state", "turns", "turns_done")},
                 "metrics": cell.counts and run.declaration.as_json(cell.counts),
                 "errors": cell.errors,
             }

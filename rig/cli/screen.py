@@ -56,17 +56,17 @@ def command(
     runs: Path = shared.STORE,
     kld: bool = option(
         "Also compare all tokens of the answers over the whole vocabulary: D(BASE‖ARM), as llama-perplexity"
-        " defines it, by what the token decides.",
+        " defines it, by what the token decides."
     ),
     text: Path | None = option(
         "With --kld: read this text file instead of conversations, as llama-perplexity does, in chunks of"
-        " --n-ctx tokens (512); --limit is then of chunks.",
+        " --n-ctx tokens (512); --limit is then of chunks."
     ),
     save_all_logits: Path | None = option(
-        "With --text: write BASE's log-probabilities to this new file, in llama-perplexity's format.",
+        "With --text: write BASE's log-probabilities to this new file, in llama-perplexity's format."
     ),
     kl_divergence_base: Path | None = option(
-        "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE.",
+        "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE."
     ),
     output: Path | None = option("Write every step and every choice to this JSON file."),
     as_json: bool = shared.AS_JSON,

@@ -79,8 +79,7 @@ def new(
     folder: Path = argument("NAME"),
     code: bool = option("Start with tools that are Python functions, and the tables they work on."),
     tools: Path | None = option(
-        "Start with the tools in this file, in any form that `rig tools import` reads.",
-        type=_FILE,
+        "Start with the tools in this file, in any form that `rig tools import` reads.", type=_FILE
     ),
 ) -> None:
     """Make a folder with tools and conversations that runs at once, for you to change.
@@ -352,11 +351,6 @@ def _rule(how: object) -> str:
 
 
 def _as_json(tool: Tool) -> JsonObject:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "action": tool.action,
-        "parameters": tool.parameters,
-        "returns": tool.returns,
-        "match": {name: _rule(how) for name, how in tool.match.arguments.items()},
-    }
+    parts = ("name", "description", "action", "parameters", "returns")
+    rules = {name: _rule(how) for name, how in tool.match.arguments.items()}
+    return {**{part: getattr(tool, part) for part in parts}, "match": rules}

@@ -126,10 +126,7 @@ RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
 INTERRUPTED_RUN = Sign(Glyph("!", "!"), "interrupted", "error")
 MARKED = Sign(Glyph("▸", "*"), "marked for comparing", "call")
 
-SAID = {
-    INCORRECT: "an unexpected action was carried out",
-    ERROR: "a step gave no usable answer",
-}
+SAID = {INCORRECT: "an unexpected action was carried out", ERROR: "a step gave no usable answer"}
 """Outcomes that their word alone does not explain, in a few more."""
 
 

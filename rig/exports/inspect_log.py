@@ -128,11 +128,7 @@ def _header(source: ExportSource, arm: StoredArm, counts: Sequence[Counts], mode
             "scores": _scores(run.declaration, counts),
             "metadata": {"counts": total(counts), "written_by": f"rig {__version__}"},
         },
-        "stats": {
-            "started_at": created,
-            "completed_at": ended,
-            "model_usage": {model: _usage([arm.speed])},
-        },
+        "stats": {"started_at": created, "completed_at": ended, "model_usage": {model: _usage([arm.speed])}},
         **({"error": error} if error else {}),
     }
 

@@ -38,7 +38,8 @@ FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
 """Of signatures of cards."""
 
-_OF_METRIC = ("noun", "label", "numerator", "denominator", "better", "format")
+_OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
+_OF_CONVERSATION = ("conversation", "suite", "repeats", "successes")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """What an arm wrote and was answered, without times: the same for a run that gives the same."""
@@ -91,11 +92,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             "grader": comparison.grader.as_json(),
         },
         "rates": [
-            {
-                "name": metric.name,
-                **{part: getattr(metric, part) for part in _OF_METRIC},
-                **arm.rates[metric.name].as_json(),
-            }
+            {**{part: getattr(metric, part) for part in _OF_METRIC}, **arm.rates[metric.name].as_json()}
             for metric in comparison.metrics
         ],
         "verdict": _verdict(pair, comparison) if pair else None,
@@ -111,13 +108,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "notes": [*notes, *([comparison.declaration.caution] if comparison.declaration.caution else [])],
         "counts": dict(arm.counts),
         "conversations": [
-            {
-                "conversation": row.conversation,
-                "suite": row.suite,
-                "repeats": row.repeats,
-                "successes": row.successes,
-                "counts": dict(row.counts),
-            }
+            {**{part: getattr(row, part) for part in _OF_CONVERSATION}, "counts": dict(row.counts)}
             for row in arm.conversations
         ],
         "command": _command(run, arm),
@@ -245,19 +236,13 @@ class CardRate(NamedTuple):
     @classmethod
     def of(cls, row: JsonObject, counts: Counts) -> "CardRate":
         """Of a rate of a card, and the card's counts."""
-        metric = Metric(row["name"], **{part: row[part] for part in _OF_METRIC})
+        metric = Metric(**{part: row[part] for part in _OF_METRIC})
         measured = Estimate(row["value"], row["low"], row["high"])
         part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
-        bounds = metric.bounds(counts)
-        return cls(
-            metric.name,
-            metric.title,
-            metric.better,
-            estimate(measured, metric),
-            f"{part:g} of {whole:g}",
-            None if measured.value is None else metric.scale * measured.value,
-            " and ".join(map(metric.amount, bounds)) if bounds else "",
-        )
+        told = (estimate(measured, metric), f"{part:g} of {whole:g}")
+        printed = None if measured.value is None else metric.scale * measured.value
+        bounds = " and ".join(map(metric.amount, metric.bounds(counts) or ()))
+        return cls(metric.name, metric.title, metric.better, *told, printed, bounds)
 
 
 def _words(card: JsonObject) -> JsonObject:

@@ -4,16 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rig.displays import signs
-from rig.displays.steps import (
-    Called,
-    Failed,
-    Lengths,
-    Replied,
-    Returned,
-    TurnHeading,
-    expected,
-    matched,
-)
+from rig.displays.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched
 from rig.errors import counted
 from rig.events import Where
 from rig.rescore.reexecute import Effect, Effects
