@@ -23,13 +23,14 @@ from rig.cli.options import click_option, require_one_suite
 from rig.cli.run import carry_out
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
-from rig.compare.findings import Comparison
+from rig.compare.findings import Comparison as Comparison
 from rig.compare.verdict import ArmVerdict as ArmVerdict
 from rig.compare.verdict import VerdictKind as VerdictKind
 from rig.displays.notebook import is_notebook
 from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
-from rig.errors import RigError, did_you_mean
+from rig.errors import RigError as RigError
+from rig.errors import did_you_mean
 from rig.options import TABLE
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredArm, StoredRun, Transcript

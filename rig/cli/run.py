@@ -85,7 +85,10 @@ class Notifier:
 
     def ended(self, run: StoredRun) -> str | None:
         """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""
-        summary = _summary(run)
+        arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
+        more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
+        # Nothing in it steers a terminal.
+        summary = " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
         if self._bell and monotonic() - self._began >= LONG_S:
             self._write(f"\x07\x1b]9;{summary}\x1b\\")
         if self._command is None:
@@ -102,13 +105,6 @@ class Notifier:
         if self._is_titled:
             # In one piece: a live view writes to the same terminal.
             os.write(self._stream.fileno(), sequence.encode())
-
-
-def _summary(run: StoredRun) -> str:
-    """A run in a few words, with nothing in it that steers a terminal."""
-    arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
-    more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
-    return " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
 
 
 _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")

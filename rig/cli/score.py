@@ -25,7 +25,7 @@ from rig.methods.base import Method, Setup
 from rig.metrics import Counts, Declaration, total
 from rig.models import Model
 from rig.rescore.adjudication import Adjudication, Opinions
-from rig.rescore.reexecute import Reexecuted, reexecute, require_world
+from rig.rescore.reexecute import reexecute, require_world
 from rig.rescore.setups import setup_for_files, setup_of
 from rig.rescore.stored import Scored, score_files, score_run
 from rig.scoring import Mode, add_answers, answers_file, read_answers
@@ -110,8 +110,10 @@ class ScoredGroup:
                 self.differences.add({**place, **call.as_json()})
         else:
             self._rows.append(self._row(scored))
-            more = differing[: _MOST_DIFFERENCES - len(self._lines)]
-            self._lines += [_line(scored, call) for call in more]
+            for call in differing[: _MOST_DIFFERENCES - len(self._lines)]:
+                where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}"
+                outcomes = f"{_outcome(call.recorded)}, now {_outcome(call.executed)}"
+                self._lines.append(f"  {where}, {call.recorded.name}: {outcomes}")
 
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found, with spools where lists are."""
@@ -146,11 +148,6 @@ class ScoredGroup:
             *(part.brief(counts) or "0" for part in declaration.outcome),
             *(f"{counts.get(count.name, 0):g}" for count in declaration.other_counts),
         )
-
-
-def _line(scored: Scored, call: Reexecuted) -> str:
-    where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
-    return f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"
 
 
 def _outcome(executed: ExecutedCall) -> str:

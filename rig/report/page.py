@@ -52,19 +52,16 @@ def page(material: Material, largest: int = LARGEST) -> str:
     for longest in _LENGTHS:
         views = list(conversation_views(material, longest))
         told = environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
+        # For `DecompressionStream("gzip")`, the same bytes for the same text.
+        packed = gzip.compress(told.encode("utf-8", "backslashreplace"), mtime=0)
+        encoded = Markup(base64.b64encode(packed).decode())
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
-            transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
+            transcripts = {"packed": encoded if is_packed else None, "conversations": Markup(told)}
             tools = sorted({tool for view in views for tool in view.tools})
             text = template.render(**fixed, **transcripts, longest=longest, views=views, tools=tools)
             if len(text.encode("utf-8", "backslashreplace")) <= largest:
                 return text
     return text
-
-
-def _packed(text: str) -> Markup:
-    """A text for `DecompressionStream("gzip")`, the same bytes for the same text."""
-    packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
-    return Markup(base64.b64encode(packed).decode())
 
 
 def _fixed(material: Material) -> dict[str, Any]:

@@ -130,11 +130,6 @@ class LiveRun:
         return not self.over and self.control.is_paused
 
     @property
-    def can_be_steered(self) -> bool:
-        """Whether pausing, stopping and skipping still mean something."""
-        return not (self.over or self.control.is_stopped)
-
-    @property
     def question(self) -> PersonAsked | None:
         """What a person is asked just now."""
         return None if self.control.is_stopped else self.control.question
@@ -145,11 +140,6 @@ class LiveRun:
         if asked:
             self.control.answer(text)
         return asked
-
-    @property
-    def broke_off(self) -> bool:
-        """Whether the run is over and something of it is left to be done."""
-        return self.over and (self.control.is_stopped or not self.state.finished)
 
     @property
     def elapsed_s(self) -> float:

@@ -186,7 +186,7 @@ class ConversationScreen(PagedScreen[None]):
             case "neighbour", (int() as by,):
                 return reader.record.neighbour(by) is not None
             case "wrong", _:
-                return reader.has_wrong
+                return any(row.is_wrong for row in reader.rows)
             case "copy", _:
                 return reader.step is not None
             case "match", _:

@@ -178,7 +178,7 @@ class ReadingScreen(CopyActions):
     def can_steer(self, action: str) -> bool:
         """Whether one of the actions below makes sense now."""
         is_other = action in ("pause", "resume") and self.live_run.paused != (action == "resume")
-        return self.live_run.can_be_steered and not is_other
+        return not (is_other or self.live_run.over or self.live_run.control.is_stopped)
 
     def action_pause(self) -> None:
         self.live_run.control.pause()

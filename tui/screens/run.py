@@ -132,7 +132,8 @@ class RunScreen(ReadingScreen):
     def _run_ended(self) -> None:
         if isinstance(self.app.screen, QuitScreen):
             self.app.screen.dismiss(None)
-        if self.live_run.ours and self.live_run.broke_off:
+        is_whole = self.state.finished and not self.live_run.control.is_stopped
+        if self.live_run.ours and self.live_run.over and not is_whole:
             self.set_timer(0.01, self.app.exit)
         elif self.live_run.was_told:
             self.set_timer(LINGER_S, self._end_unless_reading)
@@ -201,8 +202,7 @@ class RunScreen(ReadingScreen):
         self._make_room_for_names()
         rows = self.query_one(ConversationList)
         (self.query_one(ConversationGrid) if is_grid else rows).show_run(self.state, self.reading)
-        columns = range(0) if is_grid else rows.arms_in_sight
-        self.query_one(BoardTitle).show_board(self.board, self.state, columns)
+        self.query_one(BoardTitle).show_board(self.board, self.state, range(0) if is_grid else rows.arms)
 
     def _make_room_for_names(self) -> None:
         """Make the list as wide as its names need, within bounds; in a grid every cell is of use."""

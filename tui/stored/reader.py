@@ -144,11 +144,6 @@ class RecordCursor:
         """To the heading of the next turn, or of the one before."""
         self._go_on([number for number, row in enumerate(self.rows) if row.step is None], by)
 
-    @property
-    def has_wrong(self) -> bool:
-        """Whether anything is wrong anywhere."""
-        return any(row.is_wrong for row in self.rows)
-
     def next_wrong(self, by: int) -> None:
         """To the next step that went wrong, or turn that lacks a call; going round at the end."""
         wrong = [number for number, row in enumerate(self.rows) if row.is_wrong]

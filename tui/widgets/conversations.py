@@ -163,7 +163,8 @@ class ConversationList(Lines):
         self._board = board
         self._rows: list[BoardRow] = []
         self._repeats = 1
-        self._arms = range(1)
+        self.arms = range(1)
+        """Those that there is room for beside the names, that of the cursor among them."""
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
@@ -181,7 +182,7 @@ class ConversationList(Lines):
         self.cursor, self._repeats = cursor, state.repeats
         fitting = min(max((self.size.width - 14) // 2, 1), max(arms, 1))
         first = min(max((cursor.arm if cursor else 0) - fitting // 2, 0), max(arms - fitting, 0))
-        self._arms = range(first, first + fitting)
+        self.arms = range(first, first + fitting)
         top = self.scroll_offset.y
         for number in range(top, min(top + height, len(rows))):
             self.show_line(number, self._line(rows[number]))
@@ -196,11 +197,6 @@ class ConversationList(Lines):
             self.show_line(number, self._line(self._rows[number]))
         return super().render_line(y)
 
-    @property
-    def arms_in_sight(self) -> range:
-        """The arms that there is room for beside the names, that of the cursor among them."""
-        return self._arms
-
     def _line(self, row: BoardRow) -> Line:
         cells = self._board.cells(row)
         chosen = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
@@ -209,7 +205,7 @@ class ConversationList(Lines):
         tint = Tint.STRONG if chosen else Tint.MUTED if is_waiting else Tint.PLAIN
         bar: Span = (str(signs.CURSOR) if chosen else " ", Tint.RUNNING)
         name: Span = (inert_line(f"{self._board.short(row)}{repeat}"), tint)
-        looks = [conversation.glyph for conversation in cells[self._arms.start : self._arms.stop]]
+        looks = [conversation.glyph for conversation in cells[self.arms.start : self.arms.stop]]
         right: list[Span] = []
         if len(looks) < 2:
             left = [bar, *(span for look in looks for span in (look, (" ", Tint.PLAIN))), name]
@@ -220,7 +216,7 @@ class ConversationList(Lines):
         else:
             differs = len(cells) > 1 and row in self._board.differing
             left = [bar, (f"{signs.DIFFERS} " if differs else "  ", Tint.ERROR), name]
-            for arm, (sign, look_tint) in zip(self._arms, looks, strict=False):
+            for arm, (sign, look_tint) in zip(self.arms, looks, strict=False):
                 is_read = chosen and self.cursor is not None and arm == self.cursor.arm
                 right += [(" ", Tint.PLAIN), (sign, Tint.CHOSEN if is_read else look_tint)]
         return spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)
@@ -232,8 +228,8 @@ class ConversationList(Lines):
         row = self._rows[number]
         arm = self.cursor.arm if self.cursor else 0
         if len(self._board.cells(row)) > 1:
-            column = (event.x - (self.size.width - 2 * len(self._arms) - 1)) // 2
-            arm = self._arms[column] if 0 <= column < len(self._arms) else arm
+            column = (event.x - (self.size.width - 2 * len(self.arms) - 1)) // 2
+            arm = self.arms[column] if 0 <= column < len(self.arms) else arm
         self.post_message(ConversationPicked(row.at(arm)))
 
 

@@ -133,7 +133,7 @@ class Meters(Lines):
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
             *_repeats(repeated),
-            *([_cut_off(arm)] if arm and arm.cuts else []),
+            *(_cut_off(arm) if arm else []),
             *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
             _left(remaining),
@@ -183,10 +183,10 @@ def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
     ]
 
 
-def _cut_off(arm: ArmState) -> _Number:
+def _cut_off(arm: ArmState) -> list[_Number]:
     """The share of the answers that a limit cut off, of the one that cut off most."""
-    [(name, _)] = arm.cuts.most_common(1)
-    return _Number(TABLE[name].flag, _value(f"{percent(arm.cut_share)} cut", Tint.ERROR), 9, last=8)
+    share = _value(f"{percent(arm.cut_share)} cut", Tint.ERROR)
+    return [_Number(TABLE[name].flag, share, 9, last=8) for name, _ in arm.cuts.most_common(1)]
 
 
 def _speeds(speed: Speed) -> list[_Number]:
