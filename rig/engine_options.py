@@ -43,8 +43,7 @@ class EngineOptions:
         " recommends (author), as llama.cpp's programs do (llama.cpp), or by llama.cpp's samplers with these"
         " settings.",
         metavar="greedy|author|llama.cpp|FILE|NAME=VALUE,…",
-        several=True,
-        opens=True,
+        marks="several opens",
         unset="greedy, or by --temperature",
         verbs="judge",
     )
@@ -203,8 +202,7 @@ class EngineOptions:
         " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
         " smaller model of the family.",
         metavar="none|sibling|lookup|MODEL",
-        several=True,
-        opens=True,
+        marks="several opens",
     )
     grammar: GrammarArm = generation_option(
         "json",

@@ -108,9 +108,12 @@ class Option:
         return value
 
 
-def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
-    """A field of the table. `more` are parts of `Option`; `verbs` are words."""
+def option(
+    default: Any, help_text: str, group: str = "", *, verbs: str = "", marks: str = "", **more: Any
+) -> Any:
+    """A field of the table. `more` are parts of `Option`; `verbs` are words, and so are `marks`, which hold."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
+    told |= dict.fromkeys(marks.split(), True)
     kind = "default_factory" if callable(default) else "default"
     return field(**{kind: default}, metadata={"option": told})
 

@@ -61,9 +61,7 @@ class RunOptions:
         "Apply a LoRA adapter (GGUF), with a scale if it is not 1; `none` runs the model without.",
         MACHINE,
         metavar="FILE[:SCALE]",
-        several=True,
-        listed=True,
-        opens=True,
+        marks="several listed opens",
         verbs="screen",
     )
     suite: str = conversation_option(
@@ -95,17 +93,13 @@ class RunOptions:
         "Choose who plays a role that is not evaluated.",
         CONVERSATIONS,
         metavar="ROLE=MODEL",
-        several=True,
-        listed=True,
-        opens=True,
+        marks="several listed opens",
     )
     set: tuple[str, ...] = conversation_option(
         (),
         "Set an option that only the method knows.",
         metavar="NAME=VALUE",
-        several=True,
-        listed=True,
-        users_only=True,
+        marks="several listed users_only",
     )
     until: Literal["verdict"] | None = option(
         None,
@@ -139,8 +133,7 @@ class MethodOptions:
         None,
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
         metavar="NAME|DIR|mcp:COMMAND",
-        opens=True,
-        users_only=True,
+        marks="opens users_only",
     )
     servers: Answers = conversation_option(
         "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
@@ -184,8 +177,7 @@ class MethodOptions:
         "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
         GRADING,
         metavar="NAME",
-        opens=True,
-        users_only=True,
+        marks="opens users_only",
     )
     reader: str | None = option(
         None,
@@ -193,8 +185,7 @@ class MethodOptions:
         " GGUF file, or a folder with a sentence-transformers cross-encoder for entailment.",
         GRADING,
         metavar="FILE",
-        opens=True,
-        users_only=True,
+        marks="opens users_only",
     )
     fill: int = dial_option(
         "fill", 0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"

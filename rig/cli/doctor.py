@@ -4,8 +4,9 @@ import json
 import os
 import platform
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import chain
 from pathlib import Path
@@ -83,9 +84,11 @@ def _machine(runs: Path) -> Iterator[Symptom]:
     memory = psutil.virtual_memory().total
     yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     yield Symptom("machine", "ok", f"{cores}, {file_size(memory)} of memory")
-    checks = (_libraries(), _llama_cpp(), _models(), _store(runs))
-    is_whole = True
-    for finding in chain(*checks, _conversations(), _world(), _similarity()):
+    is_whole, can = True, "can be added to" if runs.exists() else "can be made"
+    store = _tried("run store", partial(check_writable, runs), f"{runs} {can}")
+    texts = _tried("similarity", partial(similarity.load, "minilm"), "all-MiniLM-L6-v2 is here", _SETUP)
+    checks = (_libraries(), _llama_cpp(), _models(), [store], _conversations(), _world(), [texts])
+    for finding in chain(*checks):
         is_whole &= finding.state != "fail"
         yield finding
     if is_whole:
@@ -198,12 +201,13 @@ def _template(name: str, path: Path) -> Iterator[Symptom]:
         yield Symptom("template", "warn", f"{name}: {fault}", advice)
 
 
-def _store(path: Path) -> Iterator[Symptom]:
+def _tried(name: str, job: Callable[[], object], state: str, advice: str = "") -> Symptom:
+    """What is said of a job: its state where nothing is wrong, else its fault."""
     try:
-        check_writable(path)
-        yield Symptom("run store", "ok", f"{path} {'can be added to' if path.exists() else 'can be made'}")
+        job()
     except RigError as error:
-        yield Symptom("run store", "fail", str(error))
+        return Symptom(name, "fail", str(error), advice)
+    return Symptom(name, "ok", state)
 
 
 def _conversations() -> Iterator[Symptom]:
@@ -235,14 +239,6 @@ def _world() -> Iterator[Symptom]:
         return
     counts = (f"{world.database[name].count} {name.replace('_', ' ')}" for name in _WORLD_TABLES)
     yield Symptom("world", "ok", ", ".join(counts))
-
-
-def _similarity() -> Iterator[Symptom]:
-    try:
-        similarity.load("minilm")
-        yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")
-    except RigError as error:
-        yield Symptom("similarity", "fail", str(error), _SETUP)
 
 
 _SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION} in a new environment"

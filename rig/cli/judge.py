@@ -136,10 +136,7 @@ def answers(
     return code
 
 
-_HEADER = (
-    *("", "labels", "accuracy", "kappa"),
-    *("agreement", "bias", "variance", "correlation", "position bias"),
-)
+_MEASURES = ("accuracy", "kappa", "agreement", "bias", "variance", "correlation", "position bias")
 _WHAT = {PASS: "answers", WIN: "pairs"}
 
 
@@ -195,7 +192,7 @@ def _print(measured: dict[str, LabelAgreement], judge: str) -> None:
         bias = estimate(result.position_bias) if result.position_bias else "-"
         row = (_WHAT[method], result.items, estimate(result.accuracy), calibration.estimate(result.kappa))
         rows.append([*row, *numbers, bias])
-    print_table(_HEADER, rows)
+    print_table(("", "labels", *_MEASURES), rows)
     for method, result in measured.items():
         what = f"{_WHAT[method]}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}"
         click.echo(what)

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rig import displays, opening
-from rig.cli.verbs import OTHERS, GroupedOption, argument, option
+from rig.cli.verbs import OTHERS, argument, option
 from rig.errors import RigError
 from rig.option import GRADING, GROUPS, SERVERS, Option
 from rig.options import TABLE
@@ -291,17 +291,11 @@ class RolesCommand(Grouped):
         parameters = super().get_params(context)
         flags = {flag for parameter in parameters for flag in parameter.opts}
         players = "a model, `human` (you), or a player of the method such as `scripted`"
-        roles: list[click.Parameter] = [
-            GroupedOption(
-                [f"--{role}"],
-                group=TABLE["role"].group,
-                multiple=True,
-                metavar="MODEL",
-                help=f"Choose who plays the {role}: {players}.{_MARK}",
-            )
-            for role in self.roles()
-            if f"--{role}" not in flags
-        ]
+        roles: list[click.Parameter] = []
+        for role in self.roles():
+            text = f"Choose who plays the {role}: {players}.{_MARK}"
+            make = option(text, "MODEL", f"--{role}", group=TABLE["role"].group)
+            roles += [make(role, tuple[str, ...])] if f"--{role}" not in flags else []
         place = 1 + max((n for n, parameter in enumerate(parameters) if parameter.name == "role"), default=-1)
         return [*parameters[:place], *roles, *parameters[place:]]
 

@@ -310,14 +310,6 @@ def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resu
     return plan(Options(**options), store, name)
 
 
-_KINDS = (
-    ("predictions with another text", "steps"),
-    ("calls judged otherwise", "calls"),
-    ("turns right in only one", "turns"),
-    ("conversations successful in only one", "conversations"),
-)
-
-
 @verb(shared.RolesCommand, options=shared.table_options(without=("exact", "sweep")))
 def noise(
     context: click.Context,
@@ -374,17 +366,18 @@ def _options_of_noise(options: dict[str, Any], model: str | None) -> Options:
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
     rows = []
-    for label, kind in _KINDS:
-        parts = [getattr(noise, kind) for noise in noises]
+    for label, parts in (
+        ("predictions with another text", [noise.steps for noise in noises]),
+        ("calls judged otherwise", [noise.calls for noise in noises]),
+        ("turns right in only one", [noise.turns for noise in noises]),
+        ("conversations successful in only one", [noise.conversations for noise in noises]),
+    ):
         rows.append(Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts]))
-    return "\n".join(
-        [
-            f"noise of {noises[0].arms[0]}, run {stored.id}",
-            f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
-            *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
-            "",
-            table("", [noise.arms[1] for noise in noises], rows),
-            "",
-            f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
-        ]
-    )
+    lines = [
+        f"noise of {noises[0].arms[0]}, run {stored.id}",
+        f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
+        *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
+        f"\n{table('', [noise.arms[1] for noise in noises], rows)}\n",
+        f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
+    ]
+    return "\n".join(lines)

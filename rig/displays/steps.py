@@ -321,18 +321,11 @@ def repeats(before: StepView, view: StepView) -> bool:
 def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
     """A step of the assistant turn at position `turn`, its texts cut to `longest` characters each."""
     lengths, prediction = Lengths.of(longest), step.prediction
-    executed, verdict = step.executed, step.verdict
-    return StepView(
-        turn,
-        number,
-        made(turn, number, prediction, lengths, step.role, by_argument=True),
-        returned(turn, number, executed.outcome, lengths) if executed else None,
-        judged(turn, number, verdict, lengths) if verdict else None,
-        prediction.salvage,
-        clip(prediction.raw, longest),
-        thought(turn, number, prediction, lengths),
-        back(turn, number, step),
-    )
+    answer = made(turn, number, prediction, lengths, step.role, by_argument=True)
+    outcome = returned(turn, number, step.executed.outcome, lengths) if step.executed else None
+    verdict = judged(turn, number, step.verdict, lengths) if step.verdict else None
+    written = (prediction.salvage, clip(prediction.raw, longest), thought(turn, number, prediction, lengths))
+    return StepView(turn, number, answer, outcome, verdict, *written, back(turn, number, step))
 
 
 def thought(turn: int, step: int, prediction: Prediction, lengths: Lengths) -> Thought | None:

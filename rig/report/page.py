@@ -73,11 +73,13 @@ def _fixed(material: Material) -> dict[str, Any]:
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     script = asset("open.js")
+    suites = Counter(f" of the suite {suite}" if suite else "" for _, suite in comparison.conversations)
+    played = " and ".join(f"{counted(count, 'conversation')}{suite}" for suite, count in suites.items())
     pairs = zip(letters[1:], comparison.pairs, strict=True)
     drawn = {metric.name: plots.rates(comparison, metric, letters) for metric in comparison.metrics}
     curves = [(curve.text, plots.curve(titled(curve), curve.points)) for curve in comparison.curves]
     return {
-        "title": _title(comparison),
+        "title": f"{counted(len(comparison.arms), 'arm')}, {played}",
         "runs": list(material.runs.values()),
         "comparison": comparison,
         "metric": comparison.metric,
@@ -193,12 +195,6 @@ def _settings(comparison: Comparison) -> dict[str, list[str]]:
         values = ["-" if value is None else str(value) for value in stored]
         rows[name] = values[:1] if len(set(values)) == 1 else values
     return rows
-
-
-def _title(comparison: Comparison) -> str:
-    suites = Counter(f" of the suite {suite}" if suite else "" for _, suite in comparison.conversations)
-    played = " and ".join(f"{counted(count, 'conversation')}{suite}" for suite, count in suites.items())
-    return f"{counted(len(comparison.arms), 'arm')}, {played}"
 
 
 def _drawn(drawings: Any) -> list[Markup]:
