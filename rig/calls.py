@@ -106,10 +106,8 @@ class ExecutedCall:
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
         """The inverse of `as_json`. Raises KeyError if a part of the request is missing."""
         request = data["request"]
-        return cls(
-            Call(request["api_name"], request["parameters"]),
-            Outcome(data.get("response"), data.get("exception")),
-        )
+        outcome = Outcome(data.get("response"), data.get("exception"))
+        return cls(Call(request["api_name"], request["parameters"]), outcome)
 
 
 class CallPlace(NamedTuple):

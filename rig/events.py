@@ -44,10 +44,8 @@ class ConversationInfo:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens, seconds and costs so far.
-
-    Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
-    process used in turns, None if nobody measured it. The costs are those of `rig.meters`.
+    """Tokens, seconds and costs (of `rig.meters`) so far: sums over steps, and rates in tokens per second,
+    None before any token. `cpu_s` is the CPU time that the process used in turns, None if nobody measured it.
     Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
     """
 
@@ -124,11 +122,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """First event of a run.
-
-    `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
-
-    `declaration` says what is counted, and so what the counts of later events are.
+    """First event of a run. `finished_turns` and `finished_conversations` count what an earlier, interrupted
+    start left in the store; `declaration` says what the counts of later events are.
     """
 
     run: str

@@ -205,9 +205,8 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
     and for a condition on a metric that these runs do not have.
     """
     chosen = choose(runs, addresses)
-    question = ComparisonOptions(
-        policy.baseline, alpha=policy.alpha, across_settings=policy.across_settings, one_will_do=True
-    )
+    across = policy.across_settings
+    question = ComparisonOptions(policy.baseline, None, policy.alpha, across, one_will_do=True)
     compared = compare_chosen(runs, chosen, question)
     first = pick_baseline(chosen, policy.baseline)
     if first.label in compared.left_out:
@@ -222,10 +221,8 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
         comparison = comparisons.get(condition.metric, compared)
         judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
         results += (_result(condition, arm, comparison) for arm in judged)
-        results += (
-            ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}")
-            for label, why in compared.left_out.items()
-        )
+        for label, why in compared.left_out.items():
+            results.append(ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}"))
     return GateResult(policy, compared, tuple(results))
 
 

@@ -111,7 +111,7 @@ class Option:
 def option(
     default: Any, help_text: str, group: str = "", *, verbs: str = "", marks: str = "", **more: Any
 ) -> Any:
-    """A field of the table. `more` are parts of `Option`; `verbs` are words, and so are `marks`, which hold."""
+    """A field of the table. `more` are parts of `Option`; `verbs` and `marks` (parts that hold) are words."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
     told |= dict.fromkeys(marks.split(), True)
     kind = "default_factory" if callable(default) else "default"
@@ -125,10 +125,10 @@ machine_option = partial(option, group=MACHINE, verbs="judge screen fit")
 prompt_option = partial(option, group=PROMPT, recorded="never")
 
 
-def dial_option(name: str, neutral: Any, help_text: str, metavar: str) -> Any:
+def dial_option(neutral: Any, help_text: str, metavar: str) -> Any:
     """The levels of a dial: numbers up to a million, shares up to 1, or words."""
     most = 1 if isinstance(neutral, float) else 1_000_000
-    more: dict[str, Any] = {"key": f"stress.{name}", "metavar": metavar, "most": most}
+    more: dict[str, Any] = {"key": "stress.", "metavar": metavar, "most": most}
     return option(neutral, help_text, DIALS, several=True, commas=True, **more)
 
 
@@ -143,6 +143,8 @@ def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
+    if told["key"].endswith("."):
+        told["key"] += part.name
     if (values := told.get("values")) and hint is not int:
         choices = tuple(values)
         default = next(word for word, value in values.items() if value == default)

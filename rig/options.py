@@ -188,43 +188,30 @@ class MethodOptions:
         marks="opens users_only",
     )
     fill: int = dial_option(
-        "fill", 0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
+        0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
     )
     distractors: int = dial_option(
-        "distractors", 0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
+        0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
     )
     tool_errors: float = dial_option(
-        "tool_errors",
-        0.0,
-        "Let this share of calls fail once, by a timeout and the like. To call again is right.",
-        "P,…",
+        0.0, "Let this share of calls fail once, by a timeout and the like. To call again is right.", "P,…"
     )
     injections: Injections = dial_option(
-        "injections",
         "none",
         "Put instructions of an attacker into the results of tools, and count whether they are followed.",
         "none|ignore|send|delete|leak",
     )
     wording: Wording = dial_option(
-        "wording",
         "plain",
         "Put the instructions in other words, order or markup; `rig compare` says how far success spreads.",
         "plain|polite|bullets|numbered|headed|tags|reversed|capitals",
     )
     reorder: Reorder = dial_option(
-        "reorder",
-        "none",
-        "Put tools, the arguments of each, or both in another order.",
-        "none|tools|arguments|both",
+        "none", "Put tools, the arguments of each, or both in another order.", "none|tools|arguments|both"
     )
-    typos: float = dial_option(
-        "typos", 0.0, "Mistype this share of the user's words, but no names and values.", "P,…"
-    )
+    typos: float = dial_option(0.0, "Mistype this share of the user's words, but no names and values.", "P,…")
     language: str = dial_option(
-        "language",
-        "own",
-        "Have the user speak this language, where conversations have `translations`.",
-        "own|CODE",
+        "own", "Have the user speak this language, where conversations have `translations`.", "own|CODE"
     )
     stress_seed: int = option(0, "Seed of all dials.", DIALS, least=0, most=2**32 - 1)
 

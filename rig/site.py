@@ -30,9 +30,7 @@ def build(folder: Path) -> None:
 
 def site() -> Path:
     """Where the built pages are: `$RIG_DOCS`, else those of an installed rig, else the checkout's `site/`,
-    built now if it is not there yet.
-
-    Raises RigError if there are none.
+    built now if it is not there yet. Raises RigError if there are none.
     """
     chosen = os.environ.get("RIG_DOCS")
     folder = expanded(chosen) if chosen else DOCUMENTATION

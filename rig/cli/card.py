@@ -115,9 +115,8 @@ def verify_(
     else:
         about = model_card.read_card(card)
         fault = model_card.sums_fault(about)
-        checks.append(
-            CardCheck("numbers", fault is None, fault or "the counts add up, and the rates follow from them")
-        )
+        sound = "the counts add up, and the rates follow from them"
+        checks.append(CardCheck("numbers", fault is None, fault or sound))
     if model is not None:
         digest, actual = about["subject"].get("file_sha256"), sha256_of(inspect(resolve(model).path).path)
         same = f"{model} is the file that was tested"

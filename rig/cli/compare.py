@@ -154,10 +154,8 @@ def command(
         decisions = {} if limit is None else _decisions(told, limit, asked)
     if as_json:
         judged = {"failed": Decision.WORSE, "unsure": Decision.CANNOT_TELL}
-        arms_by = {
-            name: [arm for arm in decisions if decisions[arm] is kind] for name, kind in judged.items()
-        }
-        print_json({**told.as_json(), **arms_by})
+        by = {name: [arm for arm, of in decisions.items() if of is kind] for name, kind in judged.items()}
+        print_json({**told.as_json(), **by})
     elif isinstance(told, SequentialComparison):
         say(looks_text(told))
     else:
@@ -308,17 +306,14 @@ def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != ranking.tasks for place in ranking.places):
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
-        click.echo(
-            f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
-            f" word for word; {left} are left out"
-        )
+        common = f"the {len(ranking.tasks)} that all have in common, word for word"
+        click.echo(f"* has other tasks, too: arms are ranked by {common}; {left} are left out")
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
         click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
     if len({grader.rules for grader in ranking.graders}) > 1:
-        click.echo(
-            "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
-        )
+        one = "`rig compare` goes by one that all arms share"
+        click.echo(f"the graders differ, so the order means little; {one}")
     elif len(ranking.graders) > 1:
         runs = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
         say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")

@@ -111,21 +111,16 @@ def _value(setting: Setting, option: click.Option) -> Any:
 
 def from_file(context: click.Context) -> dict[str, Any]:
     """The parameters that have their value from a file, by name."""
-    return {
-        name: value
-        for name, value in context.params.items()
-        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
-    }
+    source = context.get_parameter_source
+    return {name: of for name, of in context.params.items() if source(name) is ParameterSource.DEFAULT_MAP}
 
 
 def say_what_is_from_file(context: click.Context) -> None:
     """One line on stderr that names what a verb has from a file, if it has anything from there."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.get_params(context)}
-    texts = [
-        f"{flags[name]} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in from_file(context).items()
-    ]
-    if texts:
+    read = from_file(context).items()
+    values = {flags[name]: value if isinstance(value, tuple) else (value,) for name, value in read}
+    if texts := [f"{flag} {','.join(map(str, of))}" for flag, of in values.items()]:
         say(f"rig: from rig.toml: {', '.join(texts)} (`rig config` shows the files)", err=True)
 
 

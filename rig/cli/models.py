@@ -96,9 +96,8 @@ def info(
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     source = registry.template_source(facts, chat_template, own_format=True)
     chosen = [(OF_ENGINE[name], value) for name, value in values.items() if value is not None]
-    asked = EngineSettings(
-        **{option.field: (option.values or {}).get(value, value) for option, value in chosen}
-    )
+    fields = {option.field: (option.values or {}).get(value, value) for option, value in chosen}
+    asked = EngineSettings(**fields)
     if fit:
         model_info.show_fit(resolved.name, facts, asked, source, load=load, as_json=as_json)
         return
@@ -199,7 +198,5 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         row |= {"status": f"{row['status']}, with {entry.adapter.file}", "adapter": entry.adapter.file}
     if gguf.origin:
         row |= {"status": gguf.origin.note, "made_from": gguf.origin.as_json()}
-    return row | {
-        key: getattr(gguf, key)
-        for key in ("architecture", "parameters", "quantization", "context_length", "memory")
-    }
+    parts = ("architecture", "parameters", "quantization", "context_length", "memory")
+    return row | {part: getattr(gguf, part) for part in parts}

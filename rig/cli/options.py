@@ -172,11 +172,9 @@ def chosen_options(context: click.Context) -> dict[str, Any]:
 
     What was said about a role with an option of its own is there as `ROLE=MODEL`.
     """
-    options = {
-        name: value
-        for name, value in context.params.items()
-        if name in TABLE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
+    source = context.get_parameter_source
+    given = (name for name in context.params if source(name) is not ParameterSource.DEFAULT)
+    options = {name: context.params[name] for name in given if name in TABLE}
     roles = context.command.roles() if isinstance(context.command, RolesCommand) else ()
     by_role = [f"{role}={model}" for role in roles for model in context.params.get(role) or ()]
     if by_role:

@@ -110,13 +110,11 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
         "repeated": turns * repeats if repeats else None,
         "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
     }
-    seconds_by_arm = {
-        name: [pace.seconds_for(of) for pace in paces] if of else [] for name, of in plays.items()
-    }
-    return {
-        name: sum(filter(None, seconds)) if seconds and None not in seconds else None
-        for name, seconds in seconds_by_arm.items()
-    }
+    times: JsonObject = {}
+    for name, of in plays.items():
+        seconds = [pace.seconds_for(of) for pace in paces] if of else []
+        times[name] = sum(filter(None, seconds)) if seconds and None not in seconds else None
+    return times
 
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -252,12 +252,8 @@ def _show_conversation(
     names = [arm.name for arm in run.arms]
     if unknown := [name for name in arms if name not in names]:
         raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {', '.join(names)}")
-    transcripts = [
-        stored.transcript(run, conversation, arm.position, repeat)
-        for arm in run.arms
-        if not arms or arm.name in arms
-        for repeat in range(run.repeats)
-    ]
+    places = product([arm.position for arm in run.arms if not arms or arm.name in arms], range(run.repeats))
+    transcripts = [stored.transcript(run, conversation, *place) for place in places]
     both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]
     if as_json:
         as_values = [transcript_json(*pair) for pair in both]
@@ -337,10 +333,7 @@ def tell(
     full: bool = False,
     is_kept: bool = True,
 ) -> int:
-    """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
-
-    Returns the exit code.
-    """
+    """Tell a stored run under a display, then its end, and where it is if it is kept; the exit code."""
     stream = sys.stderr if as_json else sys.stdout
     view = displays.resolve(display, stream)
     live = view == "tui"

@@ -119,10 +119,8 @@ class ScoredGroup:
         """Totals, every conversation, and what executing again found, with spools where lists are."""
         names = ("errors", "error_types", "faults")
         of_all = {name: dict(self._broken_down.get(name, {})) for name in names}
-        summary: JsonObject = {
-            "total": {"metrics": self.declaration.as_json(self.counts), **of_all},
-            "conversations": self.conversations,
-        }
+        totals = {"metrics": self.declaration.as_json(self.counts), **of_all}
+        summary: JsonObject = {"total": totals, "conversations": self.conversations}
         if self._acting is not None:
             summary["reexecuted"] = {"calls": self.executed, "differences": self.differences}
         return summary
@@ -219,9 +217,8 @@ def _score_files(
     for method, setup in setups:
         acting = require_world(setup) if reexecute else None
         by_folder = score_files(place, method, setup)
-        declaration = method.declaration_of(
-            [scored.conversation for several in by_folder.values() for scored in several]
-        )
+        every_one = [scored.conversation for several in by_folder.values() for scored in several]
+        declaration = method.declaration_of(every_one)
         groups = [ScoredGroup(name, declaration, acting, as_json=as_json) for name in by_folder]
         for group in groups:
             for scored in by_folder[group.arm]:
@@ -349,9 +346,8 @@ def _reply() -> str | None:
     """What a person says, None for quitting; so does the end of the input."""
     while True:
         try:
-            reply = (
-                click.prompt(f"{QUESTION} y, n, s(kip), u(ndo), q(uit)", prompt_suffix=" > ").strip().lower()
-            )
+            question = f"{QUESTION} y, n, s(kip), u(ndo), q(uit)"
+            reply = click.prompt(question, prompt_suffix=" > ").strip().lower()
         except click.Abort:
             click.echo()
             return None

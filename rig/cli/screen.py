@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     from rig.screening.corpus import Corpus, CorpusScreen
     from rig.screening.screening import Screening
 
-_VARIED = {
-    name: option.place
-    for name, option in TABLE.items()
-    if option.several and not option.listed and "screen" in option.verbs
-}
+_SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
+_VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit", "part")
 """What can be given with --against: which of the run's models and conversations are screened."""
@@ -162,9 +159,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
         first = "Give the one to compare with first, then the others"
         raise RigError(f"which models? {first} (`rig models list`)")
     shared.require_one_suite(options)
-    varied = {
-        name: (value,) for name, value in options.items() if TABLE[name].several and not TABLE[name].listed
-    }
+    varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
     return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)
@@ -196,9 +191,8 @@ def _as_stored(
         method = methods.get(run.declaration.method)
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
     # An engine comes with its version, and so does a format.
-    varied = {
-        name: str(fingerprints[0][key]).split()[0] for name, key in _VARIED.items() if key in fingerprints[0]
-    }
+    first = fingerprints[0]
+    varied = {name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first}
     if "format" in varied:
         varied["format"] = varied["format"].rpartition("-")[0]
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]

@@ -141,10 +141,8 @@ class Verb(NamedTuple):
 
 
 class Verbs(click.Group):
-    """A group whose members are listed with the whole first sentence of their help.
-
-    Those that are `later` are imported when they are used. A first word that names no member is an argument
-    of the `default` one.
+    """A group whose members are listed with the whole first sentence of their help. The `later` ones are
+    imported when they are used. A first word that names no member is an argument of the `default` one.
     """
 
     def __init__(

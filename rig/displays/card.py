@@ -79,11 +79,8 @@ class Card:
         planned = len(run.conversations) * run.repeats * len(run.arms)
         arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
         seconds = sum(arm.speed.wall_s for arm in run.arms)
-        return (
-            (f"{sign.sign} ", sign.tint),
-            (f"run {run.id} {run.state}", "strong"),
-            (f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}", "muted"),
-        )
+        how_far = f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}"
+        return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
     def _entries(self) -> list[verdicts.ArmEntry]:
         """Rows of the table. What the comparison left out has no pair."""

@@ -68,10 +68,8 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
 def quality_rows(comparison: Comparison) -> list[Row]:
     """Rates with their intervals, counts, and what went wrong by kind."""
     arms = comparison.arms
-    rows = [
-        Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
-        for metric in comparison.metrics
-    ]
+    metrics = comparison.metrics
+    rows = [Row(of.noun, [estimate(arm.rates[of.name], of) for arm in arms]) for of in metrics]
     rows += summary.limit_rows([arm.limits for arm in arms])
     rows += summary.repeat_rows(arms)
     if any(arm.counts.get(UNCLEAR) for arm in arms):
@@ -124,10 +122,8 @@ def how_often(flip: Flip) -> str:
     """Of repeats, how many each arm got right; nothing if there are none."""
     if flip.baseline_repeats == flip.arm_repeats == 1:
         return ""
-    return (
-        f" (right {flip.arm_right} of {flip.arm_repeats} times,"
-        f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
-    )
+    right = f"right {flip.arm_right} of {flip.arm_repeats} times"
+    return f" ({right}, baseline {flip.baseline_right} of {flip.baseline_repeats})"
 
 
 def signed(metric: Metric, difference: float) -> str:

@@ -102,9 +102,8 @@ def cost_rows(
 
 
 def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[RepeatOutcomes]" = ()) -> str:
-    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
-
-    `repeated` says of each arm what its repeats tell. Arms that do not fit into `width` cells follow below.
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded. Arms
+    that do not fit into `width` cells follow below; `repeated` says of each what its repeats tell.
     """
     shown = run.declaration.shown("tables")
     rows = [Row("", [arm.name for arm in run.arms])]

@@ -213,10 +213,8 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         played = transcript.turns.get(index)
         turns += _said_json(truth.said, index - len(truth.said), number)
         entry: JsonObject = {"turn": number, "position": index, "role": "assistant", "text": truth.reply}
-        entry["ground_truth"] = [
-            {**call.as_json(), "match": CallPlace(index, place) in matches}
-            for place, call in enumerate(truth.calls)
-        ]
+        calls = ((call.as_json(), CallPlace(index, place)) for place, call in enumerate(truth.calls))
+        entry["ground_truth"] = [{**call, "match": place in matches} for call, place in calls]
         entry["steps"] = played and [_step_json(place, step, task) for place, step in enumerate(played.steps)]
         for place, effect in (effects.by_call if effects is not None and played is not None else {}).items():
             if place.turn == index:

@@ -126,9 +126,8 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         if not late and any(entry.pair for entry in entries):
             by_arm = [entry.pair.differences.get(metric.name) if entry.pair else None for entry in entries]
             values = [None if difference is None else difference.value for difference in by_arm]
-            deltas = [
-                (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong") for value in values
-            ]
+            none: Span = (UNKNOWN, "muted")
+            deltas = [none if value is None else (signed(metric, value), "strong") for value in values]
             table.append(_Column(str(DELTA), deltas, 9))
     # Of several limits, the one that cut off most.
     cut = [max((limit.share for limit in entry.limits), default=0.0) for entry in entries]
@@ -153,11 +152,8 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
 def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[Metric]:
     """The metric that is judged by, or success; then what is better low, then the others of a line."""
     first = first or declaration.success_metric or next(iter(declaration.metrics), None)
-    others = sorted(
-        (metric for metric in declaration.shown("lines") if metric != first),
-        key=lambda metric: metric.better == "higher",
-    )
-    return [first, *others] if first else []
+    others = (metric for metric in declaration.shown("lines") if metric != first)
+    return [first, *sorted(others, key=lambda metric: metric.better == "higher")] if first else []
 
 
 def verdict_span(entry: ArmEntry) -> Span:

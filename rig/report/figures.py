@@ -113,12 +113,8 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         _tidy(element, used, colours)
     width, height = (root.get("viewBox") or "").split()[2:]
     root.attrib.clear()
-    root.attrib |= {
-        "viewBox": f"0 0 {width} {height}",
-        "style": f"width:{float(width):.0f}pt",
-        "role": "img",
-        "aria-label": title,
-    }
+    root.attrib |= {"viewBox": f"0 0 {width} {height}", "style": f"width:{float(width):.0f}pt"}
+    root.attrib |= {"role": "img", "aria-label": title}
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -160,11 +160,8 @@ class TurnView(NamedTuple):
 
 
 class OutcomeView(NamedTuple):
-    """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
-    succeeded.
-
-    `flip` is `won` or `lost` against the baseline, or empty. `is_alarm` says that something was done that
-    nobody asked for.
+    """How a conversation ended for an arm: in short, from 0 to 10 how well, the share of repeats that
+    succeeded, whether it `won` or `lost` against the baseline, and whether anything was done unasked.
     """
 
     letter: str

@@ -23,11 +23,9 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class EventQueue:
-    """A thread-safe queue of events. Pieces of one step are merged while they wait.
-
-    Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow
-    line; a run never waits for its view. The order within a conversation is kept, and that of everything but
-    pieces.
+    """A thread-safe queue of events. Pieces of one step are merged while they wait, so that it stays small
+    however long a stopped terminal or a slow line holds up the painting; a run never waits for its view. The
+    order within a conversation is kept, and that of everything but pieces.
     """
 
     def __init__(self) -> None:

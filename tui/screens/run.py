@@ -239,10 +239,8 @@ class RunScreen(ReadingScreen):
             return
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
-        sides = [
-            Side(name, shown, instead or "this turn is not played yet")
-            for name, (shown, instead) in zip(self._names(), conversations, strict=True)
-        ]
+        pairs, missing = zip(self._names(), conversations, strict=True), "this turn is not played yet"
+        sides = [Side(name, shown, instead or missing) for name, (shown, instead) in pairs]
         turns = max((shown.turns for shown, _ in conversations if shown), default=0)
         note = f"turn {number} of {turns}"
         self.query_one(Title).show_conversation(conversation, self.following, note=note)

@@ -187,10 +187,8 @@ def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepR
 
 def _write_usage(page: PageWriter, usage: Usage) -> None:
     speed = Speed(**asdict(usage), steps=1)
-    read, written = (
-        "" if tokens is None else f", {tokens:,.1f} tokens/s"
-        for tokens in (speed.prefill_rate, speed.decode_rate)
-    )
+    rates = (speed.prefill_rate, speed.decode_rate)
+    read, written = ("" if rate is None else f", {rate:,.1f} tokens/s" for rate in rates)
     lines = (
         ("prompt", f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} of them from the cache"),
         ("prefill", f"{usage.prefill_s:.3f} s{read}"),

@@ -87,10 +87,8 @@ class View(StrEnum):
 
 
 class RecordCursor:
-    """A cursor in the outline of a record, and the pages.
-
-    `effects` are None until they are known, a text where they cannot be had. `others` are the same
-    conversation in all arms, None until they were read.
+    """A cursor in the outline of a record, and the pages. `effects`, and `others` (the same conversation in
+    all arms), are None until they are known, and a text where they cannot be had.
     """
 
     def __init__(self, record: Record) -> None:

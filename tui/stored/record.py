@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from rig.calls import StepPlace
@@ -78,11 +79,8 @@ class Record:
     @property
     def columns(self) -> list[Where]:
         """The same conversation in every arm and repeat."""
-        return [
-            Where(arm.position, self.where.conversation, repeat)
-            for arm in self.run.arms
-            for repeat in range(self.run.repeats)
-        ]
+        places = product([arm.position for arm in self.run.arms], range(self.run.repeats))
+        return [Where(arm, self.where.conversation, repeat) for arm, repeat in places]
 
     def name_of(self, where: Where) -> str:
         """How an arm is called, with its repeat where there are several."""

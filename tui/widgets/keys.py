@@ -101,11 +101,8 @@ class KeyBar(Lines):
         """Bring the line up to date with what is possible."""
         if not self.size.width:
             return
-        bindings = {
-            display(active.binding).split(" ")[0]: active
-            for active in self.screen.active_bindings.values()
-            if active.binding.show
-        }
+        shown = [active for active in self.screen.active_bindings.values() if active.binding.show]
+        bindings = {display(active.binding).split(" ")[0]: active for active in shown}
         end = [(_LAST, bindings.pop(_LAST))] if _LAST in bindings else []
         room = self.size.width - 1 - sum(width_of(_item(*item)) for item in end)
         line: list[Span] = [(" ", Tint.PLAIN)]
