@@ -100,7 +100,6 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
     """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
-
     Raises RigError for a folder with too much in it, such as a whole file system.
     """
     files, waiting, seen = [], [place], 0

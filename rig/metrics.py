@@ -172,9 +172,8 @@ class Declaration(NamedTuple):
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
-        """The inverse of `to_json`. What a newer rig may have added to it is left out.
-
-        Raises ValueError, KeyError or TypeError for what is none.
+        """The inverse of `to_json`. What a newer rig may have added to it is left out. Raises ValueError,
+        KeyError or TypeError for what is none.
         """
         rows: dict[str, Any] = {}
         for name, kind in _ROWS.items():
@@ -247,12 +246,8 @@ class Declaration(NamedTuple):
     def as_json(self, counts: Counts) -> JsonObject:
         """Rates and counts by name. That of the tasks is called `conversations`."""
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
-        return {
-            **self.rates(counts),
-            **self.bounds_json(counts),
-            "conversations": counts.get(TASKS, 0),
-            **{name: counts.get(name, 0) for name in names if name},
-        }
+        told = {**self.rates(counts), **self.bounds_json(counts), "conversations": counts.get(TASKS, 0)}
+        return told | {name: counts.get(name, 0) for name in names if name}
 
     def succeeded(self, counts: Counts) -> bool:
         """Whether these counts, of one task, are a success."""

@@ -12,9 +12,8 @@ START = "index.html"
 
 
 def build(folder: Path) -> None:
-    """Write the site to a folder.
-
-    Raises RigError if this rig is no checkout, or if mkdocs is missing or fails.
+    """Write the site to a folder. Raises RigError if this rig is no checkout, or if mkdocs is missing or
+    fails.
     """
     if CHECKOUT is None:
         raise RigError("the documentation can only be built in a checkout of rig")

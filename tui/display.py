@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Generic, TextIO, TypeVar
 
@@ -42,15 +43,9 @@ class TuiDisplay:
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
         worker = _ThreadJob(job)
-
-        def stop() -> bool:
-            asked = control.is_stopped
-            control.stop()
-            return asked
-
         if has_terminal():
             control.takes_answers = True
-            with guarded(stop):
+            with guarded(partial(_stop, control)):
                 worker.start()
                 fault = _watch(worker.feed, control)
             if fault is None and worker.feed.over:
@@ -137,6 +132,13 @@ def _played_before(store: Path, run: str) -> StoredBefore:
                 for turn in transcript.turns:
                     begun += turn_events(where, transcript, turn)
     return StoredBefore(tuple(cells), tuple(begun), stored.arms)
+
+
+def _stop(control: Control) -> bool:
+    """Ask the run to stop; whether it was asked before."""
+    asked = control.is_stopped
+    control.stop()
+    return asked
 
 
 def _watch(feed: EventQueue, control: Control) -> BaseException | None:

@@ -72,10 +72,8 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
 def _adapter(adapter: AdapterInfo) -> str:
     low, high = adapter.ranks
     ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
-    return (
-        f"{adapter.path}: {counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g},"
-        f" {' '.join(adapter.types)}, {file_size(adapter.size)}"
-    )
+    shape = f"{counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g}"
+    return f"{adapter.path}: {shape}, {' '.join(adapter.types)}, {file_size(adapter.size)}"
 
 
 def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
@@ -96,18 +94,9 @@ def show_fit(
     settings = with_room_to_think(settings, source or "")
     plan = plan_for(info, settings, tried.append, load=load)
     if as_json:
-        print_json(
-            {
-                "name_in_rig": name,
-                "path": str(info.path),
-                **plan.as_json(),
-                "n_threads": available_cores(),
-                "context_length": info.context_length,
-                "loaded": load,
-                "made_from": info.origin and info.origin.as_json(),
-                "tried": tried,
-            }
-        )
+        told = {"name_in_rig": name, "path": str(info.path), **plan.as_json(), "n_threads": available_cores()}
+        told |= {"context_length": info.context_length, "loaded": load}
+        print_json({**told, "made_from": info.origin and info.origin.as_json(), "tried": tried})
         return
     where = " and ".join(use.title for use in plan.gpus) or "the CPU"
     layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"

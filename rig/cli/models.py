@@ -22,13 +22,8 @@ from rig.errors import RigError, did_you_mean
 from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
 
-_MAKING = {
-    "quantize": Verb("rig.cli.model_files:quantize"),
-    "merge": Verb("rig.cli.model_files:merge"),
-    "widen": Verb("rig.cli.model_files:widen"),
-    "calibrate": Verb("rig.cli.model_files:calibrate"),
-    "tune": Verb("rig.cli.tune"),
-}
+_FILES = ("quantize", "merge", "widen", "calibrate")
+_MAKING = {name: Verb(f"rig.cli.model_files:{name}") for name in _FILES} | {"tune": Verb("rig.cli.tune")}
 
 
 _FITTING = (

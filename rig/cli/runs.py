@@ -118,15 +118,9 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 
 def _row(run: StoredRun) -> tuple[object, ...]:
-    return (
-        run.id,
-        run.name or "",
-        f"{run.created.astimezone():%Y-%m-%d %H:%M}",
-        run.state,
-        len(run.conversations),
-        out_of(run.turns_done, run.turns),
-        ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
-    )
+    about = (run.id, run.name or "", f"{run.created.astimezone():%Y-%m-%d %H:%M}", run.state)
+    success = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms)
+    return (*about, len(run.conversations), out_of(run.turns_done, run.turns), success)
 
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:

@@ -78,13 +78,10 @@ def command(
     given = ((name, value) for name, value in values.items() if value not in (None, ()))
     options = {name: value for name, value in given if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
-    tuning = Tuning(
-        screening_of(chosen, method, tasks),
-        int(float(amount[1]) * _UNITS[amount[2].upper()]),
-        types(to) if to else KINDS,
-        ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES,
-        candidates,
-    )
+    largest = int(float(amount[1]) * _UNITS[amount[2].upper()])
+    mixtures = ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES
+    screening, kinds = screening_of(chosen, method, tasks), types(to) if to else KINDS
+    tuning = Tuning(screening, largest, kinds, mixtures, candidates)
     folder, tell = output or Path(f"{tuning.base.name}-tuned"), partial(say, err=True)
     with endings_as_exceptions():
         funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), tell)

@@ -223,12 +223,8 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         entry["faults"] = [numbered(fault.as_json(), task) for fault in faults]
         turns.append(entry)
     turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1), None)
-    return {
-        "arm": transcript.arm,
-        "repeat": transcript.repeat,
-        "metrics": transcript.counts and transcript.declaration.as_json(transcript.counts),
-        "turns": turns,
-    }
+    metrics = transcript.counts and transcript.declaration.as_json(transcript.counts)
+    return {"arm": transcript.arm, "repeat": transcript.repeat, "metrics": metrics, "turns": turns}
 
 
 def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonObject]:

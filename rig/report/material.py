@@ -197,9 +197,8 @@ class ConversationView(NamedTuple):
 
 
 def conversation_views(material: Material, longest: int) -> Iterator[ConversationView]:
-    """The conversations that a report shows, with texts cut at `longest` characters.
-
-    Raises nothing, for anything that models wrote.
+    """The conversations that a report shows, with texts cut at `longest` characters. Raises nothing, for
+    anything that models wrote.
     """
     comparison, letters, flipped = material.comparison, material.letters, material.flipped
     results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]

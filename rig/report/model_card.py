@@ -46,9 +46,8 @@ _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "r
 
 
 def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject:
-    """The card of RUN/ARM, or of RUN if it has one arm.
-
-    Raises RigError as `compare` does, and for an arm that has finished nothing or could not be evaluated.
+    """The card of RUN/ARM, or of RUN if it has one arm. Raises RigError as `compare` does, and for an arm
+    that has finished nothing or could not be evaluated.
     """
     arms = choose(runs, [address])
     if len(arms) > 1:

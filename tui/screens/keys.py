@@ -41,16 +41,10 @@ _RUN = section(
     _hidden("S", "stop", "stop", "stop and keep what there is (resumable)"),
 )
 
+_GIVING_UP = "end the conversation with the words that the role has for it"
 _PERSON = section(
     "Playing a role yourself",
-    Binding(
-        "ctrl+g",
-        "phrase(0)",
-        "give up",
-        tooltip="end the conversation with the words that the role has for it",
-        key_display="^g",
-        priority=True,
-    ),
+    Binding("ctrl+g", "phrase(0)", "give up", tooltip=_GIVING_UP, key_display="^g", priority=True),
     _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
 )
 
