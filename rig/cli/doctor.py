@@ -4,9 +4,8 @@ import json
 import os
 import platform
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import chain
 from pathlib import Path
@@ -84,11 +83,9 @@ def _machine(runs: Path) -> Iterator[Symptom]:
     memory = psutil.virtual_memory().total
     yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     yield Symptom("machine", "ok", f"{cores}, {file_size(memory)} of memory")
-    is_whole, can = True, "can be added to" if runs.exists() else "can be made"
-    store = _tried("run store", partial(check_writable, runs), f"{runs} {can}")
-    texts = _tried("similarity", partial(similarity.load, "minilm"), "all-MiniLM-L6-v2 is here", _SETUP)
-    checks = (_libraries(), _llama_cpp(), _models(), [store], _conversations(), _world(), [texts])
-    for finding in chain(*checks):
+    is_whole = True
+    checks = (_libraries(), _llama_cpp(), _models(), _store(runs))
+    for finding in chain(*checks, _conversations(), _world(), _similarity()):
         is_whole &= finding.state != "fail"
         yield finding
     if is_whole:
@@ -201,13 +198,13 @@ def _template(name: str, path: Path) -> Iterator[Symptom]:
         yield Symptom("template", "warn", f"{name}: {fault}", advice)
 
 
-def _tried(name: str, job: Callable[[], object], state: str, advice: str = "") -> Symptom:
-    """What is said of a job: its state where nothing is wrong, else its fault."""
+def _store(path: Path) -> Iterator[Symptom]:
     try:
-        job()
+        check_writable(path)
     except RigError as error:
-        return Symptom(name, "fail", str(error), advice)
-    return Symptom(name, "ok", state)
+        yield Symptom("run store", "fail", str(error))
+        return
+    yield Symptom("run store", "ok", f"{path} {'can be added to' if path.exists() else 'can be made'}")
 
 
 def _conversations() -> Iterator[Symptom]:
@@ -239,6 +236,15 @@ def _world() -> Iterator[Symptom]:
         return
     counts = (f"{world.database[name].count} {name.replace('_', ' ')}" for name in _WORLD_TABLES)
     yield Symptom("world", "ok", ", ".join(counts))
+
+
+def _similarity() -> Iterator[Symptom]:
+    try:
+        similarity.load("minilm")
+    except RigError as error:
+        yield Symptom("similarity", "fail", str(error), _SETUP)
+        return
+    yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")
 
 
 _SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION} in a new environment"
