@@ -23,31 +23,17 @@ from rig.cli.options import click_option, require_one_suite
 from rig.cli.run import carry_out
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
-from rig.compare.findings import Comparison
-from rig.compare.verdict import ArmVerdict, VerdictKind
+from rig.compare.findings import Comparison as Comparison
+from rig.compare.verdict import ArmVerdict as ArmVerdict
+from rig.compare.verdict import VerdictKind as VerdictKind
 from rig.displays.notebook import is_notebook
 from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
-from rig.errors import RigError, did_you_mean
+from rig.errors import RigError as RigError
+from rig.errors import did_you_mean
 from rig.options import TABLE
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredArm, StoredRun, Transcript
-
-__all__ = [
-    "ArmVerdict",
-    "Comparison",
-    "ConversationScore",
-    "PlayedArm",
-    "PlayedConversation",
-    "PlayedStep",
-    "RecordTable",
-    "RigError",
-    "Run",
-    "Store",
-    "VerdictKind",
-    "open",
-    "run",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +68,8 @@ class RecordTable(tuple[R, ...], Generic[R]):
 
     def where(self, **values: Any) -> "RecordTable[R]":
         """Those that have these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
-        return RecordTable(
-            r for r in self if all(getattr(r, name) == value for name, value in values.items())
-        )
+        wanted = values.items()
+        return RecordTable(r for r in self if all(getattr(r, name) == value for name, value in wanted))
 
     def to_dicts(self) -> list[JsonObject]:
         """A flat dict for each record, all with the same keys: `pandas.DataFrame(records.to_dicts())`."""
@@ -95,11 +80,10 @@ class RecordTable(tuple[R, ...], Generic[R]):
     def _repr_html_(self) -> str:
         rows = self.to_dicts()
         header = "".join(f"<th>{_cell(key)}</th>" for key in (rows[0] if rows else {}))
-        body = (
-            f"<tr>{''.join(f'<td>{_cell(v)}</td>' for v in row.values())}</tr>" for row in rows[:_MOST_SHOWN]
-        )
+        lines = ("".join(f"<td>{_cell(value)}</td>" for value in row.values()) for row in rows[:_MOST_SHOWN])
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
         more = f"<p>{len(rows) - _MOST_SHOWN} more</p>" if len(rows) > _MOST_SHOWN else ""
-        return f"<table><tr>{header}</tr>{''.join(body)}</table>{more}"
+        return f"<table><tr>{header}</tr>{body}</table>{more}"
 
 
 def _cell(value: Any) -> str:
@@ -174,10 +158,9 @@ class PlayedStep(FlatRecord):
 def _step(row: Mapping[str, Any]) -> PlayedStep:
     """The step that a row of the view stands for."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
-    values |= {
-        name: json.loads(values[name]) for name in ("arguments", "response") if values[name] is not None
-    }
-    values |= {name: bool(values[name]) for name in ("match", "bad_action") if values[name] is not None}
+    known = {name for name, value in values.items() if value is not None}
+    values |= {name: json.loads(values[name]) for name in known & {"arguments", "response"}}
+    values |= {name: bool(values[name]) for name in known & {"match", "bad_action"}}
     return PlayedStep(**values)
 
 
@@ -275,22 +258,13 @@ class Run(FlatRecord):
         with self._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
-            played = [
-                PlayedConversation(
-                    self.id,
-                    stored.arms[cell.arm].name,
-                    suites[cell.conversation],
-                    cell.conversation,
-                    cell.repeat,
-                    cell.state,
-                    cell.turns,
-                    cell.turns_done,
-                    None if cell.counts is None else stored.declaration.succeeded(cell.counts),
-                    self,
-                    cell.arm,
-                )
-                for cell in runs.each_cell(stored)
-            ]
+            played = []
+            for cell in runs.each_cell(stored):
+                name = cell.conversation
+                place = (self.id, stored.arms[cell.arm].name, suites[name], name, cell.repeat)
+                success = None if cell.counts is None else stored.declaration.succeeded(cell.counts)
+                state = (cell.state, cell.turns, cell.turns_done, success)
+                played.append(PlayedConversation(*place, *state, self, cell.arm))
         return RecordTable(played)
 
     @property
@@ -325,20 +299,11 @@ def _scores(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[Conversation
     """The scores of an arm by the grader whose scores are shown."""
     if arm.grader is None:
         return
-    declaration = run.declaration
     for cell in runs.scored_cells(run, arm.grader, [arm.position]):
-        yield ConversationScore(
-            run.id,
-            arm.name,
-            cell.suite,
-            cell.conversation,
-            cell.repeat,
-            declaration.succeeded(cell.counts),
-            round(cell.counts.get("unclear", 0)),
-            declaration.rates(cell.counts),
-            cell.counts,
-            cell.errors,
-        )
+        place, counts = (run.id, arm.name, cell.suite, cell.conversation, cell.repeat), cell.counts
+        success, unclear = run.declaration.succeeded(counts), round(counts.get("unclear", 0))
+        rates = run.declaration.rates(counts)
+        yield ConversationScore(*place, success, unclear, rates, counts, cell.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,17 +339,8 @@ class Store:
 
     def _run(self, stored: StoredRun) -> Run:
         arms: list[PlayedArm] = []
-        run = Run(
-            stored.id,
-            stored.name,
-            stored.created,
-            stored.state,
-            stored.declaration.method,
-            stored.repeats,
-            stored.settings,
-            RecordTable(),
-            self,
-        )
+        about = (stored.id, stored.name, stored.created, stored.state, stored.declaration.method)
+        run = Run(*about, stored.repeats, stored.settings, RecordTable(), self)
         for arm in stored.arms:
             fingerprint = arm.fingerprint or {}
             rates = stored.declaration.rates(arm.rated) if arm.rated else {}

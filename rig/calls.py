@@ -100,19 +100,14 @@ class ExecutedCall:
 
     def as_json(self) -> JsonObject:
         """ToolTalk's file shape: `{"request": {"api_name", "parameters"}, "response", "exception"}`."""
-        return {
-            "request": {"api_name": self.name, "parameters": self.arguments},
-            **self.outcome.as_json(),
-        }
+        return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
         """The inverse of `as_json`. Raises KeyError if a part of the request is missing."""
         request = data["request"]
-        return cls(
-            Call(request["api_name"], request["parameters"]),
-            Outcome(data.get("response"), data.get("exception")),
-        )
+        outcome = Outcome(data.get("response"), data.get("exception"))
+        return cls(Call(request["api_name"], request["parameters"]), outcome)
 
 
 class CallPlace(NamedTuple):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rig.meters import available_cores
-from rig.option import GENERATION, MACHINE, PROMPT, SERVERS, option
+from rig.option import SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
 """The context that stands for what the conversations need."""
@@ -28,52 +28,43 @@ class EngineOptions:
     Arms' names have the options in this order.
     """
 
-    max_tokens: int = option(
-        256, "At most N tokens in a step.", GENERATION, least=1, verbs="judge", recorded="always"
+    max_tokens: int = generation_option(
+        256, "At most N tokens in a step.", least=1, verbs="judge", recorded="always"
     )
-    thinking_tokens: int | None = option(
+    thinking_tokens: int | None = generation_option(
         None,
         "At most N tokens of thinking in a step, on top of --max-tokens.",
-        GENERATION,
         least=0,
         unset="4096, or half of the context",
-        recorded="never",
     )
-    sampling: str | None = option(
+    sampling: str | None = generation_option(
         None,
         "How a token is chosen: always the likeliest (greedy), as the file or its generation_config.json"
         " recommends (author), as llama.cpp's programs do (llama.cpp), or by llama.cpp's samplers with these"
         " settings.",
-        GENERATION,
         metavar="greedy|author|llama.cpp|FILE|NAME=VALUE,…",
-        several=True,
-        opens=True,
+        marks="several opens",
         unset="greedy, or by --temperature",
         verbs="judge",
-        recorded="never",
     )
-    temperature: float = option(
+    temperature: float = generation_option(
         0.0,
         "0 always takes the likeliest token. Without --sampling no sampler cuts off the unlikely ones.",
-        GENERATION,
         least=0,
         several=True,
         verbs="judge",
         recorded="always",
     )
-    seed: int = option(
+    seed: int = generation_option(
         0,
         "Seed for sampling; each step of each conversation has one of its own, made of it.",
-        GENERATION,
         least=0,
         most=2**32 - 1,
         verbs="judge",
-        recorded="never",
     )
-    n_threads: int = option(
+    n_threads: int = machine_option(
         available_cores,
         "CPU threads.",
-        MACHINE,
         name="threads",
         # llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault.
         least=1,
@@ -82,208 +73,161 @@ class EngineOptions:
         verbs="judge screen bench",
         recorded="always",
     )
-    n_gpu_layers: int | None = option(
+    n_gpu_layers: int | None = machine_option(
         None,
         "Layers on the GPU; -1 for all.",
-        MACHINE,
         name="gpu_layers",
         least=-1,
         unset="as many as fit",
         verbs="judge screen bench fit",
         recorded="always",
     )
-    n_cpu_moe: int | None = option(
+    n_cpu_moe: int | None = machine_option(
         None,
         "Keep the experts of the first N layers in main memory, and what else is on the GPU there.",
-        MACHINE,
         least=0,
         unset="as few as fit",
         verbs="judge screen bench fit",
     )
-    cpu_moe: bool = option(
-        False, "Keep the experts of all layers in main memory.", MACHINE, verbs="judge screen bench fit"
+    cpu_moe: bool = machine_option(
+        False, "Keep the experts of all layers in main memory.", verbs="judge screen bench fit"
     )
-    override_tensor: str | None = option(
+    override_tensor: str | None = machine_option(
         None,
         "Put tensors on a device by their names; the first expression that matches counts.",
-        MACHINE,
         metavar="REGEX=DEVICE,…",
-        verbs="judge screen fit",
     )
-    tensor_split: str | None = option(
+    tensor_split: str | None = machine_option(
         None,
         "Share layers among several GPUs in these proportions.",
-        MACHINE,
         metavar="N,…",
         unset="by their free memory",
-        verbs="judge screen fit",
     )
-    main_gpu: int | None = option(
-        None, "Use this GPU alone, counted from 0.", MACHINE, least=0, verbs="judge screen fit"
-    )
-    n_ctx: int | None = option(
+    main_gpu: int | None = machine_option(None, "Use this GPU alone, counted from 0.", least=0)
+    n_ctx: int | None = machine_option(
         None,
         "Context in tokens; auto is what the longest of the conversations needs.",
-        MACHINE,
         least=1,
         values={"auto": AUTO},
         unset="the model's own, at most 8192, and 4096 more for a model that thinks",
         verbs="judge screen bench fit",
         recorded="always",
     )
-    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = option(
-        None,
-        "How positions beyond those that the model was trained on are scaled.",
-        MACHINE,
-        unset="as the file says",
-        verbs="judge screen fit",
+    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = machine_option(
+        None, "How positions beyond those that the model was trained on are scaled.", unset="as the file says"
     )
-    rope_scale: float | None = option(
+    rope_scale: float | None = machine_option(
         None,
         "By how much the context grows with --rope-scaling. Scaling changes answers to short prompts, too.",
-        MACHINE,
         least=1,
         most=1024,
         unset="as the file says",
-        verbs="judge screen fit",
     )
-    yarn_orig_ctx: int | None = option(
+    yarn_orig_ctx: int | None = machine_option(
         None,
         "The context that the model was trained with before YaRN, in tokens.",
-        MACHINE,
         least=1,
         unset="the model's own",
-        verbs="judge screen fit",
     )
-    n_batch: int | None = option(
+    n_batch: int | None = machine_option(
         None,
         "Tokens in a batch.",
-        MACHINE,
         least=1,
         most=16384,
         unset="512, or less if memory is short",
-        verbs="judge screen fit",
         recorded="always",
     )
-    parallel: int | None = option(
+    parallel: int | None = machine_option(
         None,
         "Run N conversations at once.",
-        MACHINE,
         least=1,
         most=64,
         unset="measured; 1 unless more are faster",
         verbs="judge fit",
         recorded="never",
     )
-    kv_type: str = option(
+    kv_type: str = machine_option(
         "f16",
         "Type of the KV cache: f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl, one for keys and values or"
         " one for each. q8_0 needs half the memory; all but f16 change answers.",
-        MACHINE,
         name="kv",
         metavar="TYPE[/TYPE]",
         several=True,
-        verbs="judge screen fit",
         recorded="always",
     )
-    flash_attention: bool | None = option(
+    flash_attention: bool | None = machine_option(
         None,
         "auto turns it on with a GPU, and with a quantized KV cache, which needs it.",
-        MACHINE,
         values={"auto": None, "on": True, "off": False},
-        verbs="judge screen fit",
         recorded="always",
     )
-    prefix_cache: bool = option(
+    prefix_cache: bool = machine_option(
         True,
         "Keep the processed beginning of the prompt on disk, so that the next run starts faster.",
-        MACHINE,
         verbs="judge",
         recorded="never",
     )
-    format: str = option(
+    format: str = prompt_option(
         "auto",
         "The form of an answer: rig's own, the model's own (native), a model family's by name, or native if"
         " the chat template has a form and rig's otherwise (auto).",
-        PROMPT,
         metavar="auto|rig|native|NAME",
         several=True,
         verbs="screen",
         key="prompt_format",
-        recorded="never",
     )
-    tool_choice: ToolChoice = option(
+    tool_choice: ToolChoice = prompt_option(
         "auto",
         "Whether the model may, must or must not call tools. Needs the model's own format.",
-        PROMPT,
         several=True,
-        recorded="never",
     )
-    several_calls: bool = option(
-        True,
-        "Allow several calls in one message, if the model's format has them.",
-        PROMPT,
-        off="one-call",
-        recorded="never",
+    several_calls: bool = prompt_option(
+        True, "Allow several calls in one message, if the model's format has them.", off="one-call"
     )
-    thinking: ThinkingArm = option(
+    thinking: ThinkingArm = prompt_option(
         "auto",
         "Turn thinking on or off, if the chat template has a switch for it.",
-        PROMPT,
         several=True,
         verbs="screen",
-        recorded="never",
     )
-    chat_template: Path | None = option(
+    chat_template: Path | None = prompt_option(
         None,
         "Use this Jinja2 file instead of the model's own chat template.",
-        PROMPT,
         opens=True,
         verbs="judge screen bench",
-        recorded="never",
     )
-    draft: str = option(
+    draft: str = generation_option(
         "none",
         "Draft several tokens at once, and keep those that the model itself chooses. The draft is the"
         " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
         " smaller model of the family.",
-        GENERATION,
         metavar="none|sibling|lookup|MODEL",
-        several=True,
-        opens=True,
-        recorded="never",
+        marks="several opens",
     )
-    grammar: GrammarArm = option(
+    grammar: GrammarArm = generation_option(
         "json",
         "json makes calls fit the parameters of the tools; strict also enforces formats such as dates; none"
         " lets the model write anything, and rig looks for calls in it.",
-        GENERATION,
         several=True,
         verbs="judge screen",
-        recorded="never",
     )
-    grammar_engine: GrammarEngine = option(
+    grammar_engine: GrammarEngine = generation_option(
         "llguidance",
         "The library that enforces the grammar.",
-        GENERATION,
         several=True,
         idle=("grammar", "none"),
         verbs="judge screen",
-        recorded="never",
     )
-    parameter_order: ParameterOrder = option(
+    parameter_order: ParameterOrder = generation_option(
         "fixed",
         "Require arguments in the order of the tool's parameters, or allow any order.",
-        GENERATION,
         several=True,
         idle=("grammar", "none"),
         verbs="screen",
-        recorded="never",
     )
-    exact: bool = option(
+    exact: bool = generation_option(
         False,
         "Give the same bits every time: one conversation at a time, one token at a time.",
-        GENERATION,
         verbs="judge screen",
         recorded="always",
     )

@@ -44,10 +44,8 @@ class ConversationInfo:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens, seconds and costs so far.
-
-    Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
-    process used in turns, None if nobody measured it. The costs are those of `rig.meters`.
+    """Tokens, seconds and costs (of `rig.meters`) so far: sums over steps, and rates in tokens per second,
+    None before any token. `cpu_s` is the CPU time that the process used in turns, None if nobody measured it.
     Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
     """
 
@@ -112,15 +110,8 @@ class Speed:
 
     def as_json(self) -> JsonObject:
         """Sums, costs and rates by name."""
-        rates = (
-            "prefill_rate",
-            "decode_rate",
-            "cached_share",
-            "forced_share",
-            "accepted_share",
-            "first_token",
-        )
-        names = [*self.__dataclass_fields__, *rates]
+        shares = ("cached_share", "forced_share", "accepted_share")
+        names = (*self.__dataclass_fields__, "prefill_rate", "decode_rate", *shares, "first_token")
         return {name: getattr(self, name) for name in names}
 
 
@@ -131,11 +122,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """First event of a run.
-
-    `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
-
-    `declaration` says what is counted, and so what the counts of later events are.
+    """First event of a run. `finished_turns` and `finished_conversations` count what an earlier, interrupted
+    start left in the store; `declaration` says what the counts of later events are.
     """
 
     run: str
@@ -188,29 +176,31 @@ class TurnStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class WentBack(Event):
-    """A search goes back: the step about to be made follows not the one before, but the step `parent`.
-
-    -1 stands for the beginning of the turn.
-    """
+class StepEvent(Event):
+    """Anything that happens in a step of a turn."""
 
     where: Where
     turn: int
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class WentBack(StepEvent):
+    """A search goes back: the step about to be made follows not the one before, but the step `parent`, with
+    -1 for the beginning of the turn.
+    """
+
     parent: int
 
 
 @dataclass(frozen=True, slots=True)
-class PersonAsked(Event):
+class PersonAsked(StepEvent):
     """A role that a person plays has to speak. `Control.answer` takes what they say.
 
     `script` is what a model in their place would read about this task. `messages` is what was said so far as
     the role reads it, with its own words as replies. `phrases` are words with a special meaning.
     """
 
-    where: Where
-    turn: int
-    step: int
     role: str
     script: str
     messages: tuple[Message, ...]
@@ -218,16 +208,13 @@ class PersonAsked(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PieceGenerated(Event):
+class PieceGenerated(StepEvent):
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
     `thought`: it is not a part of the answer, but of what a model thinks before. While a prompt is read
     there is no text, and `read` are the tokens of it that are known, and all it has.
     """
 
-    where: Where
-    turn: int
-    step: int
     text: str
     tokens: int
     forced: bool
@@ -237,12 +224,9 @@ class PieceGenerated(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionMade(Event):
+class PredictionMade(StepEvent):
     """A step is complete: a call (not yet executed), a reply, or an error, by the role that spoke."""
 
-    where: Where
-    turn: int
-    step: int
     prediction: Prediction
     role: str = "assistant"
 
@@ -257,16 +241,13 @@ class Rejudged:
 
 
 @dataclass(frozen=True, slots=True)
-class CallJudged(Event):
+class CallJudged(StepEvent):
     """A predicted call was executed in the world and matched against the ground truth.
 
     There is no `verdict` where there is nothing to match calls with. `rejudged` are the earlier calls that
     made room for it: a maximum matching may have to move them.
     """
 
-    where: Where
-    turn: int
-    step: int
     executed: ExecutedCall
     verdict: Verdict | None
     rejudged: tuple[Rejudged, ...] = ()

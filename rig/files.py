@@ -18,6 +18,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -99,7 +100,6 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
     """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
-
     Raises RigError for a folder with too much in it, such as a whole file system.
     """
     files, waiting, seen = [], [place], 0
@@ -113,9 +113,8 @@ def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Pa
                     elif entry.name.endswith(ending) and entry.is_file():
                         files.append(Path(entry.path))
             if seen > MOST_ENTRIES:
-                raise RigError(
-                    f"{place}: holds more than {MOST_ENTRIES} files; name the folder with those you mean"
-                )
+                many = f"{place}: holds more than {MOST_ENTRIES} files"
+                raise RigError(f"{many}; name the folder with those you mean")
     except OSError as error:
         raise RigError(f"{error.filename or place}: cannot be read: {error.strerror or error}") from error
     return sorted(files)
@@ -148,12 +147,8 @@ def values_at(value: Json, depth: int) -> Sequence[Json]:
     """The values at this depth of lists and objects in a JSON value; none if it is not that deep."""
     level = [value]
     for _ in range(depth):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
+        outer = (of.values() if isinstance(of, dict) else of for of in level if isinstance(of, dict | list))
+        level = list(chain.from_iterable(outer))
     return level
 
 
@@ -162,8 +157,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
     """A text file to write, UTF-8 with line ends as they are, which takes its place once all is written.
 
     Over a file that is there only with `force`, with `folders` into ones that are made where there are none.
-    Devices and pipes are written to as they are, and what a link
-    points to is replaced, not the link. Raises RigError.
+    Devices and pipes are written to as they are; what a link points to is replaced. Raises RigError.
     """
     try:
         if folders:
@@ -290,8 +284,7 @@ def _replacing(target: Path) -> Iterator[TextIO]:
 
 
 CLOCK_SET_S = 60.0
-"""The clock may be set by this much without making a process look like another: starts are given in its time.
-"""
+"""The clock may be set by this much without making a process look like another."""
 ELSEWHERE_S = 24 * 3600.0
 """A process of another machine cannot be looked at. What it made counts as left behind at this age."""
 
@@ -327,7 +320,13 @@ def remove_leftovers(directory: Path, purpose: str) -> None:
     with suppress(OSError):
         for path in list(directory.iterdir()):
             name = _NAME.fullmatch(path.name)
-            if name and name["purpose"] == _shortened(purpose) and _is_left(path, name):
+            if name is None or name["purpose"] != _shortened(purpose):
+                continue
+            if name["host"] != _host():
+                is_left = time.time() - path.lstat().st_mtime > ELSEWHERE_S
+            else:
+                is_left = not is_running(int(name["pid"]), float(name["started"]))
+            if is_left:
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
@@ -362,12 +361,6 @@ def is_running(pid: int, started: float) -> bool:
 
 def _shortened(purpose: str) -> str:
     return os.fsdecode(os.fsencode(purpose)[:_LONGEST])
-
-
-def _is_left(path: Path, name: re.Match[str]) -> bool:
-    if name["host"] != _host():
-        return time.time() - path.lstat().st_mtime > ELSEWHERE_S
-    return not is_running(int(name["pid"]), float(name["started"]))
 
 
 def _host() -> str:

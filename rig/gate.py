@@ -7,6 +7,7 @@ interval over conversations, and what was measured once by that number.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -45,26 +46,21 @@ Bound: TypeAlias = Literal["max_loss", "min", "max", "min_ratio", "max_ratio"]
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 
-class _Measurement(NamedTuple):
-    """What is measured once for an arm, and whether other processes can have slowed it down."""
-
-    read: Callable[[ArmResult], float | None]
-    is_time: bool = True
-
-
-MEASUREMENTS: Mapping[str, _Measurement] = {
-    "prefill_rate": _Measurement(lambda arm: arm.speed.prefill_rate),
-    "decode_rate": _Measurement(lambda arm: arm.speed.decode_rate),
-    "first_token": _Measurement(lambda arm: arm.speed.first_token),
-    "turn_s": _Measurement(lambda arm: arm.turn_times.mean_s),
-    "wall_s": _Measurement(lambda arm: arm.speed.wall_s),
-    "load_s": _Measurement(lambda arm: arm.load_s),
-    "energy_j": _Measurement(lambda arm: arm.speed.energy_j),
-    "peak_memory": _Measurement(lambda arm: arm.speed.peak_memory, is_time=False),
-    "peak_device_memory": _Measurement(lambda arm: arm.speed.peak_device_memory, is_time=False),
-    "file_bytes": _Measurement(lambda arm: arm.fingerprint.get("model.file_bytes"), is_time=False),
+MEASUREMENTS: Mapping[str, Callable[[ArmResult], float | None]] = {
+    "prefill_rate": lambda arm: arm.speed.prefill_rate,
+    "decode_rate": lambda arm: arm.speed.decode_rate,
+    "first_token": lambda arm: arm.speed.first_token,
+    "turn_s": lambda arm: arm.turn_times.mean_s,
+    "wall_s": lambda arm: arm.speed.wall_s,
+    "load_s": lambda arm: arm.load_s,
+    "energy_j": lambda arm: arm.speed.energy_j,
+    "peak_memory": lambda arm: arm.speed.peak_memory,
+    "peak_device_memory": lambda arm: arm.speed.peak_device_memory,
+    "file_bytes": lambda arm: arm.fingerprint.get("model.file_bytes"),
 }
 """Names that conditions can have besides the rates of a run: tokens per second, seconds, joules and bytes."""
+_SIZES = ("peak_memory", "peak_device_memory", "file_bytes")
+"""Of these, what other processes cannot make larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +103,7 @@ class Policy:
                 raise RigError(f"{path}: {key}: needs {needed}")
         if not 0 < values.get("alpha", 0.05) < 1:
             raise RigError(f"{path}: alpha: is not between 0 and 1; 0.05 is usual")
-        conditions = tuple(
-            condition for tier, rows in tables.items() for condition in _conditions(path, tier, rows)
-        )
+        conditions = tuple(chain.from_iterable(_conditions(path, *table) for table in tables.items()))
         if not any(condition.tier is not Tier.INFORMATIVE for condition in conditions):
             raise RigError(f"{path}: required: has no condition, so nothing could fail; add [[required]]")
         return cls(path, conditions, **values)
@@ -158,12 +152,9 @@ class ConditionResult(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether the gate does not pass because of it."""
-        by_tier = {
-            Tier.REQUIRED: self.decision is not Decision.PASSES,
-            Tier.SUPPORTING: self.decision is Decision.WORSE,
-            Tier.INFORMATIVE: False,
-        }
-        return by_tier[self.condition.tier]
+        is_open = self.decision is Decision.CANNOT_TELL and self.condition.tier is Tier.REQUIRED
+        is_worse = self.decision is Decision.WORSE and self.condition.tier is not Tier.INFORMATIVE
+        return is_open or is_worse
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -214,9 +205,8 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
     and for a condition on a metric that these runs do not have.
     """
     chosen = choose(runs, addresses)
-    question = ComparisonOptions(
-        policy.baseline, alpha=policy.alpha, across_settings=policy.across_settings, one_will_do=True
-    )
+    across = policy.across_settings
+    question = ComparisonOptions(policy.baseline, None, policy.alpha, across, one_will_do=True)
     compared = compare_chosen(runs, chosen, question)
     first = pick_baseline(chosen, policy.baseline)
     if first.label in compared.left_out:
@@ -231,10 +221,8 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
         comparison = comparisons.get(condition.metric, compared)
         judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
         results += (_result(condition, arm, comparison) for arm in judged)
-        results += (
-            ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}")
-            for label, why in compared.left_out.items()
-        )
+        for label, why in compared.left_out.items():
+            results.append(ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}"))
     return GateResult(policy, compared, tuple(results))
 
 
@@ -245,16 +233,13 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
     if name not in rates and name not in MEASUREMENTS:
         meant = _meant(name, [*rates, *MEASUREMENTS])
         raise RigError(f"{path}: {key}.metric: these runs have no metric {name!r}{meant}")
-    if (condition.bound == "max_loss" and name not in rates) or (
-        condition.bound.endswith("_ratio") and name in rates
-    ):
-        others = "min, max or max_loss" if name in rates else "min, max, min_ratio or max_ratio"
+    bounds = ["min", "max", *(["max_loss"] if name in rates else ["min_ratio", "max_ratio"])]
+    if condition.bound not in bounds:
+        others = f"{', '.join(bounds[:-1])} or {bounds[-1]}"
         raise RigError(f"{path}: {key}.{condition.bound}: {name} takes {others}")
     if alone and condition.bound not in ("min", "max"):
-        raise RigError(
-            f"{path}: {key}.{condition.bound}: {comparison.baseline.label} is the only arm; name another run"
-            " or arm to compare it with"
-        )
+        only = f"{comparison.baseline.label} is the only arm"
+        raise RigError(f"{path}: {key}.{condition.bound}: {only}; name another run or arm to compare it with")
 
 
 def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionResult:
@@ -268,9 +253,8 @@ def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> Con
         decision, text = verdict.decision(limit), verdict.text
         doubts = list(_doubts(comparison, [arm, comparison.baseline]))
         share, cut = _cut_short(comparison.baseline)
-        if not comparison.declaration.is_of_success(comparison.metric) or (
-            verdict.decision(limit - share) is not Decision.PASSES
-        ):
+        is_of_success = comparison.declaration.is_of_success(comparison.metric)
+        if not is_of_success or verdict.decision(limit - share) is not Decision.PASSES:
             doubts += cut
     else:
         metric = metric_named(comparison.declaration, condition.metric)
@@ -327,9 +311,8 @@ def _rate(
 
 def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tuple[Decision, str]:
     """By what was measured once; by nothing if other processes were at work meanwhile."""
-    measurement = MEASUREMENTS[condition.metric]
     sides = [arm, baseline] if condition.bound.endswith("_ratio") else [arm]
-    values = [measurement.read(side) for side in sides]
+    values = [MEASUREMENTS[condition.metric](side) for side in sides]
     if any(value is None or (value == 0 and len(sides) > 1) for value in values):
         return Decision.CANNOT_TELL, f"{condition.metric} was not measured"
     numbers = [float(value) for value in values if value is not None]
@@ -337,7 +320,7 @@ def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tupl
     value = numbers[0] / numbers[1] if len(numbers) > 1 else numbers[0]
     text += f", {value:.2f} times as much" if len(numbers) > 1 else ""
     busy = contention_notes((side.label, side.speed, side.fingerprint) for side in sides)
-    if measurement.is_time and busy:
+    if busy and condition.metric not in _SIZES:
         return Decision.CANNOT_TELL, f"{text}; {busy[0]}"
     return _bounded(condition, value, value), text
 

@@ -46,16 +46,11 @@ class CutAnswers(ByName):
         return self.cut / self.answers if self.answers else 0.0
 
     @property
-    def flag(self) -> str:
-        """What the command line calls the limit."""
-        return TABLE[self.option].flag
-
-    @property
     def text(self) -> str:
         """In one line, with what to do about it."""
         share = f"{self.cut} of {counted(self.answers, 'answer')} ({100 * self.share:.1f}%)"
         where = f"{counted(self.failed, 'conversation', 'no')} that failed"
-        return f"{self.flag} {self.limit} cut off {share}, in {where}: raise it"
+        return f"{TABLE[self.option].flag} {self.limit} cut off {share}, in {where}: raise it"
 
     def as_json(self) -> JsonObject:
         """All of it by name, with the share."""
@@ -65,10 +60,10 @@ class CutAnswers(ByName):
 def limits_of(fingerprint: JsonObject) -> dict[str, int]:
     """The limits of an arm by option, as far as its fingerprint says them."""
     values: dict[str, int] = {}
+    # A method's own model has no limits of the engine's, though who plays with it may.
+    roles = [key for key in fingerprint if key.startswith("role.")]
     for name in LIMITS:
         place = TABLE[name].place
-        # A method's own model has no limits of the engine's, though who plays with it may.
-        roles = (key for key in fingerprint if key.startswith("role."))
         others = (key for key in roles if key.endswith(place.removeprefix("model")))
         if holds := [key for key in (place, *others) if _holds(fingerprint, key)]:
             values[name] = fingerprint[holds[0]]

@@ -114,7 +114,7 @@ class _Gpu:
 def _packages(powercap: Path) -> list[_Package]:
     packages = []
     for folder in sorted(powercap.glob("intel-rapl:*")):
-        if re.fullmatch(r"intel-rapl:\d+", folder.name):
+        if folder.name.removeprefix("intel-rapl:").isdecimal():
             with suppress(OSError, ValueError):  # many systems let only root read it
                 packages.append(_Package(folder))
     return packages
@@ -137,8 +137,7 @@ def peak_memory() -> int:
     """The most bytes that this process has held in memory."""
     with suppress(OSError, AttributeError):
         status = (_PROCESS / "status").read_text()
-        match = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-        if match:
+        if match := re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE):
             return int(match[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -81,10 +81,8 @@ def require_named(
     if hidden := [(option, place) for option, place in places if place not in names and not _is_named(place)]:
         opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
         what = ", ".join(dict.fromkeys(option for option, _ in hidden))
-        raise RigError(
-            f"run {run} names files ({what}), and rig opens what a store names only if you name it, too:"
-            f" begin with `rig {opened}`"
-        )
+        rule = "rig opens what a store names only if you name it, too"
+        raise RigError(f"run {run} names files ({what}), and {rule}: begin with `rig {opened}`")
 
 
 def note_started(run: str, settings: Mapping[str, Any]) -> None:
@@ -149,6 +147,4 @@ def _parts(text: str) -> Iterator[str]:
         yield text if is_url(text) else value
         return
     for begun in (text, value, text.partition(":")[2], value.partition(":")[2]):
-        yield begun
-        yield begun.rpartition(":")[0]
-        yield begun.rpartition("@")[0]
+        yield from (begun, begun.rpartition(":")[0], begun.rpartition("@")[0])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -12,13 +13,7 @@ Reader: TypeAlias = Literal["run", "method", "engine"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
 GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
-    "Conversations",
-    "Dials",
-    "Prompt",
-    "Generation",
-    "Machine",
-    "Servers",
-    "Grading",
+    *("Conversations", "Dials", "Prompt", "Generation", "Machine", "Servers", "Grading"),
 )
 """The groups of options in the help, in order."""
 
@@ -108,24 +103,32 @@ class Option:
             raise RigError(f"{word!r} is not a number.") from error
         least, most = self.least or 0, math.inf if self.most is None else self.most
         if value != number or not least <= number <= most:
-            raise RigError(
-                f"{word} is not {'a whole number ' * (self.kind is int)}from {least:g} to {most:g}."
-            )
+            whole = "a whole number " * (self.kind is int)
+            raise RigError(f"{word} is not {whole}from {least:g} to {most:g}.")
         return value
 
 
-def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
-    """A field of the table. `more` are parts of `Option`; `verbs` are words."""
+def option(
+    default: Any, help_text: str, group: str = "", *, verbs: str = "", marks: str = "", **more: Any
+) -> Any:
+    """A field of the table. `more` are parts of `Option`; `verbs` and `marks` (parts that hold) are words."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
-    return field(
-        **{"default_factory" if callable(default) else "default": default}, metadata={"option": told}
-    )
+    told |= dict.fromkeys(marks.split(), True)
+    kind = "default_factory" if callable(default) else "default"
+    return field(**{kind: default}, metadata={"option": told})
 
 
-def dial_option(name: str, neutral: Any, help_text: str, metavar: str) -> Any:
+# As most options of a group are. What else an option says of itself counts for more.
+conversation_option = partial(option, group=CONVERSATIONS, verbs="screen")
+generation_option = partial(option, group=GENERATION, recorded="never")
+machine_option = partial(option, group=MACHINE, verbs="judge screen fit")
+prompt_option = partial(option, group=PROMPT, recorded="never")
+
+
+def dial_option(neutral: Any, help_text: str, metavar: str) -> Any:
     """The levels of a dial: numbers up to a million, shares up to 1, or words."""
     most = 1 if isinstance(neutral, float) else 1_000_000
-    more: dict[str, Any] = {"key": f"stress.{name}", "metavar": metavar, "most": most}
+    more: dict[str, Any] = {"key": "stress.", "metavar": metavar, "most": most}
     return option(neutral, help_text, DIALS, several=True, commas=True, **more)
 
 
@@ -140,6 +143,8 @@ def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
+    if told["key"].endswith("."):
+        told["key"] += part.name
     if (values := told.get("values")) and hint is not int:
         choices = tuple(values)
         default = next(word for word, value in values.items() if value == default)

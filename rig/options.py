@@ -22,6 +22,7 @@ from rig.option import (
     GRADING,
     MACHINE,
     PROMPT,
+    conversation_option,
     dial_option,
     option,
     options_of,
@@ -60,71 +61,45 @@ class RunOptions:
         "Apply a LoRA adapter (GGUF), with a scale if it is not 1; `none` runs the model without.",
         MACHINE,
         metavar="FILE[:SCALE]",
-        several=True,
-        listed=True,
-        opens=True,
+        marks="several listed opens",
         verbs="screen",
     )
-    suite: str = option(
+    suite: str = conversation_option(
         "easy",
         "A suite by name (see `rig suites list`), or your own conversations by path.",
-        CONVERSATIONS,
         metavar="NAME|PATH",
-        verbs="screen",
     )
-    conversations: Path | None = option(
-        None, "A folder of conversations in ToolTalk's JSON format.", CONVERSATIONS, verbs="screen bench"
+    conversations: Path | None = conversation_option(
+        None, "A folder of conversations in ToolTalk's JSON format.", verbs="screen bench"
     )
-    only: tuple[str, ...] = option(
-        (),
-        "Run only this conversation. Repeatable.",
-        CONVERSATIONS,
-        metavar="NAME",
-        listed=True,
-        verbs="screen judge bench",
+    only: tuple[str, ...] = conversation_option(
+        (), "Run only this conversation. Repeatable.", metavar="NAME", listed=True, verbs="screen judge bench"
     )
-    without: Literal["defects"] | None = option(
-        None,
-        "Leave out tasks of public benchmarks that are known to be wrong.",
-        CONVERSATIONS,
-        verbs="screen",
+    without: Literal["defects"] | None = conversation_option(
+        None, "Leave out tasks of public benchmarks that are known to be wrong."
     )
-    limit: int | None = option(
-        None, "Run only the first N conversations.", CONVERSATIONS, least=1, verbs="screen judge"
+    limit: int | None = conversation_option(
+        None, "Run only the first N conversations.", least=1, verbs="screen judge"
     )
-    part: Part | None = option(
-        None,
-        "Run only the fifth of the conversations that models may be calibrated on, or only the others.",
-        CONVERSATIONS,
-        verbs="screen",
+    part: Part | None = conversation_option(
+        None, "Run only the fifth of the conversations that models may be calibrated on, or only the others."
     )
     repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
-    method: str | None = option(
-        None,
-        "How to run and score conversations.",
-        CONVERSATIONS,
-        metavar="NAME",
-        unset="the suite's",
-        verbs="screen",
+    method: str | None = conversation_option(
+        None, "How to run and score conversations.", metavar="NAME", unset="the suite's"
     )
     role: tuple[str, ...] = option(
         (),
         "Choose who plays a role that is not evaluated.",
         CONVERSATIONS,
         metavar="ROLE=MODEL",
-        several=True,
-        listed=True,
-        opens=True,
+        marks="several listed opens",
     )
-    set: tuple[str, ...] = option(
+    set: tuple[str, ...] = conversation_option(
         (),
         "Set an option that only the method knows.",
-        CONVERSATIONS,
         metavar="NAME=VALUE",
-        several=True,
-        listed=True,
-        users_only=True,
-        verbs="screen",
+        marks="several listed users_only",
     )
     until: Literal["verdict"] | None = option(
         None,
@@ -154,35 +129,22 @@ class RunOptions:
 class MethodOptions:
     """How tasks are put to models and scored. Methods share these; each names those that it has."""
 
-    toolbox: str | None = option(
+    toolbox: str | None = conversation_option(
         None,
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
-        CONVERSATIONS,
         metavar="NAME|DIR|mcp:COMMAND",
-        opens=True,
-        users_only=True,
-        verbs="screen",
+        marks="opens users_only",
     )
-    servers: Answers = option(
-        "live",
-        "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was.",
-        CONVERSATIONS,
-        verbs="screen",
+    servers: Answers = conversation_option(
+        "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
     )
-    server_network: bool = option(
+    server_network: bool = conversation_option(
         False,
         "Let MCP servers use your network. Without it, they have none where the system can do that.",
-        CONVERSATIONS,
         users_only=True,
-        verbs="screen",
     )
-    world: Path | None = option(
-        None,
-        "A folder of databases in ToolTalk's JSON format.",
-        CONVERSATIONS,
-        unset="rig's own",
-        opens=True,
-        verbs="screen",
+    world: Path | None = conversation_option(
+        None, "A folder of databases in ToolTalk's JSON format.", unset="rig's own", opens=True
     )
     docs: Docs = option(
         "full", "Describe each tool in full, or only give its name.", PROMPT, several=True, verbs="screen"
@@ -215,8 +177,7 @@ class MethodOptions:
         "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
         GRADING,
         metavar="NAME",
-        opens=True,
-        users_only=True,
+        marks="opens users_only",
     )
     reader: str | None = option(
         None,
@@ -224,47 +185,33 @@ class MethodOptions:
         " GGUF file, or a folder with a sentence-transformers cross-encoder for entailment.",
         GRADING,
         metavar="FILE",
-        opens=True,
-        users_only=True,
+        marks="opens users_only",
     )
     fill: int = dial_option(
-        "fill", 0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
+        0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
     )
     distractors: int = dial_option(
-        "distractors", 0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
+        0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
     )
     tool_errors: float = dial_option(
-        "tool_errors",
-        0.0,
-        "Let this share of calls fail once, by a timeout and the like. To call again is right.",
-        "P,…",
+        0.0, "Let this share of calls fail once, by a timeout and the like. To call again is right.", "P,…"
     )
     injections: Injections = dial_option(
-        "injections",
         "none",
         "Put instructions of an attacker into the results of tools, and count whether they are followed.",
         "none|ignore|send|delete|leak",
     )
     wording: Wording = dial_option(
-        "wording",
         "plain",
         "Put the instructions in other words, order or markup; `rig compare` says how far success spreads.",
         "plain|polite|bullets|numbered|headed|tags|reversed|capitals",
     )
     reorder: Reorder = dial_option(
-        "reorder",
-        "none",
-        "Put tools, the arguments of each, or both in another order.",
-        "none|tools|arguments|both",
+        "none", "Put tools, the arguments of each, or both in another order.", "none|tools|arguments|both"
     )
-    typos: float = dial_option(
-        "typos", 0.0, "Mistype this share of the user's words, but no names and values.", "P,…"
-    )
+    typos: float = dial_option(0.0, "Mistype this share of the user's words, but no names and values.", "P,…")
     language: str = dial_option(
-        "language",
-        "own",
-        "Have the user speak this language, where conversations have `translations`.",
-        "own|CODE",
+        "own", "Have the user speak this language, where conversations have `translations`.", "own|CODE"
     )
     stress_seed: int = option(0, "Seed of all dials.", DIALS, least=0, most=2**32 - 1)
 

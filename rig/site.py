@@ -12,17 +12,14 @@ START = "index.html"
 
 
 def build(folder: Path) -> None:
-    """Write the site to a folder.
-
-    Raises RigError if this rig is no checkout, or if mkdocs is missing or fails.
+    """Write the site to a folder. Raises RigError if this rig is no checkout, or if mkdocs is missing or
+    fails.
     """
     if CHECKOUT is None:
         raise RigError("the documentation can only be built in a checkout of rig")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        command, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT), "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=CHECKOUT, env=env, stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
         if "No module named mkdocs" in lines[-1]:
@@ -32,17 +29,14 @@ def build(folder: Path) -> None:
 
 def site() -> Path:
     """Where the built pages are: `$RIG_DOCS`, else those of an installed rig, else the checkout's `site/`,
-    built now if it is not there yet.
-
-    Raises RigError if there are none.
+    built now if it is not there yet. Raises RigError if there are none.
     """
     chosen = os.environ.get("RIG_DOCS")
     folder = expanded(chosen) if chosen else DOCUMENTATION
     if not chosen and not (folder / START).is_file():
         if CHECKOUT is None:
-            raise RigError(
-                "no documentation is inside this rig; `make wheel` or `rig bundle` of a checkout packs it"
-            )
+            packs = "`make wheel` or `rig bundle` of a checkout packs it"
+            raise RigError(f"no documentation is inside this rig; {packs}")
         build(folder)
     if not (folder / START).is_file():
         raise RigError(f"{folder}: there is no documentation ($RIG_DOCS names this folder)")
@@ -51,9 +45,8 @@ def site() -> Path:
 
 def pages(folder: Path) -> dict[str, Path]:
     """The pages of a built site by name, such as `comparing`, in the order of their paths."""
-    return {path.stem: path for path in sorted(folder.glob("*/**/*.html")) if "assets" not in path.parts} | {
-        "changelog": folder / "changelog.html"
-    }
+    paths = (path for path in sorted(folder.glob("*/**/*.html")) if "assets" not in path.parts)
+    return {**{path.stem: path for path in paths}, "changelog": folder / "changelog.html"}
 
 
 def page(folder: Path, name: str | None) -> Path:

@@ -136,18 +136,13 @@ def select(
     part: Part | None = None,
     without: Literal["defects"] | None = None,
 ) -> list[AnyTask]:
-    """Those named in `only` (all when empty), of them those of `part`, then the first `limit`.
-
-    They are `without` those that are known to be wrong, if that is said.
-
-    Raises RigError for unknown names, and if nothing is left.
+    """Those named in `only` (all when empty), `without` those that are known to be wrong, of them those of
+    `part`, then the first `limit`. Raises RigError for unknown names, and if nothing is left.
     """
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
-        near = did_you_mean(unknown[0], names)
-        raise RigError(
-            f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
-        )
+        called = f"{', '.join(unknown)}{did_you_mean(unknown[0], names)}"
+        raise RigError(f"no conversation is called {called}; `rig check` lists what there is")
     chosen = [task for task in tasks if not only or task.name in only]
     if without is not None:
         chosen = [task for task in chosen if not getattr(task, "defect", "")]
@@ -206,6 +201,5 @@ class PlayedTurn:
 def require_unique(tasks: Iterable[Task], where: object) -> None:
     """Raise RigError where two tasks have the same name."""
     names = Counter(task.name for task in tasks)
-    repeated = sorted(name for name, count in names.items() if count > 1)
-    if repeated:
+    if repeated := sorted(name for name, count in names.items() if count > 1):
         raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")

@@ -17,7 +17,7 @@ from tui.screens.base import Leave, Resume, RigScreen, RunsOpened
 from tui.screens.pages import HelpScreen
 from tui.screens.runs import RunsScreen
 from tui.themes import THEMES, default_theme, next_theme
-from tui.widgets.keys import Section, bindings_of, display, remapped
+from tui.widgets.keys import Section, bindings_of, display, remapped, section
 
 
 class Command(NamedTuple):
@@ -67,27 +67,16 @@ class RigApp(App[Leave | Resume]):
     TITLE = "rig"
     CSS_PATH = "rig.tcss"
     COMMANDS = {KeyCommands}  # noqa: RUF012 - as Textual declares it
-    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
-        (0, "-narrow"),
-        (60, "-normal"),
-        (116, "-wide"),
-        (160, "-vast"),
-    ]
-    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
-        (0, "-low"),
-        (34, "-high"),
-    ]
+    # RUF012: as Textual declares them.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide"), (160, "-vast")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]  # noqa: RUF012
     KEYS: ClassVar[tuple[Section, ...]] = (
-        Section(
+        section(
             "Everywhere",
-            (
-                Binding("question_mark", "help", "help", key_display="?", tooltip="this help"),
-                Binding("t", "next_theme", "theme", tooltip="change the theme (dark, light, terminal)"),
-                Binding("ctrl+p", "command_palette", "commands", show=False, tooltip="find a command"),
-                Binding(
-                    "ctrl+c,ctrl+q", "quit_all", "quit", False, priority=True, tooltip="end the application"
-                ),
-            ),
+            Binding("question_mark", "help", "help", key_display="?", tooltip="this help"),
+            Binding("t", "next_theme", "theme", tooltip="change the theme (dark, light, terminal)"),
+            Binding("ctrl+p", "command_palette", "commands", show=False, tooltip="find a command"),
+            Binding("ctrl+c,ctrl+q", "quit_all", "quit", False, priority=True, tooltip="end the application"),
         ),
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)

@@ -15,15 +15,13 @@ from types import FrameType
 
 from rig.displays.base import handled
 
-LEAVE = "".join(
-    (
-        "\x1b[?2026l",  # end a synchronized update
-        "\x1b[<u",  # keyboard protocol
-        "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l",  # mouse
-        "\x1b[?2004l\x1b[?2048l\x1b[?1004l",  # bracketed paste, resizes and focus told in band
-        "\x1b[?7h\x1b[0m",  # wrap long lines, plain colours
-        "\x1b[?1049l\x1b[?25h",  # the screen from before, the cursor
-    )
+LEAVE = (
+    "\x1b[?2026l"  # end a synchronized update
+    "\x1b[<u"  # keyboard protocol
+    "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
+    "\x1b[?2004l\x1b[?2048l\x1b[?1004l"  # bracketed paste, resizes and focus told in band
+    "\x1b[?7h\x1b[0m"  # wrap long lines, plain colours
+    "\x1b[?1049l\x1b[?25h"  # the screen from before, the cursor
 )
 """Takes back what Textual's Linux driver asks of a terminal."""
 
@@ -60,14 +58,10 @@ def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
 def _start(terminal: int, painted: int) -> subprocess.Popen[bytes]:
     modes = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, text=True, check=False)
     keys = os.dup(terminal)  # under a number that is not one of the three that are redirected
+    command = ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)]
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
-        return subprocess.Popen(
-            ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=painted,
-            pass_fds=(keys,),
-        )
+        return subprocess.Popen(command, stdin=pipe, stdout=none, stderr=painted, pass_fds=(keys,))
     finally:
         os.close(keys)
 

@@ -131,7 +131,10 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
     open_standard_streams()
-    _escape_what_cannot_be_encoded()
+    for stream in (sys.stdout, sys.stderr):
+        # What models and files say is any Unicode, and must not end a run where the locale has less.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     with unbroken_output():
         code = _run(arguments)
     if code:
@@ -189,10 +192,3 @@ _OF_USERS = {
     )
 }
 """Faults of paths, disks and limits, as opposed to faults of rig."""
-
-
-def _escape_what_cannot_be_encoded() -> None:
-    """What models and files say is any Unicode, and must not end a run where the locale has less."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

@@ -76,17 +76,18 @@ def command(
         if toolbox is None or not holds_toolbox(Path(toolbox)):
             raise RigError("say where the conversations go, as in: rig author -o mine")
         output = Path(toolbox) / "conversations"
+    place = scenes or SCENES
+    read = [place] if place.is_file() else [*files_below(place, ".yaml"), *files_below(place, ".yml")]
     settings: JsonObject = {
         "name": maker.name,
         "parts": [[part.count, part.seed, part.tag] for part in maker.parts],
         "toolbox": maker.toolbox.sha256,
-        "scenes": _sha256(scenes or SCENES),
+        "scenes": hashlib.sha256(b"\0".join(map(read_bytes, read))).hexdigest(),
     }
     line = ProgressLine(maker.name, "conversation")
-    shows = sys.stderr.isatty()
 
     def watch(number: int, thrown: Counter[str]) -> None:
-        if shows:
+        if sys.stderr.isatty():
             line.show(number, maker.count, _counts(thrown) if model else "")
 
     if model is None:
@@ -118,11 +119,6 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def _name_of(text: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in text.lower()).strip("-") or "suite"
-
-
-def _sha256(scenes: Path) -> str:
-    files = [scenes] if scenes.is_file() else [*files_below(scenes, ".yaml"), *files_below(scenes, ".yml")]
-    return hashlib.sha256(b"\0".join(map(read_bytes, files))).hexdigest()
 
 
 @command.verb()
@@ -179,9 +175,7 @@ def review(
                 say("nothing was decided before this one")
             elif key == "e" and (lines := click.edit(lines_of(source), extension=".yaml")) is not None:
                 reading.edit(name, lines)
-        except (RigError, OSError, UnicodeError) as error:
+        except (RigError, OSError, UnicodeError, click.ClickException) as error:
             say(str(error))
-        except click.ClickException as error:
-            say(error.message)
     left = counted(len(reading.left), "conversation")
     say(f"{folder}: {_counts(reading.counts) or 'nothing'}; {left} left")

@@ -2,6 +2,7 @@
 
 import sys
 import webbrowser
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -63,7 +64,7 @@ def command(
 
     # A file's name may have a comma itself.
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
-    names = tuple(name for several in split for name in several)
+    names = tuple(chain.from_iterable(split))
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
     line = ProgressLine("bundle", "packed, MB:")
 
@@ -71,14 +72,11 @@ def command(
         if sys.stderr.isatty():
             line.show(packed // 10**6, of // 10**6)
 
+    def tell(text: str) -> None:
+        click.echo(f"bundle: {text}", err=True)
+
     with endings_as_exceptions():
-        bundle = make(
-            output,
-            contents,
-            force=force,
-            say=lambda text: click.echo(f"bundle: {text}", err=True),
-            watch=watch,
-        )
+        bundle = make(output, contents, force=force, say=tell, watch=watch)
     say(f"{output}: {bundle.files} files, {file_size(bundle.digest.size)}")
     click.echo(f"SHA-256 {bundle.digest.sha256}")
 

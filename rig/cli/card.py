@@ -1,16 +1,15 @@
 """`rig card`: one page on a model file that others can read, and verify."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import click
 
 from rig.calls import ByName, JsonObject
 from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
-from rig.cli.output import print_json, printable, say
+from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.compare.arms import ComparisonOptions
 from rig.engine.files.caches import sha256_of
@@ -23,11 +22,7 @@ from rig.signatures import sign, verify
 from rig.store import Runs
 
 CardFormat = Literal["html", "md", "json"]
-_FORMATS: Mapping[str, Callable[[JsonObject], str]] = {
-    "html": model_card.as_html,
-    "md": model_card.as_markdown,
-    "json": model_card.as_json,
-}
+_FORMATS = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
 
 
 @verb(Verbs, default="make")
@@ -69,8 +64,7 @@ def make(
     its run, or with --baseline.
     """
     say_what_is_from_file(click.get_current_context())
-    ending = output.suffix.removeprefix(".").lower() if output else ""
-    form = format_ or (ending if ending in get_args(CardFormat) else "md")
+    form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
     if output is None and key is not None:
         raise RigError("--sign signs a file; name it with --output")
     with Runs.open(runs, graded_by) as stored:
@@ -79,11 +73,11 @@ def make(
     if output is None:
         click.echo(printable(text), nl=False)
         return
-    signature = sign(text.encode(), key, model_card.NAMESPACE) if key else None
+    signature, signed = sign(text.encode(), key, model_card.NAMESPACE) if key else None, ""
     write(text, output, force=force)
     if signature is not None:
         write(signature, _signature_of(output), force=force)
-    signed = f", signed in {_signature_of(output)}" if signature is not None else ""
+        signed = f", signed in {_signature_of(output)}"
     say(f"wrote {output} ({form}){signed}")
 
 
@@ -121,11 +115,13 @@ def verify_(
     else:
         about = model_card.read_card(card)
         fault = model_card.sums_fault(about)
-        checks.append(
-            CardCheck("numbers", fault is None, fault or "the counts add up, and the rates follow from them")
-        )
+        sound = "the counts add up, and the rates follow from them"
+        checks.append(CardCheck("numbers", fault is None, fault or sound))
     if model is not None:
-        checks.append(_model_check(about, model))
+        digest, actual = about["subject"].get("file_sha256"), sha256_of(inspect(resolve(model).path).path)
+        same = f"{model} is the file that was tested"
+        other = f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}"
+        checks.append(CardCheck("model", digest == actual, same if digest == actual else other))
     checks.append(_signature_check(card, signers))
     if as_json:
         print_json({"card": str(card), "checks": [check.as_json() for check in checks]})
@@ -134,14 +130,6 @@ def verify_(
         for check in checks:
             say(" ".join(f"{words[check.is_good]:5}  {check.name}: {check.text}".split("\n")))
     return int(any(check.is_good is False for check in checks))
-
-
-def _model_check(card: JsonObject, model: str) -> CardCheck:
-    digest: Any = card["subject"].get("file_sha256")
-    actual = sha256_of(inspect(resolve(model).path).path)
-    if digest != actual:
-        return CardCheck("model", False, f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}")
-    return CardCheck("model", True, f"{model} is the file that was tested")
 
 
 def _signature_check(card: Path, signers: Path | None) -> CardCheck:

@@ -5,30 +5,20 @@ import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import isnan
 from pathlib import Path
 
 import click
 
-from rig import files
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, STORE, complete_runs, json_option
-from rig.cli.output import paint, print_json, print_table, printable, say, terminal_width
+from rig.cli.options import ALPHA, AS_JSON, GRADED_BY, MODEL, STORE, complete_runs, json_option
+from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
+from rig.compare import leaderboard
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare, uncollected
 from rig.compare.findings import Comparison
-from rig.compare.leaderboard import (
-    Leaderboard,
-    PastScore,
-    history,
-    is_hash,
-    leaderboard,
-    published,
-    standings,
-)
 from rig.compare.leaks import leak_text
 from rig.compare.noise import Noise, noise_of
 from rig.compare.sequential import SequentialComparison, compare_sequentially
@@ -64,10 +54,7 @@ class ComparisonQuestion:
         start=5.0,
     )
     alpha: float = option(
-        "The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.",
-        "X",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        start=0.05,
+        "The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.", "X", **ALPHA
     )
     across_settings: bool = option(
         "Compare arms even if they differ from the baseline in more than one setting, and list the"
@@ -146,54 +133,45 @@ def command(
     with Runs.open(question.runs, question.graded_by) as stored:
         if deciding.tables:
             arms = question.addresses
-            print_tables(published(stored, arms), {"arms": list(arms)}, as_json=as_json)
+            print_tables(leaderboard.published(stored, arms), {"arms": list(arms)}, as_json=as_json)
             return None
+        told: SequentialComparison | Comparison
         if deciding.sequential:
             tested = (deciding.fail_if_worse or question.loss) / 100
-            looks = compare_sequentially(stored, question.addresses, tested, question.options)
+            told = compare_sequentially(stored, question.addresses, tested, question.options)
         else:
             noise = question.noise_in(stored)
             # Curves of several files differ in the file, too.
             options = replace(question.options, across_settings=question.across_settings or deciding.curve)
-            comparison = compare(stored, question.addresses, options, noise)
+            told = compare(stored, question.addresses, options, noise)
     decisions: dict[str, Decision] = {}
-    if deciding.sequential:
-        value, show, baseline = looks.as_json, partial(_say_looks, looks), looks.baseline
-        if limit is not None:
-            decisions = {arm.arm: arm.decision for arm in looks.arms}
+    if isinstance(told, SequentialComparison):
+        baseline = told.baseline
+        decisions = {} if limit is None else {arm.arm: arm.decision for arm in told.arms}
     else:
-        value, show = comparison.as_json, partial(_say_comparison, comparison, full=deciding.full)
-        if deciding.curve:
-            show = partial(_say_curves, comparison)
-        baseline = comparison.baseline.label
-        if limit is not None:
-            asked = "unsure" if deciding.fail_if_worse is None else "worse"
-            decisions = _decisions(comparison, limit, asked)
+        baseline = told.baseline.label
+        asked = "unsure" if deciding.fail_if_worse is None else "worse"
+        decisions = {} if limit is None else _decisions(told, limit, asked)
     if as_json:
         judged = {"failed": Decision.WORSE, "unsure": Decision.CANNOT_TELL}
-        arms_by = {
-            name: [arm for arm in decisions if decisions[arm] is kind] for name, kind in judged.items()
-        }
-        print_json({**value(), **arms_by})
+        by = {name: [arm for arm, of in decisions.items() if of is kind] for name, kind in judged.items()}
+        print_json({**told.as_json(), **by})
+    elif isinstance(told, SequentialComparison):
+        say(looks_text(told))
     else:
-        show()
-    return _exit_code(decisions, limit, baseline, fails_unsure=deciding.fail_if_unsure, as_json=as_json)
+        _say_comparison(told, deciding)
+    return _exit_code(decisions, limit, baseline, deciding.fail_if_unsure, as_json)
 
 
-def _say_looks(looks: SequentialComparison) -> None:
-    say(looks_text(looks))
-
-
-def _say_curves(comparison: Comparison) -> None:
-    if not comparison.curves:
-        raise RigError("these arms are no levels of one option; make some with `rig run FILE --sweep`")
-    say(curves_text(comparison.curves, terminal_width()))
-
-
-def _say_comparison(comparison: Comparison, *, full: bool) -> None:
+def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
     width = terminal_width()
+    if deciding.curve:
+        if not comparison.curves:
+            raise RigError("these arms are no levels of one option; make some with `rig run FILE --sweep`")
+        say(curves_text(comparison.curves, width))
+        return
     paint(opening(comparison, width and min(width, 120)))
-    if full:
+    if deciding.full:
         say(f"\n{statistics_text(comparison, width)}")
     else:
         say("\n--full prints the statistics behind it; rig report shows conversations side by side")
@@ -209,12 +187,7 @@ def _decisions(comparison: Comparison, points: float, asked: str) -> dict[str, D
 
 
 def _exit_code(
-    decisions: Mapping[str, Decision],
-    points: float | None,
-    baseline: str,
-    *,
-    fails_unsure: bool,
-    as_json: bool,
+    decisions: Mapping[str, Decision], points: float | None, baseline: str, fails_unsure: bool, as_json: bool
 ) -> int:
     """The exit code, after a line on each arm that does not pass; beside JSON these go to stderr."""
     limit = counted(points or 0.0, "point")
@@ -223,8 +196,8 @@ def _exit_code(
             say(f"\n{arm} is worse than {baseline} by more than {limit}", err=as_json)
         elif decision is Decision.CANNOT_TELL:
             green = "" if fails_unsure else "; that passes all the same, unless --fail-if-unsure is given"
-            line = f"\n{arm}: cannot tell: a loss of more than {limit} could have gone unseen{green}"
-            say(line, err=as_json)
+            unseen = f"cannot tell: a loss of more than {limit} could have gone unseen"
+            say(f"\n{arm}: {unseen}{green}", err=as_json)
     if Decision.WORSE in decisions.values():
         return Decision.WORSE
     is_unsure = fails_unsure and Decision.CANNOT_TELL in decisions.values()
@@ -266,8 +239,7 @@ def report(
         force = True
     if output is None and as_json:
         raise RigError("--json describes a file that is written; name it with --output")
-    ending = output.suffix.removeprefix(".").lower() if output else ""
-    form: Format = format_ or (ending if ending in FORMATS else "html")
+    form: Format = format_ or form_of(output, FORMATS, "html")
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
     with uncollected(), Runs.open(question.runs, question.graded_by) as stored:
@@ -312,40 +284,36 @@ def rank(
         _print_file(file, as_json)
         return
     with Runs.open(runs) as opened:
-        ranking = leaderboard(opened, suite, method)
+        ranking = leaderboard.leaderboard(opened, suite, method)
     if csv_path is not None:
-        files.write(paper.toolbench().leaderboard_text(standings(ranking)), csv_path)
+        write(paper.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:
         print_json(ranking.as_json())
     else:
         _print_ranking(ranking)
 
 
-def _print_ranking(ranking: Leaderboard) -> None:
+def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
     rows = []
     for place in ranking.places:
         cells = [with_interval(metric.amount, place.rates[metric.name]) for metric in ranking.metrics]
         played = len(place.tasks)
         count = str(played) if played == place.planned else out_of(played, place.planned, " of ")
-        count += f"{'' if place.tasks == ranking.tasks else ' *'}"
-        settings = ", ".join(place.differs) or "-"
-        rows.append((place.name, count, *cells, settings))
+        count += "" if place.tasks == ranking.tasks else " *"
+        rows.append((place.name, count, *cells, ", ".join(place.differs) or "-"))
     titles = [metric.title for metric in ranking.metrics]
     say(f"{ranking.suite}, by the method {ranking.method}")
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != ranking.tasks for place in ranking.places):
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
-        click.echo(
-            f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
-            f" word for word; {left} are left out"
-        )
+        common = f"the {len(ranking.tasks)} that all have in common, word for word"
+        click.echo(f"* has other tasks, too: arms are ranked by {common}; {left} are left out")
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
         click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
     if len({grader.rules for grader in ranking.graders}) > 1:
-        click.echo(
-            "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
-        )
+        one = "`rig compare` goes by one that all arms share"
+        click.echo(f"the graders differ, so the order means little; {one}")
     elif len(ranking.graders) > 1:
         runs = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
         say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")
@@ -393,18 +361,17 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     changed since the row above: the version of rig, the suite, or a setting.
     """
     sha256 = model
-    if not is_hash(model) or Path(model).exists():
+    if not leaderboard.is_hash(model) or Path(model).exists():
         sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end
     with Runs.open(runs) as stored:
-        hashes, lines = history(stored, sha256)
+        hashes, lines = leaderboard.history(stored, sha256)
     if as_json:
         scores = [past.as_json() for line in lines for past in line]
         print_json({"model.file_sha256": hashes[0], "scores": scores})
         return
     if not lines:
         raise RigError(f"no conversation of a run of {model} is scored yet")
-    total = sum(map(len, lines))
-    say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}")
+    say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(sum(map(len, lines)), 'score')}")
     for line in lines:
         _print_scores(line)
     leaks = {f"{past.run.id}/{past.arm}": past.leaks for line in lines for past in line if past.leaks}
@@ -414,7 +381,7 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
         click.echo("\nNumbers of different tables are not comparable: the graders differ.")
 
 
-def _print_scores(line: Sequence[PastScore]) -> None:
+def _print_scores(line: Sequence[leaderboard.PastScore]) -> None:
     first = line[0]
     metrics = first.run.declaration.shown("lines")
     columns = ("run", "started", "rig", "arm", "suite", "conversations")

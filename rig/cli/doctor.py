@@ -66,7 +66,11 @@ def command(
     for finding in _machine(runs) if url is None else _server(url):
         findings.append(finding)
         if not as_json:
-            _print(finding)
+            colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
+            click.echo(f"{click.style(finding.state.ljust(4), fg=colour)}  ", nl=False)
+            say(f"{finding.name.ljust(13)} {finding.detail}")
+            if finding.advice:
+                say(f"{'':20}{finding.advice}")
     has_failed = any(finding.state == "fail" for finding in findings)
     if as_json:
         print_json({"ok": not has_failed, "findings": [asdict(finding) for finding in findings]})
@@ -75,8 +79,12 @@ def command(
 
 def _machine(runs: Path) -> Iterator[Symptom]:
     """What is on this machine, and whether the network is needed for what is not."""
-    checks = (_python(), _libraries(), _llama_cpp(), _models(), _store(runs))
+    cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
+    memory = psutil.virtual_memory().total
+    yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
+    yield Symptom("machine", "ok", f"{cores}, {file_size(memory)} of memory")
     is_whole = True
+    checks = (_libraries(), _llama_cpp(), _models(), _store(runs))
     for finding in chain(*checks, _conversations(), _world(), _similarity()):
         is_whole &= finding.state != "fail"
         yield finding
@@ -97,33 +105,15 @@ def _server(url: str) -> Iterator[Symptom]:
     serving.check(url, settings)
     served = load(url, settings, lambda _remark: None)
     yield Symptom("server", "ok", served.line)
-    faults = []
     try:
-        faults = [
-            Symptom(symptom.name, "fail", symptom.fault, symptom.advice)
-            for symptom in dict.fromkeys(probe(served))
-        ]
+        found = dict.fromkeys(probe(served))
+        faults = [Symptom(one.name, "fail", one.fault, one.advice) for one in found]
     except ServerFault as fault:
         faults = [Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log")]
     finally:
         served.close()
     looked_at = "tools, context, sampling, calls, thoughts, stop tokens and streams are as they should be"
     yield from faults or [Symptom("answers", "ok", looked_at)]
-
-
-def _print(finding: Symptom) -> None:
-    colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
-    click.echo(f"{click.style(finding.state.ljust(4), fg=colour)}  ", nl=False)
-    say(f"{finding.name.ljust(13)} {finding.detail}")
-    if finding.advice:
-        say(f"{'':20}{finding.advice}")
-
-
-def _python() -> Iterator[Symptom]:
-    yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
-    cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
-    memory = psutil.virtual_memory().total
-    yield Symptom("machine", "ok", f"{cores}, {file_size(memory)} of memory")
 
 
 def _libraries() -> Iterator[Symptom]:
@@ -144,10 +134,8 @@ def _libraries() -> Iterator[Symptom]:
             continue
         versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
-            fault = (
-                f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})"
-            )
-            yield Symptom("libraries", "warn", fault, _SETUP)
+            tested = f"what rig was tested with ({requirement.specifier})"
+            yield Symptom("libraries", "warn", f"{requirement.name} {installed} is not {tested}", _SETUP)
     yield Symptom("libraries", "ok", ", ".join(versions))
 
 
@@ -242,8 +230,7 @@ def _world() -> Iterator[Symptom]:
     except RigError as error:
         yield Symptom("world", "fail", str(error))
         return
-    faults = check_world(world)
-    if faults:
+    if faults := check_world(world):
         first = f"{counted(len(faults), 'fault')}; the first: {faults[0]}"
         yield Symptom("world", "fail", first, "rig world build")
         return

@@ -8,7 +8,6 @@ from typing import cast, get_args
 import click
 
 from rig import methods, plugins
-from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
@@ -70,8 +69,7 @@ def export(
       rig export latest --format inspect --output logs       then: inspect view --log-dir logs
       rig export latest --format github >> "$GITHUB_STEP_SUMMARY"
     """  # noqa: D301 - for click
-    exports = plugins.registered().exports
-    export: Export | None = exports.get(format_)
+    export: Export | None = plugins.registered().exports.get(format_)
     if set_ and export is None:
         raise RigError(f"--set: --format {format_} takes no settings")
     with Runs.open(runs) as store:
@@ -86,21 +84,16 @@ def export(
             written = _export_rows(store, stored, view, cast(FlatFormat, format_), output, raw)
             about = {"rows": view, "output": str(output), "written": written}
             what = f"{counted(written, 'row')} ({view})"
-        elif export is not None:
-            if rows is not None:
-                raise RigError("--rows goes with --format csv, jsonl or parquet")
-            source = ExportSource(store, store.get(run), export.values(set_))
-            files = _export_to(export, source, output, as_json=as_json)
-            about = {"output": str(output), "files": [str(path) for path in files]}
-            what = counted(len(files), "file")
         else:
-            if format_ not in plugins.registered().papers:
+            if export is None and format_ not in plugins.registered().papers:
                 methods.get(format_)
             if rows is not None:
                 raise RigError("--rows goes with --format csv, jsonl or parquet")
-            if output is None:
-                raise RigError(f"--format {format_} writes files; name a directory with --output")
-            files = _export_files(runs, stored, format_, output)
+            if export is not None:
+                source = ExportSource(store, store.get(run), export.values(set_))
+                files = _export_to(export, source, output, as_json=as_json)
+            else:
+                files = _export_files(runs, stored, format_, output)
             about = {"output": str(output), "files": [str(path) for path in files]}
             what = counted(len(files), "file")
     if as_json:
@@ -125,12 +118,13 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
         return [output / path.relative_to(folder) for path in export.fill(source, folder)]
 
 
-def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
+def _export_files(store: Path, run: StoredRun, form: str, output: Path | None) -> Sequence[Path]:
     """Write a run as files of a paper's or method's."""
+    if output is None:
+        raise RigError(f"--format {form} writes files; name a directory with --output")
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
-        _, tasks = finished(store, run.id)
-        paths: Sequence[Path] = papers[form].export(tasks, output)
+        paths: Sequence[Path] = papers[form].export(finished(store, run.id)[1], output)
         return paths
     method = run.declaration.method
     if form not in (method, paper.of_method(method).name):
@@ -210,7 +204,15 @@ def import_(
     papers = plugins.registered().papers
     paper: Paper = papers[format_] if format_ in papers else Paper()
     if paper.is_log:
-        faults, notes, about, text = _converted(paper, files, output, rules)
+        if output is None:
+            raise RigError(f"--format {paper.name} writes conversations; name a folder with --output")
+        converted = paper.convert(files, output, rules)
+        faults, notes = list(converted.faults), list(converted.notes)
+        paths = [str(path) for path in converted.files]
+        about = {"output": str(output), "conversations": converted.conversations, "files": paths}
+        about |= {"notes": notes, "faults": faults}
+        conversations = counted(converted.conversations, "conversation")
+        text = f"wrote {conversations} to {output}; review them before you run them"
     else:
         if output is not None or rules is not None:
             raise RigError("--output and --rules are for logs (--format openai-chat)")
@@ -227,32 +229,14 @@ def import_(
         print_json(about)
     else:
         say(text)
-    _say_what_is_left_out([*faults, *notes], len(faults))
-    return bool(faults)
-
-
-def _converted(
-    logs: Paper, files: tuple[Path, ...], output: Path | None, rules: Path | None
-) -> tuple[list[str], list[str], JsonObject, str]:
-    """Make conversations of logs; faults, notes, and what is said of it as JSON and in words."""
-    if output is None:
-        raise RigError(f"--format {logs.name} writes conversations; name a folder with --output")
-    converted = logs.convert(files, output, rules)
-    faults, notes = list(converted.faults), list(converted.notes)
-    paths = [str(path) for path in converted.files]
-    about = {"output": str(output), "conversations": converted.conversations, "files": paths}
-    conversations = counted(converted.conversations, "conversation")
-    text = f"wrote {conversations} to {output}; review them before you run them"
-    return faults, notes, {**about, "notes": notes, "faults": faults}, text
-
-
-def _say_what_is_left_out(lines: Sequence[str], faults: int) -> None:
+    lines = [*faults, *notes]
     for line in lines[:_MOST_LINES]:
         say(f"rig: {line}", err=True)
     if len(lines) > _MOST_LINES:
         say(f"rig: and {len(lines) - _MOST_LINES} more; --json lists all", err=True)
     if faults:
-        say(f"rig: {counted(faults, 'thing')} could not be read; the rest is there", err=True)
+        say(f"rig: {counted(len(faults), 'thing')} could not be read; the rest is there", err=True)
+    return bool(faults)
 
 
 def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:

@@ -74,7 +74,8 @@ def command(
     if github:
         for line in _annotations(result):
             say(line, err=as_json)
-        _add_to_summary(_summary(result))
+        if place := os.environ.get(_SUMMARY):
+            _add_to_summary(place, _summary(result))
     return result.decision
 
 
@@ -84,10 +85,8 @@ def _lines(result: GateResult) -> Iterator[str]:
     yield f"baseline {one_line(comparison.baseline.label)}; {conversations}, graded by {comparison.grader}"
     yield from map(one_line, comparison.notes)
     for judged in result.results:
-        yield (
-            f"  {word(judged.decision):{_WIDEST}}  {judged.condition.tier:11}"
-            f"  {one_line(f'{judged.arm}: {judged.condition.text}: {judged.text}')}"
-        )
+        text = one_line(f"{judged.arm}: {judged.condition.text}: {judged.text}")
+        yield f"  {word(judged.decision):{_WIDEST}}  {judged.condition.tier:11}  {text}"
     yield _verdict(result)
 
 
@@ -107,8 +106,8 @@ def _case(judged: ConditionResult) -> TestCase:
     """A condition as a test case: failed where the gate fails by it, skipped where nobody can tell."""
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
-    text = f"{word(judged.decision)}: {judged.text}"
-    return TestCase(judged.arm, f"{judged.condition.tier}: {judged.condition.text}", kind=kind, text=text)
+    name = f"{judged.condition.tier}: {judged.condition.text}"
+    return TestCase(judged.arm, name, kind=kind, text=f"{word(judged.decision)}: {judged.text}")
 
 
 def _annotations(result: GateResult) -> Iterator[str]:
@@ -117,15 +116,10 @@ def _annotations(result: GateResult) -> Iterator[str]:
     for judged in result.results:
         if judged.decision is not Decision.PASSES:
             level = levels[judged.decision] if judged.counts else "notice"
-            yield _annotation(level, judged)
+            text = one_line(f"{judged.arm}: {judged.condition.text} ({judged.condition.tier}): {judged.text}")
+            yield f"::{level} title=rig gate%3A {word(judged.decision)}::{_escaped(text)}"
     if result.decision is Decision.PASSES:
         yield f"::notice title=rig gate::{_escaped(_verdict(result))}"
-
-
-def _annotation(level: str, judged: ConditionResult) -> str:
-    title = f"rig gate: {word(judged.decision)}".replace(":", "%3A")
-    text = one_line(f"{judged.arm}: {judged.condition.text} ({judged.condition.tier}): {judged.text}")
-    return f"::{level} title={title}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:
@@ -138,28 +132,17 @@ _MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "
 
 def _summary(result: GateResult) -> str:
     """The decision and a table of the conditions, as Markdown in which no name links to anything."""
-    rows = [
-        (
-            f"{_MARKS[judged.decision]} {word(judged.decision)}",
-            judged.condition.tier,
-            *map(_quiet, (judged.arm, judged.condition.text, judged.text)),
-        )
-        for judged in result.results
-    ]
+    rows = []
+    for judged in result.results:
+        decision = f"{_MARKS[judged.decision]} {word(judged.decision)}"
+        texts = map(inert, (judged.arm, judged.condition.text, judged.text))
+        rows.append((decision, judged.condition.tier, *map(mentioning_nobody, texts)))
     table = markdown(("", "", "arm", "condition", "what was found"), rows, texts=5)
-    return f"### {_MARKS[result.decision]} {_quiet(_verdict(result))}\n\n{table}\n"
+    return f"### {_MARKS[result.decision]} {mentioning_nobody(inert(_verdict(result)))}\n\n{table}\n"
 
 
-def _quiet(text: str) -> str:
-    """Text that is inert in Markdown, and mentions nobody on GitHub."""
-    return mentioning_nobody(inert(text))
-
-
-def _add_to_summary(text: str) -> None:
-    """Add to the file of the step's summary, if there is one. Raises RigError if it cannot be written."""
-    place = os.environ.get(_SUMMARY)
-    if not place:
-        return
+def _add_to_summary(place: str, text: str) -> None:
+    """Add to the file of the step's summary. Raises RigError if it cannot be written."""
     try:
         with open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{text}\n")

@@ -8,26 +8,14 @@ from typing import Any
 import click
 
 from rig import displays, files
+from rig.cli import options as shared
 from rig.cli import run
-from rig.cli.options import (
-    AS_JSON,
-    DISPLAY,
-    JSON_AT_END,
-    NAME,
-    STORE,
-    WRITTEN_STORE,
-    Grouped,
-    chosen_options,
-    complete_models,
-    complete_runs,
-    table_options,
-)
+from rig.cli.options import Grouped, complete_runs, table_options
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.compare import estimate
 from rig.displays.summary import summary, whereabouts
 from rig.errors import RigError, counted
-from rig.files import json_text
 from rig.judging import calibration
 from rig.judging.calibration import OURS, LabelAgreement, load_labels
 from rig.judging.evaluators import DEFAULT, find
@@ -39,6 +27,8 @@ from rig.methods import paper
 from rig.running.planning import plan_resume
 from rig.solutions.judgements import DEFAULTS, SEED, UPSTREAM, Shape, Ties, Unsolvable, Unsure
 from rig.store import Runs
+
+_VOTES = click.IntRange(1, 120)
 
 
 @verb(Verbs, default="answers")
@@ -53,7 +43,7 @@ def command() -> None:
 class JudgeOptions:
     """Who judges, what is judged, and by which rules."""
 
-    judge: str | None = option("The model that judges.", "MODEL", shell_complete=complete_models)
+    judge: str | None = option("The model that judges.", "MODEL", shell_complete=shared.complete_models)
     evaluator: str = option(
         "How to ask the judge: one of rig's evaluators (default, normalized, fn), a folder with one of"
         " ToolBench's, or a rule that needs no judge (truth, keyword, details).",
@@ -66,7 +56,7 @@ class JudgeOptions:
     votes: int | None = option(
         "Votes on each answer or pair.  [default: 3 on an answer, 1 on a pair, in both orders]",
         "N",
-        type=click.IntRange(1, 120),
+        type=_VOTES,
     )
     reason: ReasonPlace | None = option("Ask for reasons before the verdict, after it, or not at all.")
     orders: Orders | None = option("Show two answers in both orders, or in one.")
@@ -90,8 +80,7 @@ class JudgeOptions:
         if not places:
             raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
         is_win = self.against is not None
-        unfit = ("ties",) if is_win else ("orders", "passes")
-        for name in unfit:
+        for name in ("ties",) if is_win else ("orders", "passes"):
             if getattr(self, name) is not None:
                 raise RigError(f"--{name} {'has no effect with' if is_win else 'needs'} --against")
         chosen = dict(vars(self))
@@ -112,11 +101,11 @@ def answers(
         "Write ToolBench's result files into this folder, which must be new or empty."
     ),
     raw: bool = option("Leave texts in its tables that a spreadsheet would execute as they are."),
-    display: str = DISPLAY,
-    name: str | None = NAME,
-    runs: Path = WRITTEN_STORE,
+    display: str = shared.DISPLAY,
+    name: str | None = shared.NAME,
+    runs: Path = shared.WRITTEN_STORE,
     resuming: run.Resuming,
-    as_json: bool = JSON_AT_END,
+    as_json: bool = shared.JSON_AT_END,
     **_: Any,
 ) -> int:
     """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
@@ -131,28 +120,23 @@ def answers(
         todo = plan_resume(resuming.resume, {}, runs, retry_failed=resuming.retry_failed)
     else:
         resuming.require_resume()
-        todo = plan_judging(judging.of(places, chosen_options(context)), runs, name)
+        todo = plan_judging(judging.of(places, shared.chosen_options(context)), runs, name)
     if fail_if_worse and not todo.caution.decides:
         raise RigError(f"--fail-if-worse: {todo.caution.text}")
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
     files = write_results(runs, stored, output, raw=raw) if output and not code else []
     if as_json:
-        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-        caution = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+        told = stored.declaration
         paths = [str(file) for file in files]
-        click.echo(json_text({"run": stored.id, "store": str(runs), "arms": arms, **caution, "files": paths}))
+        run.print_end(stored, runs, caution=told.caution, decides=told.decides, files=paths)
     elif displays.is_watched(display):
         say(f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}")
     run.say_where(stored, runs, control, is_said=displays.is_watched(display) and not as_json)
     return code
 
 
-_VOTES = click.IntRange(1, 120)
-_HEADER = (
-    *("", "labels", "accuracy", "kappa"),
-    *("agreement", "bias", "variance", "correlation", "position bias"),
-)
+_MEASURES = ("accuracy", "kappa", "agreement", "bias", "variance", "correlation", "position bias")
 _WHAT = {PASS: "answers", WIN: "pairs"}
 
 
@@ -166,9 +150,9 @@ def calibrate(
     votes: int | None = option("Votes on each answer.  [default: 3]", "N", type=_VOTES),
     pair_votes: int | None = option("Votes on each pair.  [default: 1, in both orders]", "N", type=_VOTES),
     fail_if_worse: bool = option("Exit with code 1 if the judge is no better than chance."),
-    display: str = DISPLAY,
-    runs: Path = WRITTEN_STORE,
-    as_json: bool = JSON_AT_END,
+    display: str = shared.DISPLAY,
+    runs: Path = shared.WRITTEN_STORE,
+    as_json: bool = shared.JSON_AT_END,
     **_: Any,
 ) -> int:
     """Measure how far a judge agrees with labels.
@@ -179,7 +163,8 @@ def calibrate(
     """
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
-    judging = JudgingRequest((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
+    options = shared.chosen_options(context)
+    judging = JudgingRequest((calibration.SUITE,), judge, evaluator, votes, options=options)
     measured: dict[str, LabelAgreement] = {}
     for method, tasks in ((PASS, labelled.answers), (WIN, labelled.pairs)):
         if not tasks or not can_judge(how, method):
@@ -207,7 +192,7 @@ def _print(measured: dict[str, LabelAgreement], judge: str) -> None:
         bias = estimate(result.position_bias) if result.position_bias else "-"
         row = (_WHAT[method], result.items, estimate(result.accuracy), calibration.estimate(result.kappa))
         rows.append([*row, *numbers, bias])
-    print_table(_HEADER, rows)
+    print_table(("", "labels", *_MEASURES), rows)
     for method, result in measured.items():
         what = f"{_WHAT[method]}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}"
         click.echo(what)
@@ -230,8 +215,8 @@ def rates(
     ),
     raw: bool = option("Leave texts in tables that a spreadsheet would execute as they are."),
     answers: Path | None = option("The folder of the answers to show in the table of a file of preferences."),
-    runs: Path = STORE,
-    as_json: bool = AS_JSON,
+    runs: Path = shared.STORE,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Print the pass or win rates of a run of `rig judge`, or of a result file.
 
@@ -263,10 +248,8 @@ def rates(
     if as_json:
         print_json([{**rate.as_json(), "caution": caution} for rate in rates])
         return
-    if rates and isinstance(rates[0], WinRates):
-        print_table(_WIN, [_win_row(rate) for rate in rates if isinstance(rate, WinRates)])
-    else:
-        print_table(_PASS, [_pass_row(rate) for rate in rates if isinstance(rate, PassRates)])
+    is_win = bool(rates) and isinstance(rates[0], WinRates)
+    print_table(_WIN if is_win else _PASS, map(_row, rates))
     if caution:
         say(caution)
 
@@ -275,14 +258,12 @@ _PASS = ("answers of", "queries", "pass rate", "SoPR", "passed of solvable, unsu
 _WIN = ("answers of", "against", "queries", "win", "tie", "lose", "win + tie/2", "flips with the order")
 
 
-def _pass_row(rates: PassRates) -> list[str]:
+def _row(rates: PassRates | WinRates) -> list[str]:
+    if isinstance(rates, WinRates):
+        values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)
+        return [rates.model, rates.reference, str(rates.queries), *map(estimate, values)]
     tasks = ("Solvable", "Unsure", "Unsolvable")
     split = ", ".join("{}/{}".format(*rates.by_task.get(name, (0, 0))) for name in tasks)
     sopr = "-" if rates.sopr is None else f"{100 * rates.sopr:.1f} ± {100 * (rates.sopr_std or 0):.1f}"
     true = estimate(rates.true_pass_rate) if rates.true_pass_rate else "-"
     return [rates.model, str(rates.queries), estimate(rates.pass_rate), sopr, split, true]
-
-
-def _win_row(rates: WinRates) -> list[str]:
-    values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)
-    return [rates.model, rates.reference, str(rates.queries), *map(estimate, values)]

@@ -90,18 +90,17 @@ def quantize(
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
     if as_json:
-        print_json(
-            [
-                {
-                    **file.entry.model_dump(),
-                    "path": str(file.entry.path),
-                    "bits_per_weight": file.info.bits_per_weight,
-                    "origin": file.info.origin and file.info.origin.as_json(),
-                    "seconds": file.seconds,
-                }
-                for file in files
-            ]
-        )
+        told = [
+            {
+                **file.entry.model_dump(),
+                "path": str(file.entry.path),
+                "bits_per_weight": file.info.bits_per_weight,
+                "origin": file.info.origin and file.info.origin.as_json(),
+                "seconds": file.seconds,
+            }
+            for file in files
+        ]
+        print_json(told)
         return
     rows = []
     for file in files:
@@ -111,21 +110,13 @@ def quantize(
         size = file_size(file.entry.size)
         rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
     print_table(_HEADER, rows)
-    for quantized in files:
-        if quantized.entry.fell_back:
-            counts = ", ".join(
-                f"{count} from {change}" for change, count in quantized.entry.fell_back.items()
-            )
-            say(
-                f"{quantized.entry.name}: tensors whose rows are too short for their type got another:"
-                f" {counts.lower()}"
-            )
+    for entry in (file.entry for file in files if file.entry.fell_back):
+        counts = ", ".join(f"{count} from {change}" for change, count in entry.fell_back.items()).lower()
+        say(f"{entry.name}: tensors whose rows are too short for their type got another: {counts}")
     origins = [file.info.origin for file in files if file.info.origin]
     if origins and origins[0].requantized:
-        say(
-            f"{origins[0].note}: its weights were quantized before, so these files lose more than"
-            " the same types made from the original weights would"
-        )
+        less = "these files lose more than the same types made from the original weights would"
+        say(f"{origins[0].note}: its weights were quantized before, so {less}")
 
 
 def _asked(parent: ResolvedModel) -> tuple[str, ...]:
@@ -207,7 +198,7 @@ def calibrate(
     model: str = MODEL,
     text: Path | None = option(
         "Read this text file instead of conversations, as llama-imatrix does, in chunks of --n-ctx tokens"
-        " (512); --limit is then of chunks.",
+        " (512); --limit is then of chunks."
     ),
     output: Path | None = option(
         "The file to write.  [default: MODEL.imatrix.gguf]", "FILE", "-o --output", group=OUTPUT
@@ -244,17 +235,14 @@ def calibrate(
             asked = screening_of(*as_asked({**options, "part": "calibration"}))
             calibration = collect(asked, tell, progress("read"))
     imatrix.write(calibration.matrix, target, output_format)
+    matrix = calibration.matrix
     if as_json:
-        told = {
-            "output": str(target),
-            "tokens": calibration.tokens,
-            "conversations": len(calibration.matrix.traces),
-        }
-        print_json({**told, "tensors": len(calibration.matrix.sums), "left_out": dict(calibration.left_out)})
+        told = {"output": str(target), "tokens": calibration.tokens, "conversations": len(matrix.traces)}
+        print_json({**told, "tensors": len(matrix.sums), "left_out": dict(calibration.left_out)})
         return
     for reason, count in calibration.left_out.items():
         say(f"{counted(count, 'step')} left out: {reason}", err=True)
-    say(f"{target}: {calibration.matrix.title}; {len(calibration.matrix.sums)} weight matrices")
+    say(f"{target}: {matrix.title}; {len(matrix.sums)} weight matrices")
     say(f"quantize with it: `rig models quantize {model} --to q2_k,iq2_xs --imatrix {target}`")
 
 

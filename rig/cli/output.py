@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
@@ -17,12 +18,12 @@ from rig.errors import RigError
 if TYPE_CHECKING:
     from rig.calls import Json
 
+AnyForm = TypeVar("AnyForm", bound=str)
+
 
 class _Unbroken:
-    """A stream that keeps going when nobody reads it any more, as before `| head -1`: what is printed is
-    lost.
-
-    If it cannot be written for another reason, such as a full disk, writing raises RigError.
+    """A stream that keeps going when nobody reads it any more, as before `| head -1`. If it cannot be written
+    for another reason, such as a full disk, writing raises RigError.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -132,6 +133,12 @@ def print_json(value: "Json") -> None:
 def terminal_width() -> int | None:
     """The cells of a line of the terminal that stdout is; None if it is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def form_of(output: Path | None, forms: Sequence[AnyForm], otherwise: AnyForm) -> AnyForm:
+    """The form that a file's name asks for."""
+    ending = output.suffix.removeprefix(".").lower() if output else ""
+    return next((form for form in forms if form == ending), otherwise)
 
 
 def print_table(header: Sequence[str], rows: Iterable[Iterable[object]], width: int | None = None) -> None:

@@ -7,22 +7,14 @@ from tempfile import TemporaryDirectory
 import click
 
 from rig.calls import JsonObject
-from rig.cli.options import (
-    AS_JSON,
-    STORE,
-    RolesCommand,
-    complete_models,
-    complete_runs,
-    require_one_suite,
-    table_options,
-)
+from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
 from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
 from rig.compare.planned import ASSUMED, KnownSpread, VerdictPlan, earlier_spread, plan_verdict
 from rig.displays.texts import clock_time, percent
 from rig.errors import RigError, counted
-from rig.rates.power import ALPHA, POWER, Spread
+from rig.rates.power import POWER, Spread
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan
 from rig.running.trial import ArmPace, try_out
@@ -32,23 +24,15 @@ _SHORTEST_S = 10.0
 """Seconds that an arm plays at least, however many there are."""
 
 
-@verb(RolesCommand, options=table_options(without=("until",)))
+@verb(shared.RolesCommand, options=shared.table_options(without=("until",)))
 def command(
     context: click.Context,
     *,
-    models: tuple[str, ...] = argument("MODEL...", required=True, shell_complete=complete_models),
+    models: tuple[str, ...] = argument("MODEL...", required=True, shell_complete=shared.complete_models),
     power: float = option(
-        "How often a loss of that size is to be found.",
-        "P",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        start=POWER,
+        "How often a loss of that size is to be found.", "P", type=shared.SHARE, start=POWER
     ),
-    alpha: float = option(
-        "The chance of a false alarm, over all arms together.",
-        "X",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        start=ALPHA,
-    ),
+    alpha: float = option("The chance of a false alarm, over all arms together.", "X", **shared.ALPHA),
     flips: float | None = option(
         "The conversations, in percent, that end differently for arms that are equally good.  [default: as in"
         f" an earlier run, else {100 * ASSUMED:g}]",
@@ -58,7 +42,7 @@ def command(
     like: str | None = option(
         "The run that says how many conversations flip.  [default: the newest that tells]",
         "RUN",
-        shell_complete=complete_runs,
+        shell_complete=shared.complete_runs,
     ),
     seconds: float = option(
         "Play the models for so long, to measure how fast they are; 0 leaves it out.",
@@ -66,8 +50,8 @@ def command(
         type=click.FloatRange(0, 3600),
         start=60.0,
     ),
-    runs: Path = STORE,
-    as_json: bool = AS_JSON,
+    runs: Path = shared.STORE,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Say how many conversations and repeats a verdict needs, and how long they take on this machine.
 
@@ -81,26 +65,18 @@ def command(
       rig plan f16.gguf q4_k_m.gguf --temperature 0.7 --repeats 5 --like latest
     """  # noqa: D301 - for click
     options = options_of(context)
-    require_one_suite(options)
+    shared.require_one_suite(options)
     if flips is not None and like is not None:
         raise RigError("--flips says how many conversations flip, and --like where to read it; give one")
     chosen = Options(**options)
     with TemporaryDirectory(prefix="rig-plan-") as folder:
         todo = plan(chosen, Path(folder) / "runs.sqlite")
         if todo.declaration.success_metric is None:
-            raise RigError(
-                f"the method {todo.method.name} does not say what succeeds, so nothing can be lost"
-            )
-        verdict = plan_verdict(
-            todo.method.name,
-            len(todo.tasks),
-            len(todo.arms),
-            chosen.loss / 100,
-            _known(todo, flips, like, runs),
-            repeats=chosen.repeats,
-            power=power,
-            alpha=alpha,
-        )
+            fault = f"the method {todo.method.name} does not say what succeeds, so nothing can be lost"
+            raise RigError(fault)
+        asked = (todo.method.name, len(todo.tasks), len(todo.arms), chosen.loss / 100)
+        known = _known(todo, flips, like, runs)
+        verdict = plan_verdict(*asked, known, repeats=chosen.repeats, power=power, alpha=alpha)
         each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
         if seconds:
             say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
@@ -134,13 +110,11 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
         "repeated": turns * repeats if repeats else None,
         "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
     }
-    seconds_by_arm = {
-        name: [pace.seconds_for(of) for pace in paces] if of else [] for name, of in plays.items()
-    }
-    return {
-        name: sum(filter(None, seconds)) if seconds and None not in seconds else None
-        for name, seconds in seconds_by_arm.items()
-    }
+    times: JsonObject = {}
+    for name, of in plays.items():
+        seconds = [pace.seconds_for(of) for pace in paces] if of else []
+        times[name] = sum(filter(None, seconds)) if seconds and None not in seconds else None
+    return times
 
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
@@ -151,36 +125,26 @@ def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) ->
     within = verdict.spread.within
     sampled = f"; each repeat decides {percent(2 * within)} anew" if within else ""
     finds = f"find a loss of {loss} {often}"
-    needed = (
-        [f"{counted(verdict.conversations_needed, 'conversation')}{plays} {finds}"]
-        if (verdict.conversations_needed)
-        else [f"no number of conversations would {finds}"]
-    )
+    needed = [f"no number of conversations would {finds}"]
+    if verdict.conversations_needed:
+        needed = [f"{counted(verdict.conversations_needed, 'conversation')}{plays} {finds}"]
     if not verdict.is_enough and verdict.repeats_needed:
         needed.append(f"and so do the {at_hand} × {verdict.repeats_needed} repeats")
     if verdict.larger:
         needed.append(f"--suite {verdict.larger.name} has {verdict.larger.conversations}")
-    detectable = (
-        f"{at_hand}{plays} would find a loss above {100 * verdict.detectable:.1f} points {often}"
-        if verdict.detectable is not None
-        else f"{at_hand}{plays} can show no loss at all"
-    )
-    lasts = {
-        "for those at hand": times["at_hand"],
-        "for those needed": times["needed"],
-        "with the repeats": times["repeated"],
-        f"for --suite {verdict.larger.name}" if verdict.larger else "": times["larger"],
-    }
-    if verdict.is_enough:
-        lasts = {"for those at hand": times["at_hand"]}
-    measured = ", ".join(
-        f"{pace.arm} {counted(pace.turns, 'turn')} in {pace.seconds:.0f} s" for pace in paces
-    )
+    detectable = "can show no loss at all"
+    if verdict.detectable is not None:
+        detectable = f"would find a loss above {100 * verdict.detectable:.1f} points {often}"
+    lasts = {"for those at hand": times["at_hand"]}
+    if not verdict.is_enough:
+        lasts |= {"for those needed": times["needed"], "with the repeats": times["repeated"]}
+        lasts |= {f"for --suite {verdict.larger.name}": times["larger"]} if verdict.larger else {}
+    took = (f"{pace.arm} {counted(pace.turns, 'turn')} in {pace.seconds:.0f} s" for pace in paces)
     told = ", ".join(f"{clock_time(lasting)} {what}" for what, lasting in lasts.items() if lasting)
     slow = "no turn was finished in time; give more --seconds"
     return {
         "flips": f"{percent(verdict.spread.flips)} of conversations ({verdict.source}){sampled}",
-        "at hand": detectable,
+        "at hand": f"{at_hand}{plays} {detectable}",
         "needed": "; ".join(needed),
-        "time": f"{told or slow} (measured: {measured})" if paces else "",
+        "time": f"{told or slow} (measured: {', '.join(took)})" if paces else "",
     }

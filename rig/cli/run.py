@@ -15,23 +15,9 @@ from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED
+from rig.cli import options as shared
 from rig.cli.config import from_file, say_what_is_from_file
-from rig.cli.options import (
-    DISPLAY,
-    FULL,
-    JSON_AT_END,
-    NAME,
-    OUTPUT,
-    WRITTEN_STORE,
-    Network,
-    RolesCommand,
-    chosen_options,
-    complete_models,
-    complete_runs,
-    json_option,
-    require_one_suite,
-    table_options,
-)
+from rig.cli.options import OUTPUT, Network, complete_runs
 from rig.cli.output import print_json, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.arms import choose
@@ -46,7 +32,7 @@ from rig.displays.texts import headline, printable
 from rig.errors import RigError
 from rig.events import Emit, Event, Notice, RunStarted
 from rig.files import json_text
-from rig.option import CONVERSATIONS, GRADING
+from rig.option import CONVERSATIONS
 from rig.options import TABLE
 from rig.running.control import Control
 from rig.running.plan import Plan
@@ -99,7 +85,10 @@ class Notifier:
 
     def ended(self, run: StoredRun) -> str | None:
         """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""
-        summary = _summary(run)
+        arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
+        more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
+        # Nothing in it steers a terminal.
+        summary = " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
         if self._bell and monotonic() - self._began >= LONG_S:
             self._write(f"\x07\x1b]9;{summary}\x1b\\")
         if self._command is None:
@@ -118,13 +107,6 @@ class Notifier:
             os.write(self._stream.fileno(), sequence.encode())
 
 
-def _summary(run: StoredRun) -> str:
-    """A run in a few words, with nothing in it that steers a terminal."""
-    arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
-    more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
-    return " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
-
-
 _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
 """What a settings file may say of a run that is resumed."""
 
@@ -133,9 +115,9 @@ _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
 class Playing:
     """What verbs that play have besides the table: how to show a run, and what to do at its end."""
 
-    display: str = DISPLAY
-    name: str | None = NAME
-    runs: Path = WRITTEN_STORE
+    display: str = shared.DISPLAY
+    name: str | None = shared.NAME
+    runs: Path = shared.WRITTEN_STORE
     bell: bool = option(
         "Ring the terminal when a run of a minute or more ends.",
         flags="--bell/--no-bell",
@@ -148,16 +130,14 @@ class Playing:
         group=OUTPUT,
     )
     max_rounds: int | None = option(
-        "At most N replies to the user in a conversation.",
-        "N",
-        type=click.IntRange(min=1),
-        group=CONVERSATIONS,
+        "At most N replies to the user in a conversation.", "N", type=click.IntRange(1), group=CONVERSATIONS
     )
-    threshold: float | None = option(
-        "Texts at least this similar are the same.  [default: calibrated for each kind of text]",
-        "X",
-        group=GRADING,
-    )
+    threshold: float | None = shared.THRESHOLD
+
+    def carry_out(self, todo: Plan, *, as_json: bool) -> tuple[StoredRun, Control]:
+        """Run a plan in this way; the run as it is stored then."""
+        notifier = Notifier(bell=self.bell, command=self.notify)
+        return carry_out(todo, self.display, as_json=as_json, notifier=notifier)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,22 +161,22 @@ class Resuming:
             raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
 
 
-@verb(RolesCommand, options=table_options())
+@verb(shared.RolesCommand, options=shared.table_options())
 def command(
     context: click.Context,
     *,
-    models: tuple[str, ...] = argument("MODEL...", shell_complete=complete_models),
+    models: tuple[str, ...] = argument("MODEL...", shell_complete=shared.complete_models),
     playing: Playing,
     resuming: Resuming,
     network: Network,
-    as_json: bool = JSON_AT_END,
+    as_json: bool = shared.JSON_AT_END,
     where: str | None = option(
         "Load the models in Ray actors, on this machine or in a cluster.",
         "ray[:ADDRESS]",
         "--on",
         group=OUTPUT,
     ),
-    full: bool = FULL,
+    full: bool = shared.FULL,
 ) -> int:
     """Evaluate one or more models, and store every turn.
 
@@ -226,15 +206,19 @@ def command(
     todo = _plan(options_of(context), playing.runs, name, resuming)
     if where is not None:
         todo = elsewhere(todo, where)
-    notifier = Notifier(bell=playing.bell, command=playing.notify)
-    stored, control = carry_out(todo, playing.display, as_json=as_json, notifier=notifier)
+    stored, control = playing.carry_out(todo, as_json=as_json)
     if as_json:
-        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-        click.echo(json_text({"run": stored.id, "store": str(playing.runs), "arms": arms}))
+        print_end(stored, playing.runs)
     elif displays.is_watched(playing.display):
         say(f"\n{ending(stored, playing.runs, terminal_width(), full=full)}")
     say_where(stored, playing.runs, control, is_said=displays.is_watched(playing.display) and not as_json)
     return exit_code(stored, control)
+
+
+def print_end(stored: StoredRun, store: Path, **more: Any) -> None:
+    """Print what a run came to as one line of JSON."""
+    arms = [arm.as_json(stored.declaration) for arm in stored.arms]
+    click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
 
 
 def say_where(stored: StoredRun, store: Path, control: Control, *, is_said: bool) -> None:
@@ -254,7 +238,7 @@ def options_of(context: click.Context) -> dict[str, Any]:
             context.params[name] = TABLE[name].start
             context.set_parameter_source(name, ParameterSource.DEFAULT)
     say_what_is_from_file(context)
-    options = chosen_options(context)
+    options = shared.chosen_options(context)
     if (rounds := context.params.get("max_rounds")) is not None:
         options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")
     if (threshold := context.params.get("threshold")) is not None:
@@ -302,13 +286,11 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
-    failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
-    failures += [
-        f"{arm.name}: not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated
-    ]
-    for failure in failures:
-        say(f"rig: {failure}", err=True)
-    return 1 if failures else 0
+    failures = {arm.name: arm.failure for arm in stored.arms if arm.failure}
+    missing = {arm.name: f"not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated}
+    for name, failure in (*failures.items(), *missing.items()):
+        say(f"rig: {name}: {failure}", err=True)
+    return 1 if failures or missing else 0
 
 
 def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:
@@ -322,39 +304,25 @@ def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resu
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not options.get("models"):
-        raise RigError(
-            "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
-        )
-    require_one_suite(options)
+        names = "a name from `rig models list`, the path of a .gguf file, or `oracle`"
+        raise RigError(f"which model? Give {names}")
+    shared.require_one_suite(options)
     return plan(Options(**options), store, name)
 
 
-_KINDS = (
-    ("predictions with another text", "steps"),
-    ("calls judged otherwise", "calls"),
-    ("turns right in only one", "turns"),
-    ("conversations successful in only one", "conversations"),
-)
-
-
-@verb(RolesCommand, options=table_options(without=("exact", "sweep")))
+@verb(shared.RolesCommand, options=shared.table_options(without=("exact", "sweep")))
 def noise(
     context: click.Context,
-    model: str | None = argument(shell_complete=complete_models),
+    model: str | None = argument(shell_complete=shared.complete_models),
     *,
     of: str | None = option(
         "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=complete_runs
     ),
-    alpha: float = option(
-        "Intervals cover 1 - alpha.",
-        "X",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        start=0.05,
-    ),
+    alpha: float = option("Intervals cover 1 - alpha.", "X", **shared.ALPHA),
     playing: Playing,
     network: Network,
-    full: bool = FULL,
-    as_json: bool = json_option("Print JSON; the display uses stderr."),
+    full: bool = shared.FULL,
+    as_json: bool = shared.json_option("Print JSON; the display uses stderr."),
 ) -> int | None:
     """Run a model twice with the same settings, and once with --exact, and show what differs.
 
@@ -366,8 +334,7 @@ def noise(
     if of is None:
         options = options_of(context)
         todo = plan(_options_of_noise(options, model), store, playing.name)
-        notifier = Notifier(bell=playing.bell, command=playing.notify)
-        stored, control = carry_out(todo, playing.display, as_json=as_json, notifier=notifier)
+        stored, control = playing.carry_out(todo, as_json=as_json)
         if code := exit_code(stored, control):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
             return code
@@ -377,9 +344,8 @@ def noise(
     with Runs.open(store) as opened:
         arms = choose(opened, [of])
         if len(arms) < 2:
-            raise RigError(
-                f"{arms[0].address} is the only arm of its run; `rig noise` makes a run that has more"
-            )
+            alone = f"{arms[0].address} is the only arm of its run"
+            raise RigError(f"{alone}; `rig noise` makes a run that has more")
         noises = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
         stored = opened.get(of)
     if as_json:
@@ -399,19 +365,19 @@ def _options_of_noise(options: dict[str, Any], model: str | None) -> Options:
 
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    differing = [(label, [getattr(noise, kind) for noise in noises]) for label, kind in _KINDS]
-    rows = [
-        Row(label, tuple(f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts))
-        for label, parts in differing
+    rows = []
+    for label, parts in (
+        ("predictions with another text", [noise.steps for noise in noises]),
+        ("calls judged otherwise", [noise.calls for noise in noises]),
+        ("turns right in only one", [noise.turns for noise in noises]),
+        ("conversations successful in only one", [noise.conversations for noise in noises]),
+    ):
+        rows.append(Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts]))
+    lines = [
+        f"noise of {noises[0].arms[0]}, run {stored.id}",
+        f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
+        *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
+        f"\n{table('', [noise.arms[1] for noise in noises], rows)}\n",
+        f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
     ]
-    return "\n".join(
-        [
-            f"noise of {noises[0].arms[0]}, run {stored.id}",
-            f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
-            *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
-            "",
-            table("", [noise.arms[1] for noise in noises], rows),
-            "",
-            f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
-        ]
-    )
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,17 +15,8 @@ import click
 from rig import displays
 from rig.calls import JsonObject
 from rig.cli import INTERRUPTED
-from rig.cli.options import (
-    AS_JSON,
-    DISPLAY,
-    FULL,
-    GRADED_BY,
-    JSON_AT_END,
-    RUN,
-    STORE,
-    complete_conversations,
-    complete_runs,
-)
+from rig.cli import options as shared
+from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.groups import By, groups_of
@@ -74,9 +65,8 @@ def command(
         if as_json:
             print_json([run_json(run) for run in stored])
             return
-        print_table(
-            ("run", "name", "started", "state", "conversations", "turns", "success by arm"), map(_row, stored)
-        )
+        header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
+        print_table(header, map(_row, stored))
         print_cautions(stored)
 
 
@@ -115,17 +105,6 @@ def run_json(run: StoredRun) -> JsonObject:
     }
 
 
-def score_json(run: StoredRun, score: StoredScore) -> JsonObject:
-    """One grader's score of one arm."""
-    return {
-        "arm": run.arms[score.arm].name,
-        **score.grader.as_json(),
-        "metrics": run.declaration.as_json(score.counts),
-        "error_types": score.error_types,
-        "faults": score.faults,
-    }
-
-
 def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
     """One line for each arm and grader."""
     metrics = run.declaration.shown("meters")
@@ -139,15 +118,9 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 
 def _row(run: StoredRun) -> tuple[object, ...]:
-    return (
-        run.id,
-        run.name or "",
-        f"{run.created.astimezone():%Y-%m-%d %H:%M}",
-        run.state,
-        len(run.conversations),
-        out_of(run.turns_done, run.turns),
-        ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
-    )
+    about = (run.id, run.name or "", f"{run.created.astimezone():%Y-%m-%d %H:%M}", run.state)
+    success = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms)
+    return (*about, len(run.conversations), out_of(run.turns_done, run.turns), success)
 
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
@@ -160,8 +133,8 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
 
 @verb()
 def show(
-    run: str = RUN,
-    conversation: str | None = argument(shell_complete=complete_conversations),
+    run: str = shared.RUN,
+    conversation: str | None = argument(shell_complete=shared.complete_conversations),
     *,
     runs: Path = STORE,
     arms: tuple[str, ...] = option("Show only this arm of the conversation. Repeatable.", "ARM", "--arm"),
@@ -171,7 +144,7 @@ def show(
         " by the tags of conversations, or by suite."
     ),
     diff: bool = option("Below each call of CONVERSATION, show what it changed in the world."),
-    graded_by: str = GRADED_BY,
+    graded_by: str = shared.GRADED_BY,
     as_json: bool = AS_JSON,
 ) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
@@ -182,10 +155,8 @@ def show(
         raise RigError("--tables shows a whole run; leave out the conversation")
     if by is not None and (tables or conversation is not None):
         raise RigError("--by shows a whole run; leave out --tables and the conversation")
-    if diff and conversation is None:
-        raise RigError("--diff needs a conversation; name it after the run")
-    if arms and conversation is None:
-        raise RigError("--arm needs a conversation; name it after the run")
+    if (diff or arms) and conversation is None:
+        raise RigError(f"--{'diff' if diff else 'arm'} needs a conversation; name it after the run")
     with Runs.open(runs, graded_by) as store:
         stored = store.get(run)
         if by is not None:
@@ -216,16 +187,22 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
             {
                 "conversation": cell.conversation,
                 "arm": run.arms[cell.arm].name,
-                "repeat": cell.repeat,
-                "state": cell.state,
-                "turns": cell.turns,
-                "turns_done": cell.turns_done,
+                **{part: getattr(cell, part) for part in ("repeat", "state", "turns", "turns_done")},
                 "metrics": cell.counts and run.declaration.as_json(cell.counts),
                 "errors": cell.errors,
             }
             for cell in stored.each_cell(run)
         ],
-        "scores": [score_json(run, score) for score in stored.scores(run)],
+        "scores": [
+            {
+                "arm": run.arms[score.arm].name,
+                **score.grader.as_json(),
+                "metrics": run.declaration.as_json(score.counts),
+                "error_types": score.error_types,
+                "faults": score.faults,
+            }
+            for score in stored.scores(run)
+        ],
     }
 
 
@@ -242,10 +219,7 @@ def _show_run(stored: Runs, run: StoredRun) -> None:
         with suppress(RigError):
             say(f"{groups_text(groups_of(stored, run, 'skill'), terminal_width())}\n")
     columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
-    header = [
-        run.arms[arm].name if run.repeats == 1 else f"{run.arms[arm].name} #{repeat + 1}"
-        for arm, repeat in columns
-    ]
+    header = [run.arms[arm].name + (f" #{n + 1}" if run.repeats > 1 else "") for arm, n in columns]
     # Cells come column by column.
     states = (_state(run, cell) for cell in stored.each_cell(run))
     by_column = [list(islice(states, len(run.conversations))) for _ in columns]
@@ -269,27 +243,20 @@ def _show_conversation(
     from rig.rescore.reexecute import effects_of
     from rig.rescore.setups import places_of_path
 
-    unknown = [name for name in arms if name not in {arm.name for arm in run.arms}]
-    if unknown:
-        names = ", ".join(arm.name for arm in run.arms)
-        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {names}")
-    transcripts = [
-        stored.transcript(run, conversation, arm.position, repeat)
-        for arm in run.arms
-        if not arms or arm.name in arms
-        for repeat in range(run.repeats)
-    ]
-    effects = [effects_of(run, transcript) if diff else None for transcript in transcripts]
-    both = list(zip(transcripts, effects, strict=True))
+    names = [arm.name for arm in run.arms]
+    if unknown := [name for name in arms if name not in names]:
+        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {', '.join(names)}")
+    places = product([arm.position for arm in run.arms if not arms or arm.name in arms], range(run.repeats))
+    transcripts = [stored.transcript(run, conversation, *place) for place in places]
+    both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]
     if as_json:
         as_values = [transcript_json(*pair) for pair in both]
         print_json({"run": run.id, "conversation": conversation, "transcripts": as_values})
     else:
         say("\n\n".join(transcript_text(*pair, places_of_path(run, pair[0])) for pair in both))
-    if any(effect is not None and effect.other_world for effect in effects):
-        click.echo(
-            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
-        )
+    if any(effect is not None and effect.other_world for _, effect in both):
+        other = "the world is not the one this run was made in; --diff shows the present one"
+        click.echo(f"rig: {other}", err=True)
 
 
 def _state(run: StoredRun, cell: Cell) -> str:
@@ -320,7 +287,7 @@ class _SpeedType(click.ParamType[float]):
 def watch(
     context: click.Context,
     *,
-    run: str = argument(default="latest", shell_complete=complete_runs),
+    run: str = argument(default="latest", shell_complete=shared.complete_runs),
     speed: float | None = option(
         "How fast to replay: 1 is the original speed, `max` does not wait.  [default: 1 in the live view,"
         " else max]",
@@ -331,12 +298,12 @@ def watch(
         "Start at this conversation of the first arm.",
         "NAME",
         "--from",
-        shell_complete=complete_conversations,
+        shell_complete=shared.complete_conversations,
     ),
-    display: str = DISPLAY,
+    display: str = shared.DISPLAY,
     runs: Path = STORE,
-    as_json: bool = JSON_AT_END,
-    full: bool = FULL,
+    as_json: bool = shared.JSON_AT_END,
+    full: bool = shared.FULL,
 ) -> int:
     """Watch a run in progress, or replay one.
 
@@ -360,10 +327,7 @@ def tell(
     full: bool = False,
     is_kept: bool = True,
 ) -> int:
-    """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
-
-    Returns the exit code.
-    """
+    """Tell a stored run under a display, then its end, and where it is if it is kept; the exit code."""
     stream = sys.stderr if as_json else sys.stdout
     view = displays.resolve(display, stream)
     live = view == "tui"
@@ -395,11 +359,11 @@ LASTS_S = 30.0
 @verb()
 def demo(
     context: click.Context,
-    display: str = DISPLAY,
+    display: str = shared.DISPLAY,
     speed: float | None = option(
         "How fast to replay; 1 takes half a minute.", "X", type=click.FloatRange(min=SLOWEST)
     ),
-    full: bool = FULL,
+    full: bool = shared.FULL,
 ) -> int:
     """Watch a recorded run for half a minute: no model, no download.
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rig.calls import ExecutedCall, JsonObject
-from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
+from rig.cli.options import AS_JSON, RUN, STORE, THRESHOLD, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
@@ -25,7 +25,7 @@ from rig.methods.base import Method, Setup
 from rig.metrics import Counts, Declaration, total
 from rig.models import Model
 from rig.rescore.adjudication import Adjudication, Opinions
-from rig.rescore.reexecute import Reexecuted, reexecute, require_world
+from rig.rescore.reexecute import reexecute, require_world
 from rig.rescore.setups import setup_for_files, setup_of
 from rig.rescore.stored import Scored, score_files, score_run
 from rig.scoring import Mode, add_answers, answers_file, read_answers
@@ -36,10 +36,14 @@ _MOST_DIFFERENCES = 20
 _LONGEST = 200
 
 
-class Spool:
-    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file."""
+class Spool(list[Any]):
+    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file.
+
+    `json` goes through it as through a list, and keeps none of them.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii", newline="\n")  # noqa: SIM115
         self.length = 0
 
@@ -54,29 +58,17 @@ class Spool:
             raise RigError(f"no room for what is printed at the end: {error.strerror}; set TMPDIR") from error
         self.length += 1
 
-    def __iter__(self) -> Iterator[str]:
-        """The values in order."""
-        self._file.seek(0)
-        return iter(self._file)
-
-
-class _Values(list[Any]):
-    """The values of a spool as a list, through which `json` goes without keeping them."""
-
-    def __init__(self, spool: Spool) -> None:
-        super().__init__()
-        self._spool = spool
-
     def __bool__(self) -> bool:
-        return bool(self._spool.length)
+        return bool(self.length)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(json.loads, self._spool)
+        self._file.seek(0)
+        return map(json.loads, self._file)
 
 
 def print_spooled(value: JsonObject) -> None:
     """As `print_json`, but what is in a spool is read and written one value at a time."""
-    for part in json.JSONEncoder(indent=2, default=_Values).iterencode(value):
+    for part in json.JSONEncoder(indent=2).iterencode(value):
         sys.stdout.write(part)
     click.echo()
 
@@ -118,17 +110,17 @@ class ScoredGroup:
                 self.differences.add({**place, **call.as_json()})
         else:
             self._rows.append(self._row(scored))
-            more = differing[: _MOST_DIFFERENCES - len(self._lines)]
-            self._lines += [_line(scored, call) for call in more]
+            for call in differing[: _MOST_DIFFERENCES - len(self._lines)]:
+                where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}"
+                outcomes = f"{_outcome(call.recorded)}, now {_outcome(call.executed)}"
+                self._lines.append(f"  {where}, {call.recorded.name}: {outcomes}")
 
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found, with spools where lists are."""
         names = ("errors", "error_types", "faults")
         of_all = {name: dict(self._broken_down.get(name, {})) for name in names}
-        summary: JsonObject = {
-            "total": {"metrics": self.declaration.as_json(self.counts), **of_all},
-            "conversations": self.conversations,
-        }
+        totals = {"metrics": self.declaration.as_json(self.counts), **of_all}
+        summary: JsonObject = {"total": totals, "conversations": self.conversations}
         if self._acting is not None:
             summary["reexecuted"] = {"calls": self.executed, "differences": self.differences}
         return summary
@@ -156,11 +148,6 @@ class ScoredGroup:
         )
 
 
-def _line(scored: Scored, call: Reexecuted) -> str:
-    where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
-    return f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"
-
-
 def _outcome(executed: ExecutedCall) -> str:
     if executed.exception is not None:
         return f"error {executed.exception[:_LONGEST]!r}"
@@ -179,9 +166,7 @@ def command(
         " [default: that of the run; for files, minilm]",
         "NAME",
     ),
-    threshold: float | None = option(
-        "Texts at least this similar are the same.  [default: calibrated for each kind of text]", "X"
-    ),
+    threshold: float | None = THRESHOLD,
     reader: str | None = of_table("reader"),
     reexecute: bool = option("Execute every call again, and exit with code 1 if a response differs."),
     world: Path | None = option(
@@ -232,9 +217,8 @@ def _score_files(
     for method, setup in setups:
         acting = require_world(setup) if reexecute else None
         by_folder = score_files(place, method, setup)
-        declaration = method.declaration_of(
-            [scored.conversation for several in by_folder.values() for scored in several]
-        )
+        every_one = [scored.conversation for several in by_folder.values() for scored in several]
+        declaration = method.declaration_of(every_one)
         groups = [ScoredGroup(name, declaration, acting, as_json=as_json) for name in by_folder]
         for group in groups:
             for scored in by_folder[group.arm]:
@@ -257,10 +241,11 @@ def _json_of(groups: list[ScoredGroup]) -> dict[str, Any]:
 
 def _print_groups(groups: list[ScoredGroup]) -> None:
     for group in groups:
-        if group.arm:
+        if not group.arm:
+            group.print()
+        else:
             say(group.arm)
-        group.print()
-        if group.arm:
+            group.print()
             click.echo()
 
 
@@ -361,9 +346,8 @@ def _reply() -> str | None:
     """What a person says, None for quitting; so does the end of the input."""
     while True:
         try:
-            reply = (
-                click.prompt(f"{QUESTION} y, n, s(kip), u(ndo), q(uit)", prompt_suffix=" > ").strip().lower()
-            )
+            question = f"{QUESTION} y, n, s(kip), u(ndo), q(uit)"
+            reply = click.prompt(question, prompt_suffix=" > ").strip().lower()
         except click.Abort:
             click.echo()
             return None

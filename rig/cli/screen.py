@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rig import methods
 from rig.calls import JsonObject
 from rig.cli import INTERRUPTED
-from rig.cli.options import (
-    AS_JSON,
-    STORE,
-    Grouped,
-    complete_model_files,
-    complete_runs,
-    require_one_suite,
-    table_options,
-)
+from rig.cli import options as shared
 from rig.cli.output import ProgressLine, print_json, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import with_interval
@@ -41,43 +33,40 @@ if TYPE_CHECKING:
     from rig.screening.corpus import Corpus, CorpusScreen
     from rig.screening.screening import Screening
 
-_VARIED = {
-    name: option.place
-    for name, option in TABLE.items()
-    if option.several and not option.listed and "screen" in option.verbs
-}
+_SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
+_VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit", "part")
 """What can be given with --against: which of the run's models and conversations are screened."""
 
 
-@verb(Grouped, options=table_options("screen", single=True))
+@verb(shared.Grouped, options=shared.table_options("screen", single=True))
 def command(
     *,
-    models: tuple[str, ...] = argument("BASE [ARM]...", shell_complete=complete_model_files),
+    models: tuple[str, ...] = argument("BASE [ARM]...", shell_complete=shared.complete_model_files),
     against: tuple[str, ...] = option(
         "Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its results."
         " Repeatable.",
         "RUN",
-        shell_complete=complete_runs,
+        shell_complete=shared.complete_runs,
     ),
-    runs: Path = STORE,
+    runs: Path = shared.STORE,
     kld: bool = option(
         "Also compare all tokens of the answers over the whole vocabulary: D(BASE‖ARM), as llama-perplexity"
-        " defines it, by what the token decides.",
+        " defines it, by what the token decides."
     ),
     text: Path | None = option(
         "With --kld: read this text file instead of conversations, as llama-perplexity does, in chunks of"
-        " --n-ctx tokens (512); --limit is then of chunks.",
+        " --n-ctx tokens (512); --limit is then of chunks."
     ),
     save_all_logits: Path | None = option(
-        "With --text: write BASE's log-probabilities to this new file, in llama-perplexity's format.",
+        "With --text: write BASE's log-probabilities to this new file, in llama-perplexity's format."
     ),
     kl_divergence_base: Path | None = option(
-        "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE.",
+        "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE."
     ),
     output: Path | None = option("Write every step and every choice to this JSON file."),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
     **values: Any,
 ) -> int:
     """Rank files without generating, in a fraction of the time.
@@ -93,9 +82,8 @@ def command(
         raise RigError(f"--output {output}: no such folder")
     if text or save_all_logits or kl_divergence_base:
         if against or not kld:
-            raise RigError(
-                "--text, --save-all-logits and --kl-divergence-base are for --kld without --against"
-            )
+            these = "--text, --save-all-logits and --kl-divergence-base"
+            raise RigError(f"{these} are for --kld without --against")
         screened_text = _text(options, text, kl_divergence_base, save_all_logits)
         if output is not None:
             write(json_text(screened_text.as_json(), indent=1) + "\n", output, force=True)
@@ -168,20 +156,17 @@ def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     """The options of the command line, the method, and the conversations that they choose."""
     if not options.get("models"):
-        raise RigError(
-            "which models? Give the one to compare with first, then the others (`rig models list`)"
-        )
-    require_one_suite(options)
-    varied = {
-        name: (value,) for name, value in options.items() if TABLE[name].several and not TABLE[name].listed
-    }
+        first = "Give the one to compare with first, then the others"
+        raise RigError(f"which models? {first} (`rig models list`)")
+    shared.require_one_suite(options)
+    varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
     return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)
 
 
 def _as_stored(
-    store: Path, against: tuple[str, ...], options: JsonObject
+    store: Path, against: Sequence[str], options: JsonObject
 ) -> tuple[Options, Method, list[Task]]:
     """The settings and conversations of the first run; the others must have been asked in the same way."""
     from rig.compare.arms import choose
@@ -192,35 +177,28 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
-        asked = {
-            json.dumps({key: value for key, value in fingerprint.items() if _asks(key)})
-            for fingerprint in fingerprints
-        }
-        if len(asked) > 1:
-            raise RigError(
-                f"{', '.join(against)}: its arms were asked in different ways (such as --docs or --kv);"
-                " name those to be screened as RUN/ARM"
-            )
+        # How a model is asked, not which model it is.
+        asked = [
+            {key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()}
+            for of in fingerprints
+        ]
+        if len(set(map(json.dumps, asked))) > 1:
+            ways = "its arms were asked in different ways (such as --docs or --kv)"
+            raise RigError(f"{', '.join(against)}: {ways}; name those to be screened as RUN/ARM")
         run = arms[0].run
         tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
         method = methods.get(run.declaration.method)
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
     # An engine comes with its version, and so does a format.
-    varied = {
-        name: str(fingerprints[0][key]).split()[0] for name, key in _VARIED.items() if key in fingerprints[0]
-    }
+    first = fingerprints[0]
+    varied = {name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first}
     if "format" in varied:
         varied["format"] = varied["format"].rpartition("-")[0]
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
-
-
-def _asks(key: str) -> bool:
-    """Whether a part of a fingerprint says how a model is asked, not which model it is."""
-    return key.startswith("protocol.") or key in _VARIED.values()
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -281,10 +259,8 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
     rows += [Row(label, [cell(arm) for arm in screen.arms]) for label, cell in _rows(screen)]
     lines = [line.rstrip() for line in columns(rows, width)]
     count = len(screen.conversations)
-    lines.append(
-        f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"
-        f" against {screen.base.name}"
-    )
+    played = f"{count} conversation{'s' * (count != 1)}"
+    lines.append(f"\n{played}; log-probabilities and divergences in nats; against {screen.base.name}")
     for arm in screen.arms:
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
         lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
@@ -321,22 +297,17 @@ def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
             (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
             for kind in KINDS
         ]
-    divergences = {
-        arm.name: {decides: arm.divergence(decides) for decides in (*DECIDED, None)} for arm in screen.arms
-    }
-    for title, figure in (
-        _DIVERGENCE.items() if any(divergences[arm.name][None] for arm in screen.arms) else ()
-    ):
+    divergences = {(arm.name, on): arm.divergence(on) for arm in screen.arms for on in (*DECIDED, None)}
+    for title, figure in _DIVERGENCE.items() if any(divergences.values()) else ():
         rows.append((title, lambda _arm: ""))
         for decides in (*DECIDED, None):
 
             def of_arm(arm: ArmScreen, decides: Decided | None = decides, figure: Any = figure) -> str:
-                divergence = divergences[arm.name][decides]
+                divergence = divergences[arm.name, decides]
                 return UNKNOWN if divergence is None else figure(divergence)
 
             rows.append((f"  {_KINDS[decides]}", of_arm))
-    rows.append(("time", lambda arm: clock_time(arm.seconds)))
-    return rows
+    return [*rows, ("time", lambda arm: clock_time(arm.seconds))]
 
 
 _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {

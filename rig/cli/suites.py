@@ -1,7 +1,6 @@
 """`rig suites`, `rig check` and `rig tools`: what is played, and the tools that are called."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,16 +51,9 @@ def list_(*, as_json: bool = AS_JSON) -> None:
         {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
         for name, (method, place) in methods.suites().items()
     ]
-    about = plugins.registered().suites.attribute
-    rows += [
-        {
-            "suite": name,
-            "method": about(name, "method"),
-            "tasks": about(name, "size"),
-            "place": "made when used",
-        }
-        for name in methods.made_suites()
-    ]
+    for name in methods.made_suites():
+        method, size = (plugins.registered().suites.attribute(name, part) for part in ("method", "size"))
+        rows.append({"suite": name, "method": method, "tasks": size, "place": "made when used"})
     if as_json:
         print_json(rows)
     else:
@@ -72,14 +64,13 @@ def list_(*, as_json: bool = AS_JSON) -> None:
 def info(suite: str = argument("NAME|PATH"), *, as_json: bool = AS_JSON) -> None:
     """List the tasks of a suite."""
     method, tasks = methods.find_tasks(suite)
-    rows = [
-        {"task": task.name, "turns": len(task.known_turns), "calls": task.ground_truth_count}
-        for task in tasks
-    ]
+    names = ("task", "turns", "calls")
+    rows = [(task.name, len(task.known_turns), task.ground_truth_count) for task in tasks]
     if as_json:
-        print_json({"suite": suite, "method": method.name, "tasks": rows})
+        told = [dict(zip(names, row, strict=True)) for row in rows]
+        print_json({"suite": suite, "method": method.name, "tasks": told})
     else:
-        print_table(("task", "turns", "calls"), [row.values() for row in rows])
+        print_table(names, rows)
 
 
 @command.verb()
@@ -88,8 +79,7 @@ def new(
     folder: Path = argument("NAME"),
     code: bool = option("Start with tools that are Python functions, and the tables they work on."),
     tools: Path | None = option(
-        "Start with the tools in this file, in any form that `rig tools import` reads.",
-        type=_FILE,
+        "Start with the tools in this file, in any form that `rig tools import` reads.", type=_FILE
     ),
 ) -> None:
     """Make a folder with tools and conversations that runs at once, for you to change.
@@ -137,16 +127,17 @@ def check(
     """
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:
-        suites = box.suites
-        if not suites:
+        if not box.suites:
             raise RigError(f"the toolbox {toolbox} comes with no conversations; name their folder")
-        directory = suites[0]
-    if directory is None:
-        if record:
-            raise click.UsageError("--record needs a DIRECTORY.")
-        reports = list(_of_suites(world))
-    else:
+        directory = box.suites[0]
+    if directory is not None:
         reports = [_check(directory, world, box, record=record, as_json=as_json)]
+    elif record:
+        raise click.UsageError("--record needs a DIRECTORY.")
+    else:
+        checked = [method for method in methods.known().values() if world is None or method.holds_responses]
+        every = [method.check(place, world) for method in checked for place in method.suites().values()]
+        reports = [report for report in every if report is not None]
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -154,14 +145,6 @@ def check(
             for line in (*report.faults, *report.summary):
                 say(str(line))
     return any(report.faults for report in reports)
-
-
-def _of_suites(world: Path | None) -> Iterator[Report]:
-    """The reports on the suites of all methods that can be checked, in this world if one is named."""
-    for method in methods.known().values():
-        if world is None or method.holds_responses:
-            reports = (method.check(place, world) for place in method.suites().values())
-            yield from (report for report in reports if report is not None)
 
 
 def _check(
@@ -213,11 +196,12 @@ def list_tools(
     if as_json:
         print_json([{"toolbox": box.name, "tools": list(map(_as_json, box.tools.values()))} for box in boxes])
         return
-    rows = [
-        (box.name, tool.name, _kind(tool), ", ".join(_arguments(tool)))
-        for box in boxes
-        for tool in box.tools.values()
-    ]
+    rows = []
+    for box in boxes:
+        for tool in box.tools.values():
+            required = tool.parameters["required"]
+            names = (name if name in required else f"{name}?" for name in tool.parameters["properties"])
+            rows.append((box.name, tool.name, _kind(tool), ", ".join(names)))
     print_table(("toolbox", "tool", "kind", "arguments"), rows)
 
 
@@ -297,23 +281,22 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
+    write_server = None
     is_server = file.startswith(COMMAND)
     if is_server:
         listing, write_server = imported(file, ServerUse("live", server_network), output or Path())
     else:
-        listing, write_server = read_listing(Path(file)), None
+        listing = read_listing(Path(file))
     target = None if output is None else output / LISTING
     if target is not None:
         if target.exists():
             raise RigError(f"{target}: already exists; give another folder, or delete it")
         if write_server is not None:
             write_server()
-        tools = (
-            replace(tool, default={"status": "ok"})
-            if tool.action and tool.default is UNSAID and not is_server
-            else tool
-            for tool in listing.tools
-        )
+        tools = list(listing.tools)
+        for place, tool in enumerate(tools if not is_server else ()):
+            if tool.action and tool.default is UNSAID:
+                tools[place] = replace(tool, default={"status": "ok"})
         write_listing(Listing(listing.form, tuple(tools)), target)
     if as_json:
         notes = list(listing.notes)
@@ -363,21 +346,11 @@ def _kind(tool: Tool | ToolDeclaration) -> str:
     return "action" if tool.action else "lookup"
 
 
-def _arguments(tool: Tool) -> Iterator[str]:
-    for name in tool.parameters["properties"]:
-        yield name if name in tool.parameters["required"] else f"{name}?"
-
-
 def _rule(how: object) -> str:
     return how.name if isinstance(how, Rule) else str(getattr(how, "name", how)).lower()
 
 
 def _as_json(tool: Tool) -> JsonObject:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "action": tool.action,
-        "parameters": tool.parameters,
-        "returns": tool.returns,
-        "match": {name: _rule(how) for name, how in tool.match.arguments.items()},
-    }
+    parts = ("name", "description", "action", "parameters", "returns")
+    rules = {name: _rule(how) for name, how in tool.match.arguments.items()}
+    return {**{part: getattr(tool, part) for part in parts}, "match": rules}

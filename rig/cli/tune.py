@@ -1,6 +1,7 @@
 """`rig models tune`: the best file of a model at a size."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,23 +75,20 @@ def command(
     amount = _SIZE.fullmatch(size.strip())
     if amount is None:
         raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
-    options = {name: value for name, value in values.items() if value not in (None, ())}
-    options = {name: value for name, value in options.items() if value is not False or TABLE[name].default}
+    given = ((name, value) for name, value in values.items() if value not in (None, ()))
+    options = {name: value for name, value in given if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
-    tuning = Tuning(
-        screening_of(chosen, method, tasks),
-        int(float(amount[1]) * _UNITS[amount[2].upper()]),
-        types(to) if to else KINDS,
-        ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES,
-        candidates,
-    )
-    folder = output or Path(f"{tuning.base.name}-tuned")
+    largest = int(float(amount[1]) * _UNITS[amount[2].upper()])
+    mixtures = ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES
+    screening, kinds = screening_of(chosen, method, tasks), types(to) if to else KINDS
+    tuning = Tuning(screening, largest, kinds, mixtures, candidates)
+    folder, tell = output or Path(f"{tuning.base.name}-tuned"), partial(say, err=True)
     with endings_as_exceptions():
-        funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), _say)
-        _say(funnel.text)
+        funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), tell)
+        tell(funnel.text)
         funnel.calibrate(progress("read"))
         for line in funnel.screen(lambda name: bar(name, "quantizing"), progress()):
-            _say(f"{line}; {funnel.text}")
+            tell(f"{line}; {funnel.text}")
     models = (model, *(str(funnel.place(name)) for name in funnel.finalists))
     if _is_stopped(funnel, chosen.replace(models=models, part="comparison", until="verdict"), runs, display):
         return INTERRUPTED
@@ -102,24 +100,14 @@ def command(
     cards = [str(folder / f"{best.arm}.{ending}") for ending in ("md", "json")]
     for place, form in zip(cards, (model_card.as_markdown, model_card.as_json), strict=True):
         write(form(card), Path(place), force=True)
-    _say(funnel.text)
+    tell(funnel.text)
     if as_json:
-        print_json(
-            {
-                "model": best.arm,
-                "path": str(info.path),
-                "size": info.size,
-                "cards": cards,
-                "origin": info.origin and info.origin.as_json(),
-                "verdict": {**best.as_json(), "text": best.judged.text},
-                "played": [arm.as_json() for arm in played],
-                "screened": funnel.screened,
-                "funnel": funnel.text,
-                "against": model,
-                "run": funnel["run"],
-                "store": str(runs),
-            }
-        )
+        told = {"model": best.arm, "path": str(info.path), "size": info.size, "cards": cards}
+        told |= {"origin": info.origin and info.origin.as_json()}
+        told |= {"verdict": {**best.as_json(), "text": best.judged.text}}
+        told |= {"played": [arm.as_json() for arm in played], "screened": funnel.screened}
+        told |= {"funnel": funnel.text, "against": model, "run": funnel["run"], "store": str(runs)}
+        print_json(told)
         return None
     for arm in played:
         row, mark = funnel.screened[arm.arm], "*" if arm is best else " "
@@ -131,17 +119,12 @@ def command(
     return None
 
 
-def _say(text: str) -> None:
-    say(text, err=True)
-
-
 def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> bool:
     """Play the finalists against the model, as far as they are not; whether that was stopped."""
-    states = {}
+    state = None
     if store.is_file():
         with Runs.open(store) as opened:
-            states = {run.id: run.state for run in opened.all()}
-    state = states.get(funnel["run"])
+            state = next((run.state for run in opened.all() if run.id == funnel["run"]), None)
     if state == "finished":
         return False
     if state is None:

@@ -141,10 +141,8 @@ class Verb(NamedTuple):
 
 
 class Verbs(click.Group):
-    """A group whose members are listed with the whole first sentence of their help.
-
-    Those that are `later` are imported when they are used. A first word that names no member is an argument
-    of the `default` one.
+    """A group whose members are listed with the whole first sentence of their help. The `later` ones are
+    imported when they are used. A first word that names no member is an argument of the `default` one.
     """
 
     def __init__(
@@ -176,9 +174,8 @@ class Verbs(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.later:
             return super().get_command(context, name)
-        place = self.later[name].place
-        module = importlib.import_module(self.later[name].module)
-        member: click.Command = getattr(module, place.partition(":")[2] or "command")
+        module, _, attribute = self.later[name].place.partition(":")
+        member: click.Command = getattr(importlib.import_module(module), attribute or "command")
         return member
 
     def does(self, context: click.Context, name: str) -> str:

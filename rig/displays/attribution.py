@@ -44,7 +44,5 @@ def _deployment(told: JsonObject) -> str:
 
 def _estimate(rate: list[float | None]) -> str:
     value, low, high = rate
-    if value is None:
-        return "unknown"
     around = f" ({percent(low)} to {percent(high)})" if low is not None and high is not None else ""
-    return f"{percent(value)}{around}"
+    return "unknown" if value is None else f"{percent(value)}{around}"

@@ -9,29 +9,12 @@ from pathlib import Path
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.displays import signs
+from rig.displays import signs, summary, verdicts
 from rig.displays.attribution import attribution_lines
 from rig.displays.curves import curve_line
 from rig.displays.signs import DOT, RULE
-from rig.displays.summary import (
-    limit_notes,
-    repeat_notes,
-    repeat_rates,
-    repeated_arms,
-    summary,
-    whereabouts,
-)
 from rig.displays.texts import clip, clock_time, measured, out_of, printable
-from rig.displays.verdicts import (
-    SENTENCES,
-    ArmEntry,
-    Line,
-    arms_table,
-    beside,
-    headline,
-    sentences,
-    told_metrics,
-)
+from rig.displays.verdicts import SENTENCES, Line, told_metrics
 from rig.errors import RigError, counted
 from rig.metrics import TASKS, UNCLEAR
 from rig.paths import runs_file
@@ -68,7 +51,7 @@ class Card:
         told = stored.declaration
         scored = (cell for cell in runs.each_cell(stored) if cell.counts is not None)
         failing = (cell.conversation for cell in scored if not told.succeeded(cell.counts or {}))
-        repeated = repeated_arms(stored, runs.each_cell(stored))
+        repeated = summary.repeated_arms(stored, runs.each_cell(stored))
         return cls(stored, str(runs.path), comparison, next(failing, None), is_kept, repeated)
 
     def text(self, width: int | None = None) -> str:
@@ -78,16 +61,14 @@ class Card:
     def lines(self, width: int) -> list[Line]:
         """The card as tinted lines, this many cells wide."""
         rule: Line = ((str(RULE) * width, "rule"),)
-        decision = headline(self.comparison, width) if self.comparison else []
-        table = arms_table(self._entries(), told_metrics(self.run.declaration), width)
-        arms = ((arm.name, arm.attribution) for arm in self.run.arms)
-        causes: list[Line] = [
-            ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
-        ]
-        lines = [*decision, self._title(), rule, *table, *causes, rule]
+        decision = verdicts.headline(self.comparison, width) if self.comparison else []
+        table = verdicts.arms_table(self._entries(), told_metrics(self.run.declaration), width)
+        causes = attribution_lines((arm.name, arm.attribution) for arm in self.run.arms)
+        told: list[Line] = [((clip(printable(line), width).text, "plain"),) for line in causes]
+        lines = [*decision, self._title(), rule, *table, *told, rule]
         caution = self.run.declaration.caution
         for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
-            lines += beside(label, note, width)
+            lines += verdicts.beside(label, note, width)
         return lines
 
     def _title(self) -> Line:
@@ -98,31 +79,22 @@ class Card:
         planned = len(run.conversations) * run.repeats * len(run.arms)
         arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
         seconds = sum(arm.speed.wall_s for arm in run.arms)
-        return (
-            (f"{sign.sign} ", sign.tint),
-            (f"run {run.id} {run.state}", "strong"),
-            (f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}", "muted"),
-        )
+        how_far = f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}"
+        return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
-    def _entries(self) -> list[ArmEntry]:
+    def _entries(self) -> list[verdicts.ArmEntry]:
         """Rows of the table. What the comparison left out has no pair."""
         compared = self.comparison
         labels = {arm.label: arm.position for arm in compared.arms} if compared else {}
         pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
         baseline = compared.baseline.position if compared else None
-        return [
-            ArmEntry(
-                arm.name,
-                arm.fingerprint or {},
-                arm.rated,
-                arm.speed,
-                "failed" if arm.failure else "not evaluated" if arm.not_evaluated else "",
-                pairs.get(arm.position),
-                arm.position == baseline,
-                arm.limits,
-            )
-            for arm in self.run.arms
-        ]
+        entries = []
+        for arm in self.run.arms:
+            fault = "failed" if arm.failure else "not evaluated" if arm.not_evaluated else ""
+            about = (arm.name, arm.fingerprint or {}, arm.rated, arm.speed, fault)
+            place = arm.position
+            entries.append(verdicts.ArmEntry(*about, pairs.get(place), place == baseline, arm.limits))
+        return entries
 
     # Below it
 
@@ -133,17 +105,22 @@ class Card:
             if reason := arm.failure or arm.not_evaluated:
                 yield "failed" if arm.failure else "no answer", f"{arm.name}: {reason}"
         if self.comparison is not None:
-            for number, text in enumerate(sentences(self.comparison, SENTENCES)):
+            for number, text in enumerate(verdicts.sentences(self.comparison, SENTENCES)):
                 yield "" if number else "verdicts", text
         elif estimate := self._alone():
             yield "verdict", estimate
         for number, curve in enumerate(self.comparison.curves if self.comparison else ()):
             yield "" if number else "curve", curve_line(curve)
-        cut = limit_notes({arm.name: arm.limits for arm in run.arms})
+        cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
         yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
         if len(cut) > SENTENCES:
             yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
-        yield from zip(("repeats", *[""] * SENTENCES), list(self._repeats())[:SENTENCES], strict=False)
+        # How reliable each arm is, and what it succeeds in now and then.
+        told: list[str] = []
+        for arm, repeated in zip(run.arms, self.repeated, strict=False):
+            told += summary.repeat_rates(arm.name, repeated)
+            told += summary.repeat_notes(arm.name, repeated, arm.fingerprint or {})
+        yield from zip(("repeats", *[""] * SENTENCES), told[:SENTENCES], strict=False)
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)
@@ -153,12 +130,6 @@ class Card:
             texts = counted(int(unclear), "text")
             yield "unclear", f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"
         yield from zip(("next", ""), self._next(), strict=True)
-
-    def _repeats(self) -> Iterator[str]:
-        """How reliable each arm is, and what it succeeds in now and then."""
-        for arm, repeated in zip(self.run.arms, self.repeated, strict=False):
-            yield from repeat_rates(arm.name, repeated)
-            yield from repeat_notes(arm.name, repeated, arm.fingerprint or {})
 
     def _alone(self) -> str:
         """What can be said about a single arm."""
@@ -188,10 +159,9 @@ class Card:
 
 def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kept: bool = True) -> str:
     """What is printed when a run is through: its card, or all numbers and where it is, if it is kept."""
-    if full:
-        place = f"\n\n{whereabouts(run, str(store))}" if is_kept else ""
-        with Runs.open(store) as runs:
-            return summary(run, width, repeated_arms(run, runs.each_cell(run))) + place
     with Runs.open(store) as runs:
+        if full:
+            place = f"\n\n{summary.whereabouts(run, str(store))}" if is_kept else ""
+            return summary.summary(run, width, summary.repeated_arms(run, runs.each_cell(run))) + place
         card = Card.of(runs, run.id, is_kept=is_kept).text(width)
     return f"{card}\n\nrun {run.id} is stored in {store}" if is_kept else card

@@ -4,21 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import isnan
 
-from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
+from rig.compare.findings import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
+from rig.displays import summary
 from rig.displays.attribution import attribution_lines
-from rig.displays.summary import (
-    contention_notes,
-    cost_rows,
-    count_row,
-    limit_notes,
-    limit_rows,
-    repeat_notes,
-    repeat_rows,
-    wrong_rows,
-)
 from rig.displays.table import Row, columns, fitted, inert, markdown, short_names
 from rig.displays.texts import UNKNOWN, percent
 from rig.displays.texts import estimate as estimate
@@ -57,16 +48,15 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
     lines += attribution_lines((arm.label, arm.attribution) for arm in comparison.arms)
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
-    lines += limit_notes({arm.label: arm.limits for arm in comparison.arms})
+    lines += summary.limit_notes({arm.label: arm.limits for arm in comparison.arms})
     for arm in comparison.arms:
-        lines += repeat_notes(arm.label, arm, arm.fingerprint)
+        lines += summary.repeat_notes(arm.label, arm, arm.fingerprint)
     if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     if comparison.declaration.caution:
         lines.append(comparison.declaration.caution)
-    lines += contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
-    noise = comparison.noise
-    if noise:
+    lines += summary.contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
+    if noise := comparison.noise:
         lines.append(
             f"noise: between two runs of the same arm ({noise.runs[0]}/{noise.arms[0]})"
             f" {noise.conversations.differ} of {noise.conversations.of} conversations flip,"
@@ -78,59 +68,44 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
 def quality_rows(comparison: Comparison) -> list[Row]:
     """Rates with their intervals, counts, and what went wrong by kind."""
     arms = comparison.arms
-    rows = [
-        Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
-        for metric in comparison.metrics
-    ]
-    rows += limit_rows([arm.limits for arm in arms])
-    rows += repeat_rows(arms)
+    metrics = comparison.metrics
+    rows = [Row(of.noun, [estimate(arm.rates[of.name], of) for arm in arms]) for of in metrics]
+    rows += summary.limit_rows([arm.limits for arm in arms])
+    rows += summary.repeat_rows(arms)
     if any(arm.counts.get(UNCLEAR) for arm in arms):
-        rows.append(count_row("texts unclear", arms, UNCLEAR))
-        rows += [
-            Row(f"{metric.noun}, if they are right", cells, detail=True)
-            for metric in comparison.metrics
-            if set(cells := tuple(_if_right(metric, arm) for arm in arms)) != {UNKNOWN}
-        ]
-    return rows + wrong_rows(comparison.declaration, arms)
-
-
-def _if_right(metric: Metric, arm: ArmResult) -> str:
-    """The rate that it would be if everything unclear were right; only where that is another."""
-    value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
-    return UNKNOWN if value is None else metric.amount(value) + metric.unit
+        rows.append(summary.count_row("texts unclear", arms, UNCLEAR))
+    for metric in comparison.metrics:
+        # The rate that it would be if everything unclear were right; only where that is another.
+        rates = [metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None for arm in arms]
+        cells = [UNKNOWN if rate is None else metric.amount(rate) + metric.unit for rate in rates]
+        if set(cells) != {UNKNOWN}:
+            rows.append(Row(f"{metric.noun}, if they are right", cells, detail=True))
+    return rows + summary.wrong_rows(comparison.declaration, arms)
 
 
 def difference_rows(comparison: Comparison) -> list[Row]:
     """Differences from the baseline in points, what they are worth, and how much flipped."""
-    pairs = comparison.pairs
-    judged = [pair.differences[comparison.metric.name] for pair in pairs]
+    pairs, judge, noun = comparison.pairs, comparison.metric, comparison.metric.noun
+    judged = [pair.differences[judge.name] for pair in pairs]
     tests = ", ".join(sorted({test.test for test in judged}))
-    judge = comparison.metric
-    noun = judge.noun
     corrected = ", corrected" if len(pairs) > 1 else ""
     noise = comparison.noise
     flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
     turns = [(sum(flip.outcome == "won" for flip in pair.turn_flips), pair.turn_flips) for pair in pairs]
+    rows = []
+    for metric in comparison.metrics:
+        differences = (pair.differences[metric.name] for pair in pairs)
+        rows.append(Row(metric.noun, [with_interval(partial(signed, metric), of) for of in differences]))
+    least = [UNKNOWN if test.detectable is None else judge.amount(test.detectable) for test in judged]
     return [
-        *(
-            Row(
-                metric.noun,
-                [with_interval(partial(signed, metric), pair.differences[metric.name]) for pair in pairs],
-            )
-            for metric in comparison.metrics
-        ),
-        Row(f"p of {noun} ({tests}{corrected})", tuple(_p(judgement.p_holm) for judgement in judged)),
-        Row(
-            f"detectable in {noun}",
-            tuple(UNKNOWN if test.detectable is None else judge.amount(test.detectable) for test in judged),
-        ),
-        *(
-            Row(f"{title} of {noun}", tuple(_agreeing(pair.alike[name]) for pair in pairs), detail)
-            for name, title, detail in (("icc3", "agreement by conversation: ICC3", False), ("r", "R", True))
-        ),
-        Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
-        *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
-        Row("turns won, lost", tuple(f"{won}, {len(flips) - won}" for won, flips in turns)),
+        *rows,
+        Row(f"p of {noun} ({tests}{corrected})", [_p(test.p_holm) for test in judged]),
+        Row(f"detectable in {noun}", least),
+        Row(f"agreement by conversation: ICC3 of {noun}", [_agreeing(pair.alike["icc3"]) for pair in pairs]),
+        Row(f"R of {noun}", [_agreeing(pair.alike["r"]) for pair in pairs], detail=True),
+        Row("conversations won, lost", [f"{pair.won}, {pair.lost}" for pair in pairs]),
+        *([Row(flipped, [percent(pair.flip_rate) for pair in pairs])] if noise else []),
+        Row("turns won, lost", [f"{won}, {len(flips) - won}" for won, flips in turns]),
     ]
 
 
@@ -147,10 +122,8 @@ def how_often(flip: Flip) -> str:
     """Of repeats, how many each arm got right; nothing if there are none."""
     if flip.baseline_repeats == flip.arm_repeats == 1:
         return ""
-    return (
-        f" (right {flip.arm_right} of {flip.arm_repeats} times,"
-        f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
-    )
+    right = f"right {flip.arm_right} of {flip.arm_repeats} times"
+    return f" ({right}, baseline {flip.baseline_right} of {flip.baseline_repeats})"
 
 
 def signed(metric: Metric, difference: float) -> str:
@@ -183,12 +156,11 @@ def statistics_text(comparison: Comparison, width: int | None = None) -> str:
     Arms that do not fit into `width` cells take less room, or follow below.
     """
     arms, pairs = comparison.arms, comparison.pairs
-    told = [*quality_rows(comparison), *cost_rows(arms)]
-    differences = difference_rows(comparison)
+    told = [*quality_rows(comparison), *summary.cost_rows(arms)]
     parts = [
         "\n".join(heading(comparison)),
         table("", [arm.label for arm in arms], told, width),
-        table("points more or less", [pair.arm for pair in pairs], differences, width),
+        table("points more or less", [pair.arm for pair in pairs], difference_rows(comparison), width),
         *(_flips(pair) for pair in pairs if pair.flips or pair.turn_flips),
     ]
     return "\n\n".join(parts)
@@ -224,12 +196,9 @@ def hint(comparison: Comparison) -> list[str]:
     open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
     if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
         runs = dict.fromkeys(arm.run for arm in comparison.arms if arm.counts.get(UNCLEAR))
-        asked, scored = (
-            " and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score")
-        )
-        return [f"to decide them: {asked}, then {scored}"]
-    declaration = comparison.declaration
-    finer = declaration.progress
+        verbs = (" and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score"))
+        return [f"to decide them: {', then '.join(verbs)}"]
+    declaration, finer = comparison.declaration, comparison.declaration.progress
     if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
         return []
     noun = next(part.short or part.noun for part in declaration.outcome if part.name == finer.numerator)

@@ -41,16 +41,13 @@ def curves_text(curves: Sequence[Curve], width: int | None = None) -> str:
     ]
     for curve in curves:
         lowest, *others = curve.levels
+        header = ["success", "finished", f"points below {lowest.level}", ""]
         rows = [
-            Row(
-                curve.option.replace("_", "-"),
-                ["success", "finished", f"points below {lowest.level}", ""],
-            ),
+            Row(curve.option.replace("_", "-"), header),
             Row(lowest.level, [percent(lowest.success.value), str(lowest.finished), "", ""]),
             *(Row(level.level, _cells(level)) for level in others),
         ]
-        table = (line.rstrip() for line in columns(rows, width))
-        lines += ["", *table, curve_line(curve)]
+        lines += ["", *map(str.rstrip, columns(rows, width)), curve_line(curve)]
     return "\n".join(lines)
 
 

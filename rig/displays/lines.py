@@ -19,7 +19,7 @@ from rig.errors import counted
 from rig.events import ConversationInfo, Emit, Event, PersonAsked, PieceGenerated, RunStarted, Speed, Where
 from rig.files import json_text
 from rig.metrics import UNDECLARED, Declaration
-from rig.models import CallMessage, Message, Prediction, ReplyMessage
+from rig.models import CallMessage, Prediction, ReplyMessage
 from rig.running.control import Control
 from rig.tasks import Counted, numbered, turn_number
 
@@ -77,11 +77,9 @@ def _count(line: JsonObject, counted: Counted) -> None:
             line[name] = turn_number(counted, line[name])
     if line.get("verdict"):
         line["verdict"] = numbered(line["verdict"], counted)
-    if "rejudged" in line:
-        line["rejudged"] = [
-            {**numbered(moved, counted), "verdict": numbered(moved["verdict"], counted)}
-            for moved in line["rejudged"]
-        ]
+    for place, moved in enumerate(line.get("rejudged", ())):
+        verdict = numbered(moved["verdict"], counted)
+        line["rejudged"][place] = {**numbered(moved, counted), "verdict": verdict}
 
 
 def _json(value: Any) -> Json:
@@ -140,15 +138,12 @@ class PlainDisplay:
                 pass
 
     def _start(self, event: events.RunStarted) -> None:
-        self._started = event
+        self._started, progress = event, self._progress
         arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
-        progress = self._progress
+        conversations = counted(len(event.conversations), "conversation")
         turns = f", {progress.total} turns" if progress.unit == "turns" else ""
         done = f", {progress.done} done before" if event.finished_turns else ""
-        self._line(
-            f"run {event.run}: {arms}{counted(len(event.conversations), 'conversation')}{turns}{done};"
-            f" stored in {event.store}"
-        )
+        self._line(f"run {event.run}: {arms}{conversations}{turns}{done}; stored in {event.store}")
 
     def _conversation(self, event: events.ConversationFinished) -> str:
         declaration, total = self._started.declaration, self._progress.total
@@ -162,15 +157,13 @@ class PlainDisplay:
         told = ", ".join(filter(None, [*rates, unclear_texts(counts)]))
         if not self._answered.evaluated(event.where.arm):
             told = NOT_EVALUATED
-        remaining, left = self._progress.remaining, "?"
-        if remaining is not None:
-            low, high = clock_time(remaining.low), clock_time(remaining.high)
-            left = clock_time(remaining.seconds) + (f" ({low} to {high})" if low != high else "")
-        return (
-            f"{self._progress.done:{len(str(total))}}/{total} {sign.label:<{_SIGN}}{who}"
-            f" {event.where.conversation}{got} | {told}"
-            f" | {rate(event.speed.decode_rate)} tok/s, {left} left"
-        )
+        left = "?"
+        if remaining := self._progress.remaining:
+            left, low, high = map(clock_time, remaining)
+            left += f" ({low} to {high})" if low != high else ""
+        done = f"{self._progress.done:{len(str(total))}}/{total} {sign.label:<{_SIGN}}{who}"
+        pace = f"{rate(event.speed.decode_rate)} tok/s, {left} left"
+        return f"{done} {event.where.conversation}{got} | {told} | {pace}"
 
     def _arm(self, position: int) -> str:
         return self._started.arms[position].name
@@ -201,7 +194,10 @@ class Asking:
             self._print(f"\n{question.where.conversation}: you are the {question.role}{words}\n")
             self._print(f"{question.script}\n")
         for message in question.messages[self._read :]:
-            self._print(_said(message, question.role))
+            if isinstance(message, CallMessage):
+                self._print(f"(a call of {message.call.name})")
+            else:
+                self._print(f"{'you' if isinstance(message, ReplyMessage) else 'they'}> {message.text}")
         self._read = len(question.messages) + 1
         with handled(signal.default_int_handler, signal.SIGINT):
             try:
@@ -222,9 +218,3 @@ class Asking:
 
     def _print(self, text: str) -> None:
         print(printable(text), file=self._stream, flush=True)
-
-
-def _said(message: Message, role: str) -> str:
-    if isinstance(message, CallMessage):
-        return f"(a call of {message.call.name})"
-    return f"{'you' if isinstance(message, ReplyMessage) else 'they'}> {message.text}"

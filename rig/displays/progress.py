@@ -59,7 +59,11 @@ class Progress:
         """Take one event in."""
         match event:
             case events.RunStarted():
-                self._start(event)
+                turns = [conversation.turns for conversation in event.conversations]
+                if not all(turns):
+                    self.unit, turns = "conversations", [1] * len(turns)
+                self.total = sum(turns) * len(event.arms) * event.repeats
+                self.done = event.finished_turns if self.unit == "turns" else event.finished_conversations
             case events.ArmStarted():
                 self._last = None  # loading a model is not a measure of turns
             case events.TurnStarted() if self._last is None:
@@ -76,13 +80,6 @@ class Progress:
                 self._skipped += event.turns_left if self.unit == "turns" else event.conversations_left
             case _:
                 pass
-
-    def _start(self, event: events.RunStarted) -> None:
-        turns = [conversation.turns for conversation in event.conversations]
-        if not all(turns):
-            self.unit, turns = "conversations", [1] * len(turns)
-        self.total = sum(turns) * len(event.arms) * event.repeats
-        self.done = event.finished_turns if self.unit == "turns" else event.finished_conversations
 
     def _count_tokens(self, event: events.TurnFinished) -> None:
         """Tokens of a turn, those of its prompt by the time they take beside those that are generated."""
@@ -125,12 +122,6 @@ class Progress:
             return Remaining.exactly(expected)
         spread = 1.96 * stdev(seconds) * sqrt(left + left**2 / len(seconds))
         return Remaining(expected, max(expected - spread, 0.0), expected + spread)
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds left, None before the first turn."""
-        remaining = self.remaining
-        return remaining.seconds if remaining else None
 
 
 class Answered:

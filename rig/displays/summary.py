@@ -5,20 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rig.calls import JsonObject
+from rig.displays import texts
 from rig.displays.attribution import attribution_lines
 from rig.displays.table import Row, by_kind, columns
-from rig.displays.texts import (
-    UNKNOWN,
-    clock_time,
-    estimate,
-    kilojoules,
-    measured,
-    mebibytes,
-    out_of,
-    percent,
-    rate,
-    seconds,
-)
+from rig.displays.texts import UNKNOWN, estimate, measured, mebibytes, percent, seconds
 from rig.errors import listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
@@ -52,7 +42,7 @@ def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
 def cpu_share_text(speed: Speed, fingerprint: JsonObject | None) -> str:
     """As a cell of a table."""
     share = cpu_share(speed, fingerprint)
-    return UNKNOWN if share is None else percent(min(share, 1.0))
+    return percent(share and min(share, 1.0))
 
 
 def contention_notes(arms: Iterable[Timed]) -> list[str]:
@@ -61,14 +51,13 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
     short = {name: percent(share) for name, share in shares.items() if share is not None and share < _MUCH}
     if not short:
         return []
+    who = listed(f"{name} got {share}" for name, share in short.items())
     if len(short) > _MOST_NAMED:
-        who = f"{len(short)} of {len(shares)} arms got less than {percent(_MUCH)} of the CPU time"
-    else:
-        who = f"{listed(f'{name} got {share}' for name, share in short.items())} of the CPU time"
+        who = f"{len(short)} of {len(shares)} arms got less than {percent(_MUCH)}"
     whose = "its" if len(short) == 1 else "their"
     return [
-        f"{who} that {whose} threads could have used: other processes were at work, or the machine waited;"
-        f" {whose} speeds and times cannot be compared"
+        f"{who} of the CPU time that {whose} threads could have used: other processes were at work, or the"
+        f" machine waited; {whose} speeds and times cannot be compared"
     ]
 
 
@@ -80,8 +69,8 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("prompt tokens", False, "compare", lambda arm: f"{arm.speed.prompt_tokens:,}"),
     ("prompt from cache", False, "", lambda arm: percent(arm.speed.cached_share)),
     ("completion tokens", False, "compare", lambda arm: f"{arm.speed.completion_tokens:,}"),
-    ("prefill tok/s", False, "", lambda arm: rate(arm.speed.prefill_rate)),
-    ("decode tok/s", False, "", lambda arm: rate(arm.speed.decode_rate)),
+    ("prefill tok/s", False, "", lambda arm: texts.rate(arm.speed.prefill_rate)),
+    ("decode tok/s", False, "", lambda arm: texts.rate(arm.speed.decode_rate)),
     ("CPU time its threads got", False, "", lambda arm: cpu_share_text(arm.speed, arm.fingerprint)),
     ("forced by grammar", False, "run", lambda arm: percent(arm.speed.forced_share)),
     ("drafted tokens kept", False, "run", lambda arm: percent(arm.speed.accepted_share)),
@@ -89,7 +78,7 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("time per turn", False, "compare", lambda arm: seconds(arm.turn_times.mean_s)),
     ("median", True, "compare", lambda arm: seconds(arm.turn_times.median_s)),
     ("95th percentile", True, "compare", lambda arm: seconds(arm.turn_times.p95_s)),
-    ("time", False, "", lambda arm: clock_time(arm.speed.wall_s)),
+    ("time", False, "", lambda arm: texts.clock_time(arm.speed.wall_s)),
     ("in the model", True, "run", lambda arm: _share(arm, arm.speed.prefill_s + arm.speed.decode_s)),
     ("  of it in the grammar", True, "run", lambda arm: _share(arm, arm.speed.mask_s)),
     ("in tools", True, "run", lambda arm: _share(arm, arm.speed.tools_s)),
@@ -98,7 +87,7 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("in the display", True, "run", lambda arm: _share(arm, arm.speed.display_s)),
     ("peak memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
     ("peak GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
-    ("energy", False, "", lambda arm: kilojoules(arm.speed.energy_j)),
+    ("energy", False, "", lambda arm: texts.kilojoules(arm.speed.energy_j)),
 )
 """What a run cost: labels, whether they are details, in which table alone they are shown, and cells."""
 
@@ -107,30 +96,22 @@ def cost_rows(
     arms: "Sequence[StoredArm | ArmResult]", place: Literal["run", "compare"] = "compare"
 ) -> list[Row]:
     """Tokens, speed, memory, energy; no row for what no arm has."""
-    rows = [
-        Row(label, tuple(cell(arm) for arm in arms), detail)
-        for label, detail, only, cell in _COSTS
-        if only in ("", place)
-    ]
+    shown = (cost for cost in _COSTS if cost[2] in ("", place))
+    rows = (Row(label, [cell(arm) for arm in arms], detail) for label, detail, _, cell in shown)
     return [row for row in rows if set(row.cells) != {UNKNOWN}]
 
 
 def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[RepeatOutcomes]" = ()) -> str:
-    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
-
-    `repeated` says of each arm what its repeats tell, if there are any.
-
-    Arms that do not fit into `width` cells follow below.
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded. Arms
+    that do not fit into `width` cells follow below; `repeated` says of each what its repeats tell.
     """
+    shown = run.declaration.shown("tables")
     rows = [Row("", [arm.name for arm in run.arms])]
     rows.append(Row("conversations", [_finished(run, arm) for arm in run.arms]))
-    rows += [
-        Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
-        for metric in run.declaration.shown("tables")
-    ]
+    rows += [Row(metric.title, [measured(metric, arm.rated) for arm in run.arms]) for metric in shown]
     rows += limit_rows([arm.limits for arm in run.arms])
     rows += repeat_rows(repeated)
-    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+    if is_unclear := any(arm.counts.get(UNCLEAR) for arm in run.arms):
         rows.append(count_row("texts unclear", run.arms, UNCLEAR))
     rows += wrong_rows(run.declaration, run.arms)
     lines = columns([*rows, *cost_rows(run.arms, "run")], width)
@@ -144,7 +125,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
         lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})
     lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
-    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+    if is_unclear:
         lines.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
     if run.declaration.caution:
         lines.append(run.declaration.caution)
@@ -173,7 +154,7 @@ def _finished(run: StoredRun, arm: StoredArm) -> str:
     """How many conversations; of how many where more were to come. Recorded arms may have fewer trials."""
     finished, planned = int(arm.counts.get(TASKS, 0)), len(run.conversations) * run.repeats
     stopped = run.state != "finished" or arm.decided or arm.failure
-    return out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
+    return texts.out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
 
 
 def limit_rows(limits: Sequence[Sequence[CutAnswers]]) -> list[Row]:
@@ -214,11 +195,11 @@ def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: Jso
     """Which conversations of an arm are flaky, or why its repeats say nothing."""
     if arm.reliability and fingerprint.get("model.temperature") == 0:
         return [f"{label} was sampled greedily: its repeats are alike, and pass^k says nothing new"]
-    names, more = arm.flaky[:_MOST_FLAKY], len(arm.flaky) - _MOST_FLAKY
+    if not arm.flaky:
+        return []
+    names, more = ", ".join(arm.flaky[:_MOST_FLAKY]), len(arm.flaky) - _MOST_FLAKY
     rest = f" and {more} more" if more > 0 else ""
-    return (
-        [f"{label} succeeds in some repeats and fails in others of {', '.join(names)}{rest}"] if names else []
-    )
+    return [f"{label} succeeds in some repeats and fails in others of {names}{rest}"]
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:

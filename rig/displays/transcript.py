@@ -32,19 +32,15 @@ def transcript_text(
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
-    lines = [
-        f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
-        ", ".join(task.facts.values()),
-    ]
+    name, facts = f"{task.name}, {transcript.arm}{repeat}", ", ".join(task.facts.values())
+    lines = [f"{name}: {_outcome(transcript)}", facts]
     matches = steps.matched(transcript)
     for turn in transcript.turn_numbers:
         lines += [*_said(task.expected(turn).said), "", f"turn {turn_number(task, turn)}"]
-        played = transcript.turns.get(turn)
-        below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, effects)] if played else []
-        below += [
-            *([] if played else ["not played yet"]),
-            *_truth(task, turn, matches, over=played is not None),
-        ]
+        below = ["not played yet"]
+        if played := transcript.turns.get(turn):
+            below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, effects)]
+        below += _truth(task, turn, matches, over=played is not None)
         below += [f"fault: {fault.kind}: {fault.text}" for fault in transcript.faults if fault.turn == turn]
         lines += [f"  {line}" for line in below]
     return "\n".join([*lines, *_said(task.closing)])
@@ -113,15 +109,9 @@ def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tup
     numbers = below.get(number, [])
     if len(numbers) == 1:
         return [(numbers[0], drawn, drawn)]
-    last = numbers[-1] if numbers else -1
-    return [
-        (
-            number,
-            f"{drawn}{signs.LAST_BRANCH if number == last else signs.BRANCH}",
-            f"{drawn}{'   ' if number == last else signs.BESIDE_BRANCH}",
-        )
-        for number in reversed(numbers)
-    ]
+    further = [(number, f"{drawn}{signs.BRANCH}", f"{drawn}{signs.BESIDE_BRANCH}") for number in numbers]
+    further[-1:] = [(number, f"{drawn}{signs.LAST_BRANCH}", f"{drawn}   ") for number in numbers[-1:]]
+    return further[::-1]
 
 
 def _is_answer(step: Step) -> bool:
@@ -146,14 +136,14 @@ def _outcome(transcript: Transcript) -> str:
 
 def _step(view: StepView) -> list[str]:
     answer, thought, judged = view.made, view.thought, view.judged
-    words = (
-        answer.why
-        if isinstance(answer, Failed)
-        else _call(answer)
-        if isinstance(answer, Called)
-        else answer.text.line
-    )
-    below = [f"raw: {view.raw.line}"] if isinstance(answer, Failed) else []
+    below: list[str] = []
+    match answer:
+        case Failed():
+            words, below = answer.why, [f"raw: {view.raw.line}"]
+        case Called():
+            words = _call(answer)
+        case Replied():
+            words = answer.text.line
     if view.salvage:
         # Of a reply that is all that was written, it need not be said what it was read from.
         is_all = isinstance(answer, Replied) and answer.text.text == view.raw.text.strip()
@@ -182,9 +172,8 @@ def effect_lines(effect: Effect) -> list[str]:
 
 
 def _record(change: RecordChange) -> str:
-    key = " ".join(
-        clip(value, _LONGEST).line if isinstance(value, str) else _value(value) for _, value in change.key
-    )
+    parts = (value for _, value in change.key)
+    key = " ".join(_text(part) if isinstance(part, str) else _value(part) for part in parts)
     columns = []
     for column in change.columns:
         values = (_value(value) for value in (column.before, column.after) if value is not None)
@@ -224,10 +213,8 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         played = transcript.turns.get(index)
         turns += _said_json(truth.said, index - len(truth.said), number)
         entry: JsonObject = {"turn": number, "position": index, "role": "assistant", "text": truth.reply}
-        entry["ground_truth"] = [
-            {**call.as_json(), "match": CallPlace(index, place) in matches}
-            for place, call in enumerate(truth.calls)
-        ]
+        calls = ((call.as_json(), CallPlace(index, place)) for place, call in enumerate(truth.calls))
+        entry["ground_truth"] = [{**call, "match": place in matches} for call, place in calls]
         entry["steps"] = played and [_step_json(place, step, task) for place, step in enumerate(played.steps)]
         for place, effect in (effects.by_call if effects is not None and played is not None else {}).items():
             if place.turn == index:
@@ -236,12 +223,8 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         entry["faults"] = [numbered(fault.as_json(), task) for fault in faults]
         turns.append(entry)
     turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1), None)
-    return {
-        "arm": transcript.arm,
-        "repeat": transcript.repeat,
-        "metrics": transcript.counts and transcript.declaration.as_json(transcript.counts),
-        "turns": turns,
-    }
+    metrics = transcript.counts and transcript.declaration.as_json(transcript.counts)
+    return {"arm": transcript.arm, "repeat": transcript.repeat, "metrics": metrics, "turns": turns}
 
 
 def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonObject]:
@@ -270,7 +253,6 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     return entry
 
 
-_LONGEST_TEXT = 2_000
 _BEFORE = 6
 """Things said before that are shown, the last ones."""
 
@@ -294,19 +276,16 @@ def question_text(
     left_out = len(question.said) - len(history)
     lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
     lines += [f"  … {left_out} earlier"] if left_out else []
-    lines += [
-        f"  {signs.USER.word if role == 'user' else role}: {clip(text, _LONGEST_TEXT).line}"
-        for role, text in history
-    ]
-    lines += [
-        f"  {doubt.tool}, {doubt.argument}",
-        f"    expected: {clip(doubt.expected, _LONGEST_TEXT).line}",
-        f"    got:      {clip(doubt.got, _LONGEST_TEXT).line}",
-        f"  {doubt.note}",
-    ]
-    for clauses in marked(doubt.expected[:_LONGEST_TEXT], doubt.got[:_LONGEST_TEXT])[:_CLAUSES]:
-        lines += [f"    {clip(clause, _LONGEST_TEXT).line or '-'}" for clause in clauses]
+    lines += [f"  {signs.USER.word if role == 'user' else role}: {_text(text)}" for role, text in history]
+    lines += [f"  {doubt.tool}, {doubt.argument}", f"    expected: {_text(doubt.expected)}"]
+    lines += [f"    got:      {_text(doubt.got)}", f"  {doubt.note}"]
+    for clauses in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
+        lines += [f"    {_text(clause) or '-'}" for clause in clauses]
     if opinion is not None:
         view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
-        lines.append(f"  {opinion.model} thinks: {view} ({clip(opinion.reason, _LONGEST_TEXT).line})")
+        lines.append(f"  {opinion.model} thinks: {view} ({_text(opinion.reason)})")
     return "\n".join(lines)
+
+
+def _text(text: str) -> str:
+    return clip(text, _LONGEST).line

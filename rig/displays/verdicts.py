@@ -3,7 +3,7 @@
 The end of a run, `rig compare` and the report say it alike.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
 
@@ -100,9 +100,8 @@ def headline(comparison: Comparison, width: int) -> list[Line]:
     recommended = comparison.recommendation
     if recommended is None:
         return []
-    can_tell = recommended.kind is not RecommendationKind.CANNOT_TELL
-    tint = "success" if can_tell else "error"
-    sign = signs.SUCCESS.sign if can_tell else "?"
+    is_open = recommended.kind is RecommendationKind.CANNOT_TELL
+    sign, tint = ("?", "error") if is_open else (signs.SUCCESS.sign, "success")
     lines = wrap(one_line(decision(comparison)), max(width - 2, 20), break_on_hyphens=False)
     return [((_GAP if number else f"{sign} ", tint), (line, tint)) for number, line in enumerate(lines)]
 
@@ -125,7 +124,11 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         rates = [(measured(metric, entry.rated), tint) for entry in entries]
         table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
         if not late and any(entry.pair for entry in entries):
-            table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
+            by_arm = [entry.pair.differences.get(metric.name) if entry.pair else None for entry in entries]
+            values = [None if difference is None else difference.value for difference in by_arm]
+            none: Span = (UNKNOWN, "muted")
+            deltas = [none if value is None else (signed(metric, value), "strong") for value in values]
+            table.append(_Column(str(DELTA), deltas, 9))
     # Of several limits, the one that cut off most.
     cut = [max((limit.share for limit in entry.limits), default=0.0) for entry in entries]
     if any(cut):
@@ -149,16 +152,8 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
 def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[Metric]:
     """The metric that is judged by, or success; then what is better low, then the others of a line."""
     first = first or declaration.success_metric or next(iter(declaration.metrics), None)
-    others = sorted(
-        (metric for metric in declaration.shown("lines") if metric != first),
-        key=lambda metric: metric.better == "higher",
-    )
-    return [first, *others] if first else []
-
-
-def _difference(metric: Metric, pair: ArmPair | None) -> Span:
-    value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
-    return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
+    others = (metric for metric in declaration.shown("lines") if metric != first)
+    return [first, *sorted(others, key=lambda metric: metric.better == "higher")] if first else []
 
 
 def verdict_span(entry: ArmEntry) -> Span:
@@ -191,9 +186,8 @@ def beside(label: str, text: str, width: int) -> list[Line]:
     if label == "next":
         return [((label.ljust(margin), "muted"), (text, "call"))]
     lines = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
-    words = [label, *("" for _ in lines[1:])]
-    pairs = zip(words, lines, strict=False)
-    return [((word.ljust(margin), "muted"), (line, "plain")) for word, line in pairs]
+    words = (("" if number else label).ljust(margin) for number in range(len(lines)))
+    return [((word, "muted"), (line, "plain")) for word, line in zip(words, lines, strict=True)]
 
 
 def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
@@ -211,20 +205,12 @@ def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
 
 def entries_of(comparison: Comparison) -> list[ArmEntry]:
     """The arms of a comparison as rows, the baseline first."""
-    pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
-    return [
-        ArmEntry(
-            arm.label,
-            arm.fingerprint,
-            arm.counts,
-            arm.speed,
-            "failed" if arm.failure else "",
-            pairs.get(arm.label),
-            arm is comparison.baseline,
-            arm.limits,
-        )
-        for arm in comparison.arms
-    ]
+    pairs, entries = {pair.arm: pair for pair in comparison.pairs}, []
+    for arm in comparison.arms:
+        about = (arm.label, arm.fingerprint, arm.counts, arm.speed, "failed" if arm.failure else "")
+        is_baseline = arm is comparison.baseline
+        entries.append(ArmEntry(*about, pairs.get(arm.label), is_baseline, arm.limits))
+    return entries
 
 
 def opening(comparison: Comparison, width: int | None) -> list[Line]:

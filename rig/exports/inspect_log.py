@@ -4,7 +4,7 @@ Source: src/inspect_ai/log of UKGovernmentBEIS/inspect_ai, version 2 of the form
 JSON: a header, a member for each sample, and a summary of all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -12,9 +12,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from rig import __version__
 from rig.calls import JsonObject, without_token
 from rig.errors import RigError
+from rig.events import Speed
 from rig.exports import Export, ExportSource, file_name
 from rig.files import json_text
 from rig.metrics import Counts, Declaration, total
+from rig.models import Usage
 from rig.store import StoredArm, Transcript
 from rig.tasks import Step
 
@@ -36,9 +38,8 @@ class InspectExport(Export):
     def fill(self, source: ExportSource, folder: Path) -> Sequence[Path]:
         run = source.run
         if all(arm.grader is None for arm in run.arms):
-            raise RigError(
-                f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
-            )
+            going_on = f"`rig run --resume {run.id}` continues it"
+            raise RigError(f"run {run.id} has no finished conversation; {going_on}")
         paths = []
         time = run.created.isoformat(timespec="seconds").replace(":", "-")
         for arm in run.arms:
@@ -52,7 +53,9 @@ EXPORT = InspectExport()
 
 
 def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
-    run, model = source.run, _model(arm)
+    # What inspect calls a model: a provider and a name. The path of a file is private.
+    run, file = source.run, (arm.fingerprint or {}).get("model.file")
+    model = f"gguf/{file}" if file else f"rig/{arm.name}"
     counts: list[Counts] = []
     summaries: list[JsonObject] = []
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
@@ -63,10 +66,8 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
             sample = _sample(transcript, model)
             counts.append(transcript.counts or {})
             summary = ("id", "epoch", "input", "target", "scores", "model_usage", "total_time", "uuid")
-            messages = len(sample["messages"])
-            summaries.append(
-                {**{key: sample[key] for key in summary}, "completed": True, "message_count": messages}
-            )
+            about = {"completed": True, "message_count": len(sample["messages"])}
+            summaries.append({**{key: sample[key] for key in summary}, **about})
             _add(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
         _add(archive, "summaries.json", summaries)
         _add(archive, "header.json", _header(source, arm, counts, model))
@@ -77,12 +78,6 @@ def _add(archive: ZipFile, name: str, value: Any) -> None:
     member = ZipInfo(name)
     member.compress_type = ZIP_DEFLATED
     archive.writestr(member, json_text(value))
-
-
-def _model(arm: StoredArm) -> str:
-    """What inspect calls a model: a provider and a name. The path of a file is private."""
-    fingerprint = arm.fingerprint or {}
-    return f"gguf/{fingerprint['model.file']}" if fingerprint.get("model.file") else f"rig/{arm.name}"
 
 
 def _header(source: ExportSource, arm: StoredArm, counts: Sequence[Counts], model: str) -> JsonObject:
@@ -133,13 +128,7 @@ def _header(source: ExportSource, arm: StoredArm, counts: Sequence[Counts], mode
             "scores": _scores(run.declaration, counts),
             "metadata": {"counts": total(counts), "written_by": f"rig {__version__}"},
         },
-        "stats": {
-            "started_at": created,
-            "completed_at": ended,
-            "model_usage": {
-                model: _usage(arm.speed.prompt_tokens, arm.speed.completion_tokens, arm.speed.cached_tokens)
-            },
-        },
+        "stats": {"started_at": created, "completed_at": ended, "model_usage": {model: _usage([arm.speed])}},
         **({"error": error} if error else {}),
     }
 
@@ -152,16 +141,12 @@ def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObje
         value = metric.rate(summed)
         if value is not None:
             rated = sum(metric.rate(of_sample) is not None for of_sample in counts)
-            name = "accuracy" if declaration.is_of_success(metric) else "rate"
-            scores.append(
-                {
-                    "name": SUCCESS if declaration.is_of_success(metric) else metric.name,
-                    "scorer": "rig",
-                    "scored_samples": rated,
-                    "unscored_samples": len(counts) - rated,
-                    "metrics": {name: {"name": name, "value": value}},
-                }
-            )
+            title, name = metric.name, "rate"
+            if declaration.is_of_success(metric):
+                title, name = SUCCESS, "accuracy"
+            samples = {"scored_samples": rated, "unscored_samples": len(counts) - rated}
+            measured = {name: {"name": name, "value": value}}
+            scores.append({"name": title, "scorer": "rig", **samples, "metrics": measured})
     return scores
 
 
@@ -175,7 +160,6 @@ def _sample(transcript: Transcript, model: str) -> JsonObject:
     text = declaration.text(counts)
     reasons = "\n".join(fault.text for fault in transcript.faults)
     steps = [step for played in transcript.turns.values() for step in played.steps]
-    usage = [step.prediction.usage for step in steps if step.role == "assistant"]
     expected = [task.expected(turn) for turn in transcript.turn_numbers]
     last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     stopped = _STOPPED[steps[-1].prediction.finish_reason] if steps else "unknown"
@@ -209,18 +193,15 @@ def _sample(transcript: Transcript, model: str) -> JsonObject:
             "conversation": task.name,
             "errors": [str(s.prediction.error) for s in steps if s.prediction.error],
         },
-        "model_usage": {
-            model: _usage(
-                sum(of_step.prompt_tokens for of_step in usage),
-                sum(of_step.completion_tokens for of_step in usage),
-                sum(of_step.cached_tokens for of_step in usage),
-            )
-        },
+        "model_usage": {model: _usage(step.prediction.usage for step in steps if step.role == "assistant")},
         "total_time": sum(played.wall_s for played in transcript.turns.values()),
     }
 
 
-def _usage(prompt: int, completion: int, cached: int) -> JsonObject:
+def _usage(parts: Iterable[Usage | Speed]) -> JsonObject:
+    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    counts = [[getattr(part, name) for name in names] for part in parts]
+    prompt, completion, cached = (sum(column) for column in zip([0, 0, 0], *counts, strict=True))
     tokens = {"input_tokens": prompt - cached, "output_tokens": completion, "input_tokens_cache_read": cached}
     return {**tokens, "total_tokens": prompt + completion}
 
@@ -241,12 +222,8 @@ def _of_step(step: Step, call_id: str, model: str) -> Iterator[JsonObject]:
     if step.role != "assistant":
         yield {"role": "user", "content": prediction.reply or prediction.raw, "metadata": {"role": step.role}}
         return
-    message: JsonObject = {
-        "role": "assistant",
-        "content": prediction.content,
-        "model": model,
-        "source": "generate",
-    }
+    message: JsonObject = {"role": "assistant", "content": prediction.content, "model": model}
+    message["source"] = "generate"
     if prediction.reasoning:
         parts = [{"type": "reasoning", "reasoning": prediction.reasoning}]
         message["content"] = [*parts, {"type": "text", "text": prediction.reply or prediction.content}]

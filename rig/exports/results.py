@@ -1,9 +1,11 @@
 """Rates of runs as files of results: lm-eval's, and those of model repositories on the Hugging Face Hub."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
+from typing import TypeAlias
 
 from rig.calls import JsonObject
 from rig.documents import to_yaml
@@ -15,27 +17,25 @@ from rig.rates import Tallied
 from rig.rates.rates import clustered_variance, pooled_rate
 from rig.store import StoredArm
 
-
-def _tallied(source: ExportSource, arm: StoredArm) -> dict[str, tuple[Tallied, int]]:
-    """By suite, what an arm has finished, and how many conversations were planned."""
-    declaration = source.run.declaration
-    planned = [task.suite for task in source.runs.conversations(source.run)]
-    rows: dict[str, dict[str, list[Counts]]] = {}
-    if arm.grader is not None and not arm.not_evaluated:
-        for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
-            rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
-    return {
-        suite: (Tallied.of(list(of_suite.values()), declaration), planned.count(suite))
-        for suite, of_suite in rows.items()
-    }
+BySuite: TypeAlias = dict[str, tuple[Tallied, int]]
+"""By suite, what an arm has finished, and how many conversations were planned."""
 
 
-def _finished_arms(source: ExportSource) -> Iterator[tuple[StoredArm, dict[str, tuple[Tallied, int]]]]:
+def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
     """The arms that have results. Raises RigError if none has."""
-    rated = [(arm, by_suite) for arm in source.run.arms if (by_suite := _tallied(source, arm))]
+    planned = Counter(task.suite for task in source.runs.conversations(source.run))
+    rated = []
+    for arm in source.run.arms:
+        rows: dict[str, dict[str, list[Counts]]] = {}
+        if arm.grader is not None and not arm.not_evaluated:
+            for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
+                rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
+        by_suite = {suite: [*of_suite.values()] for suite, of_suite in rows.items()}
+        tallied = {suite: Tallied.of(of, source.run.declaration) for suite, of in by_suite.items()}
+        rated += [(arm, {suite: (of, planned[suite]) for suite, of in tallied.items()})] if rows else []
     if not rated:
         raise RigError(f"run {source.run.id} has no finished conversation that could be rated")
-    yield from rated
+    return rated
 
 
 class LmEvalExport(Export):
@@ -57,7 +57,7 @@ class LmEvalExport(Export):
 LM_EVAL = LmEvalExport()
 
 
-def _lm_eval(source: ExportSource, arm: StoredArm, by_suite: Mapping[str, tuple[Tallied, int]]) -> JsonObject:
+def _lm_eval(source: ExportSource, arm: StoredArm, by_suite: BySuite) -> JsonObject:
     run, fingerprint = source.run, arm.fingerprint or {}
     metrics = run.declaration.shown("tables")
     tasks = {suite: f"rig_{suite or run.declaration.method}" for suite in by_suite}
@@ -117,9 +117,8 @@ class EvalResultsExport(Export):
         values = source.values
         for name in ("dataset", "task_id"):
             if not values.get(name):
-                raise RigError(
-                    f"--format {self.name}: --set {name}=… is missing: the Hub's benchmark that this suite is"
-                )
+                what = "the Hub's benchmark that this suite is"
+                raise RigError(f"--format {self.name}: --set {name}=… is missing: {what}")
         metrics = {metric.name: metric for metric in source.run.declaration.shown("tables")}
         metric = source.run.declaration.success_metric
         if (chosen := values.get("metric")) is not None or metric is None:
@@ -129,7 +128,7 @@ class EvalResultsExport(Export):
         about = {"id": values["dataset"], "task_id": values["task_id"], "revision": values.get("revision")}
         origin = {"url": values.get("url"), "name": "rig", "user": values.get("user")}
         paths = []
-        rated = list(_finished_arms(source))
+        rated = _finished_arms(source)
         for arm, by_suite in rated:
             if len(by_suite) > 1:
                 raise RigError(f"{arm.name} was run on several suites, which are not one benchmark")

@@ -74,10 +74,9 @@ def svg(figure: "Figure", title: str) -> str:
     import matplotlib
 
     text = StringIO()
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
-        figure.savefig(
-            text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
+        figure.savefig(text, format="svg", metadata=metadata)
     return for_page(text.getvalue(), title, _NAMES)
 
 
@@ -114,12 +113,8 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         _tidy(element, used, colours)
     width, height = (root.get("viewBox") or "").split()[2:]
     root.attrib.clear()
-    root.attrib |= {
-        "viewBox": f"0 0 {width} {height}",
-        "style": f"width:{float(width):.0f}pt",
-        "role": "img",
-        "aria-label": title,
-    }
+    root.attrib |= {"viewBox": f"0 0 {width} {height}", "style": f"width:{float(width):.0f}pt"}
+    root.attrib |= {"role": "img", "aria-label": title}
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -150,7 +145,6 @@ def _short(word: str) -> str:
 def _style(text: str, colours: Mapping[str, str]) -> str:
     """Declarations with the page's colours, and without a font: that is the page's, too."""
     declared = (part.strip().partition(":") for part in text.split(";"))
-    kept = ((name, value.strip()) for name, _, value in declared if name != "font-family")
-    return "; ".join(
-        f"{name}: {f'var(--{colours[value]})' if value in colours else value}" for name, value in kept
-    )
+    kept = {name: value.strip() for name, _, value in declared if name != "font-family"}
+    named = {name: f"var(--{colours[value]})" for name, value in kept.items() if value in colours}
+    return "; ".join(f"{name}: {value}" for name, value in (kept | named).items())

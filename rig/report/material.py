@@ -7,28 +7,15 @@ from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import Literal, NamedTuple, get_args
 
-from rig.calls import CallPlace, StepPlace
+from rig.calls import CallPlace
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import Comparison, ConversationResult
 from rig.compare.groups import WAYS, Groups, groups
 from rig.compare.leaderboard import published
 from rig.compare.noise import Noise
-from rig.displays import signs
+from rig.displays import signs, steps
 from rig.displays.signs import Sign
-from rig.displays.steps import (
-    Called,
-    Due,
-    Failed,
-    Lengths,
-    Replied,
-    Returned,
-    StepView,
-    ended,
-    expected,
-    matched,
-    step_view,
-)
 from rig.displays.texts import Clip, clip
 from rig.errors import RigError
 from rig.methods.paper import Table
@@ -100,21 +87,17 @@ def gather(
 ) -> Material:
     """Read what a report of these arms needs. One arm will do. Raises RigError as `compare` does."""
     chosen = choose(runs, addresses)
-    comparison = compare_chosen(
-        runs, chosen, replace(question or ComparisonOptions(), one_will_do=True), noise
-    )
+    question = replace(question or ComparisonOptions(), one_will_do=True)
+    comparison = compare_chosen(runs, chosen, question, noise)
     read = {arm.run.id: arm.run for arm in chosen}
     stored = {arm.run: read[arm.run] for arm in comparison.arms}
     numbers = _shown(comparison)
-    transcripts = tuple(
-        tuple(
-            runs.transcript(stored[arm.run], comparison.conversations[number][0], arm.position, 0)
-            for arm in comparison.arms
-        )
-        for number in numbers
-    )
+    transcripts = []
+    for name, _ in (comparison.conversations[number] for number in numbers):
+        of_arms = (runs.transcript(stored[arm.run], name, arm.position, 0) for arm in comparison.arms)
+        transcripts.append(tuple(of_arms))
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, transcripts, numbers, tables)
+    return Material(comparison, stored, tuple(transcripts), numbers, tables)
 
 
 def _shown(comparison: Comparison) -> Sequence[int]:
@@ -177,11 +160,8 @@ class TurnView(NamedTuple):
 
 
 class OutcomeView(NamedTuple):
-    """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
-    succeeded.
-
-    `flip` is `won` or `lost` against the baseline, or empty. `is_alarm` says that something was done that
-    nobody asked for.
+    """How a conversation ended for an arm: in short, from 0 to 10 how well, the share of repeats that
+    succeeded, whether it `won` or `lost` against the baseline, and whether anything was done unasked.
     """
 
     letter: str
@@ -217,9 +197,8 @@ class ConversationView(NamedTuple):
 
 
 def conversation_views(material: Material, longest: int) -> Iterator[ConversationView]:
-    """The conversations that a report shows, with texts cut at `longest` characters.
-
-    Raises nothing, for anything that models wrote.
+    """The conversations that a report shows, with texts cut at `longest` characters. Raises nothing, for
+    anything that models wrote.
     """
     comparison, letters, flipped = material.comparison, material.letters, material.flipped
     results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]
@@ -238,7 +217,7 @@ def conversation_views(material: Material, longest: int) -> Iterator[Conversatio
 
 
 def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:
-    end = ended(declaration, result.counts, result.errors)
+    end = steps.ended(declaration, result.counts, result.errors)
     is_alarm = bool(declaration.faults(result.counts))
     short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
     short = f"{signs.INCORRECT.sign} {short}" if is_alarm else short
@@ -252,27 +231,24 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
     most = max(longest, _TRUTH)
-    matches = [matched(transcript) for transcript in transcripts]
+    matches = [steps.matched(transcript) for transcript in transcripts]
     task = transcripts[0].conversation
     for turn in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
         truth = task.expected(turn)
         words = tuple(str(clip(text, most)) for text in truth.said)
-        calls = (expected(turn, n, executed, Lengths.of(most)) for n, executed in enumerate(truth.calls))
-        due = tuple(_due(call, letters, matches, longest) for call in calls)
+        due = []
+        for number, executed in enumerate(truth.calls):
+            call, answer, is_optional = steps.expected(turn, number, executed, steps.Lengths.of(most))
+            place = CallPlace(turn, number)
+            made_by = tuple(letter for letter, of in zip(letters, matches, strict=True) if place in of)
+            left_out = signs.due(made=False, over=True, optional=is_optional)
+            due.append(DueView(_call(call, most), _answer(answer, longest), made_by, left_out))
         cells: dict[CellView, tuple[str, ...]] = {}
         for letter, transcript in zip(letters, transcripts, strict=True):
             cell = _cell(turn, transcript, longest)
             cells[cell] = (*cells.get(cell, ()), letter)
         by_arms = tuple(cell._replace(letters=of_cell) for cell, of_cell in cells.items())
-        yield TurnView(turn_number(task, turn), words, due, str(clip(truth.reply, most)), by_arms)
-
-
-def _due(
-    due: Due, letters: Sequence[str], matches: Sequence[dict[CallPlace, StepPlace]], longest: int
-) -> DueView:
-    made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if due.place in calls)
-    left_out = signs.due(made=False, over=True, optional=due.is_optional)
-    return DueView(_call(due.call, max(longest, _TRUTH)), _answer(due.returned, longest), made_by, left_out)
+        yield TurnView(turn_number(task, turn), words, tuple(due), str(clip(truth.reply, most)), by_arms)
 
 
 def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
@@ -283,38 +259,36 @@ def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
     for fault in faults:
         by_kind.setdefault(fault.kind, []).append(fault.text)
     texts = " ".join(fault.text for fault in faults)
-    steps: list[StepBox] = []
+    boxes: list[StepBox] = []
     for number, step in enumerate(played.steps if played else ()):
-        box = step_box(step_view(turn, number, step, longest), texts, longest)
-        if steps and steps[-1]._replace(times=1, answer="") == box._replace(answer=""):
-            steps[-1] = steps[-1]._replace(times=steps[-1].times + 1)
+        box = step_box(steps.step_view(turn, number, step, longest), texts, longest)
+        if boxes and boxes[-1]._replace(times=1, answer="") == box._replace(answer=""):
+            boxes[-1] = boxes[-1]._replace(times=boxes[-1].times + 1)
         else:
-            steps.append(box)
-    told = (
-        f"{kind}{f' ×{len(of_kind)}' if len(of_kind) > 1 else ''}: {clip(of_kind[0], longest)}"
-        for kind, of_kind in by_kind.items()
-    )
-    return CellView((), tuple(steps), tuple(told), played is not None)
+            boxes.append(box)
+    told = []
+    for kind, (first, *others) in by_kind.items():
+        told.append(f"{kind}{f' ×{1 + len(others)}' if others else ''}: {clip(first, longest)}")
+    return CellView((), tuple(boxes), tuple(told), played is not None)
 
 
-def step_box(view: StepView, faults: str, longest: int) -> StepBox:
+def step_box(view: steps.StepView, faults: str, longest: int) -> StepBox:
     """Without the reason for its verdict where the turn's faults give the same."""
     prediction, judged, back = view.made, view.judged, view.back.text if view.back else ""
-    if isinstance(prediction, Failed):
+    if isinstance(prediction, steps.Failed):
         return StepBox(prediction.sign, prediction.why, str(view.raw), back=back)
-    if isinstance(prediction, Replied):
+    if isinstance(prediction, steps.Replied):
         return StepBox(prediction.sign, str(prediction.text), back=back)
     answer = _answer(view.returned, longest) if view.returned else ""
     why = ""
     if judged is not None and not judged.match:
         reason = "" if judged.reason.text in faults else str(judged.reason)
         why = "; ".join(filter(None, (judged.said, reason)))
-    return StepBox(
-        prediction.sign, _call(prediction, longest), answer, judged.sign if judged else None, why, back=back
-    )
+    sign = judged.sign if judged else None
+    return StepBox(prediction.sign, _call(prediction, longest), answer, sign, why, back=back)
 
 
-def _call(call: Called, longest: int) -> str:
+def _call(call: steps.Called, longest: int) -> str:
     if not call.pairs:
         return _joined(f"{call.name.text} {call.arguments.text}", call.arguments.omitted, longest)
     arguments = ", ".join(f"{name.text}: {value.text}" for name, value in call.pairs)
@@ -322,7 +296,7 @@ def _call(call: Called, longest: int) -> str:
     return _joined(f"{call.name.text}({arguments})", omitted, longest)
 
 
-def _answer(returned: Returned, longest: int) -> str:
+def _answer(returned: steps.Returned, longest: int) -> str:
     refused = f"{returned.sign.word}: " if returned.failed else ""
     return _joined(f"{refused}{returned.text.text}", returned.text.omitted, longest)
 

@@ -5,6 +5,7 @@ The card is a JSON object, from which the page and the Markdown are made. The sa
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import isfinite
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, TypeGuard
 from markupsafe import Markup
 
 from rig.calls import Json, JsonObject
-from rig.compare.arms import ChosenArm, ComparisonOptions, choose
+from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.displays.compare import estimate, with_interval
@@ -37,14 +38,16 @@ FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
 """Of signatures of cards."""
 
-_OF_METRIC = ("noun", "label", "numerator", "denominator", "better", "format")
+_OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
+_OF_CONVERSATION = ("conversation", "suite", "repeats", "successes")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
+_WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
+"""What an arm wrote and was answered, without times: the same for a run that gives the same."""
 
 
 def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject:
-    """The card of RUN/ARM, or of RUN if it has one arm.
-
-    Raises RigError as `compare` does, and for an arm that has finished nothing or could not be evaluated.
+    """The card of RUN/ARM, or of RUN if it has one arm. Raises RigError as `compare` does, and for an arm
+    that has finished nothing or could not be evaluated.
     """
     arms = choose(runs, [address])
     if len(arms) > 1:
@@ -54,19 +57,18 @@ def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject
     arm = next((arm for arm in comparison.arms if arm.position == arms[0].arm.position), None)
     if arm is None:
         raise RigError(f"{address} has no card: {comparison.left_out[arms[0].arm.name]}")
-    return _card(runs, arms[0], arm, comparison)
+    return _card(runs, arms[0].run, arm, comparison)
 
 
-def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison) -> JsonObject:
-    run = chosen.run
-    cells = list(runs.scored_cells(run, comparison.grader, [arm.position]))
-    pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
-    suites: dict[str, int] = {}
-    for row in arm.conversations:
-        suites[row.suite] = suites.get(row.suite, 0) + 1
+def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) -> JsonObject:
+    cells = runs.scored_cells(run, comparison.grader, [arm.position])
     tasks = "".join(sorted({f"{cell.suite} {cell.conversation} {cell.source}\n" for cell in cells}))
-    settings = {name: value for name, value in arm.fingerprint.items() if value is not None}
+    pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
     notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
+    written = sha256()
+    for row in runs.view("steps", run):
+        if row["arm"] == arm.arm:
+            written.update(f"{json_text([row[name] for name in _WRITTEN])}\n".encode())
     card: JsonObject = {
         "format": FORMAT,
         "version": VERSION,
@@ -81,7 +83,7 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
         },
         "tested": {
             "method": comparison.declaration.method,
-            "suites": suites,
+            "suites": dict(Counter(row.suite for row in arm.conversations)),
             "conversations": len(arm.conversations),
             "repeats": list(arm.repeats),
             "finished": arm.finished,
@@ -89,11 +91,7 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
             "grader": comparison.grader.as_json(),
         },
         "rates": [
-            {
-                "name": metric.name,
-                **{part: getattr(metric, part) for part in _OF_METRIC},
-                **arm.rates[metric.name].as_json(),
-            }
+            {**{part: getattr(metric, part) for part in _OF_METRIC}, **arm.rates[metric.name].as_json()}
             for metric in comparison.metrics
         ],
         "verdict": _verdict(pair, comparison) if pair else None,
@@ -109,20 +107,14 @@ def _card(runs: Runs, chosen: ChosenArm, arm: ArmResult, comparison: Comparison)
         "notes": [*notes, *([comparison.declaration.caution] if comparison.declaration.caution else [])],
         "counts": dict(arm.counts),
         "conversations": [
-            {
-                "conversation": row.conversation,
-                "suite": row.suite,
-                "repeats": row.repeats,
-                "successes": row.successes,
-                "counts": dict(row.counts),
-            }
+            {**{part: getattr(row, part) for part in _OF_CONVERSATION}, "counts": dict(row.counts)}
             for row in arm.conversations
         ],
         "command": _command(run, arm),
-        "settings": settings,
+        "settings": {name: value for name, value in arm.fingerprint.items() if value is not None},
         "hashes": {
             "tasks_sha256": sha256(tasks.encode("utf-8", "backslashreplace")).hexdigest(),
-            "answers_sha256": _answers_hash(runs, run, arm.arm),
+            "answers_sha256": written.hexdigest(),
         },
     }
     return dict(_rounded(card))
@@ -170,18 +162,6 @@ def _command(run: StoredRun, arm: ArmResult) -> str:
     return shlex.join(words)
 
 
-_WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
-
-
-def _answers_hash(runs: Runs, run: StoredRun, arm: str) -> str:
-    """Of what the arm wrote and was answered, without times: the same for a run that gives the same."""
-    digest = sha256()
-    for row in runs.view("steps", run):
-        if row["arm"] == arm:
-            digest.update(f"{json_text([row[name] for name in _WRITTEN])}\n".encode())
-    return digest.hexdigest()
-
-
 def _rounded(value: Json) -> Json:
     """Numbers as a card has them: finite, and with few digits."""
     if isinstance(value, float):
@@ -198,10 +178,8 @@ def as_json(card: JsonObject) -> str:
 
 def as_html(card: JsonObject) -> str:
     """The card as a page that needs nothing but a browser, for people who have never seen rig."""
-    drawn = [
-        (curve["text"], Markup(plots.curve(curve["title"], curve["points"])))
-        for curve in card.get("curves", ())
-    ]
+    curves = card.get("curves", ())
+    drawn = [(curve["text"], Markup(plots.curve(curve["title"], curve["points"]))) for curve in curves]
     names = {"card": card, "curves": drawn, "style": Markup(asset("style.css")), "facts": facts(card)}
     page: str = environment().get_template("card.html").render(**names, counted=counted, **_words(card))
     return page.encode("utf-8", "backslashreplace").decode()
@@ -210,26 +188,22 @@ def as_html(card: JsonObject) -> str:
 def as_markdown(card: JsonObject) -> str:
     """The card as a section of a model card, with results in the form that the Hugging Face Hub reads."""
     words = _words(card)
-    front = {
-        "model-index": [
-            {
-                "name": card["subject"]["name"],
-                "results": [
-                    {
-                        "task": {"type": "text-generation", "name": "tool calling"},
-                        "dataset": {"type": f"rig-{words['suites']}", "name": f"rig: {words['played']}"},
-                        "metrics": [
-                            {"type": row.name, "name": row.title, "value": round(row.printed, 2)}
-                            for row in words["rates"]
-                            if row.printed is not None
-                        ],
-                    }
-                ],
-            }
-        ]
+    results = {
+        "task": {"type": "text-generation", "name": "tool calling"},
+        "dataset": {"type": f"rig-{words['suites']}", "name": f"rig: {words['played']}"},
+        "metrics": [
+            {"type": row.name, "name": row.title, "value": round(row.printed, 2)}
+            for row in words["rates"]
+            if row.printed is not None
+        ],
     }
+    front = {"model-index": [{"name": card["subject"]["name"], "results": [results]}]}
     rates = [tuple(map(inert, (row.title, row.text, row.counted))) for row in words["rates"]]
     told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
+    curves = []
+    for curve in card.get("curves", ()):
+        picture = sparkline([point["success"] for point in curve["points"]])
+        curves.append(f"- {picture}  {inert(curve['title'])}: {inert(curve['text'])}")
     parts = [
         f"---\n{to_yaml(front)}---",
         f"## Tool calls of {inert(card['subject']['name'])}",
@@ -237,11 +211,7 @@ def as_markdown(card: JsonObject) -> str:
         f"**{inert(words['headline'])}**",
         inert(words["decision"]),
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
-        "\n".join(
-            f"- {sparkline([point['success'] for point in curve['points']])}"
-            f"  {inert(curve['title'])}: {inert(curve['text'])}"
-            for curve in card.get("curves", ())
-        ),
+        "\n".join(curves),
         markdown(("", "95% interval over conversations", "counted"), rates),
         "### Get the same",
         f"`{inert(card['command'])}`",
@@ -265,19 +235,13 @@ class CardRate(NamedTuple):
     @classmethod
     def of(cls, row: JsonObject, counts: Counts) -> "CardRate":
         """Of a rate of a card, and the card's counts."""
-        metric = Metric(row["name"], **{part: row[part] for part in _OF_METRIC})
+        metric = Metric(**{part: row[part] for part in _OF_METRIC})
         measured = Estimate(row["value"], row["low"], row["high"])
         part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
-        bounds = metric.bounds(counts)
-        return cls(
-            metric.name,
-            metric.title,
-            metric.better,
-            estimate(measured, metric),
-            f"{part:g} of {whole:g}",
-            None if measured.value is None else metric.scale * measured.value,
-            " and ".join(map(metric.amount, bounds)) if bounds else "",
-        )
+        told = (estimate(measured, metric), f"{part:g} of {whole:g}")
+        printed = None if measured.value is None else metric.scale * measured.value
+        bounds = " and ".join(map(metric.amount, metric.bounds(counts) or ()))
+        return cls(metric.name, metric.title, metric.better, *told, printed, bounds)
 
 
 def _words(card: JsonObject) -> JsonObject:
@@ -288,11 +252,8 @@ def _words(card: JsonObject) -> JsonObject:
     unfinished = tested["finished"] < tested["planned"]
     lines = [f"only {tested['finished']} of {tested['planned']} planned were played"] if unfinished else []
     rates = [CardRate.of(row, card["counts"]) for row in card["rates"]]
-    lines += [
-        f"{row.title} is between {row.bounds}: nobody can judge some of the texts"
-        for row in rates
-        if row.bounds
-    ]
+    between = [f"{row.title} is between {row.bounds}" for row in rates if row.bounds]
+    lines += [f"{text}: nobody can judge some of the texts" for text in between]
     measured = f"{rates[0].title} {rates[0].text}" if rates else "nothing was measured"
     headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
     # Cards that were made before have none.
@@ -321,16 +282,15 @@ def _words(card: JsonObject) -> JsonObject:
 def facts(card: JsonObject) -> JsonObject:
     """What the file is, what it took, and the hashes, by titles for people."""
     subject, speed = card["subject"], card["speed"]
-    adapter = (
-        f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
-    )
-    told = {"adapter": adapter, "made from": subject.get("made_from")}
+    told = {"made from": subject["made_from"]} if subject.get("made_from") else {}
+    if subject.get("adapter"):
+        told = {"adapter": f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}", **told}
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),
         "size": file_size(subject.get("file_bytes")),
         "quantization": subject.get("quantization", "-"),
-        **{name: text for name, text in told.items() if text},
+        **told,
         "speed": f"{rate(speed.get('decode_rate'))} tokens/s written, {rate(speed.get('prefill_rate'))} read",
         "memory": file_size(speed.get("peak_memory")),
         "graded by": ", ".join(f"{name} {value}" for name, value in card["tested"]["grader"].items()),
@@ -352,10 +312,8 @@ def read_card(path: Path) -> JsonObject:
     card = read_json(path, 16 << 20)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
-    if card.get("version") != VERSION:
-        raise RigError(
-            f"{path}: is a card of version {card.get('version')!r:.40}, and this rig reads {VERSION}"
-        )
+    if (version := card.get("version")) != VERSION:
+        raise RigError(f"{path}: is a card of version {version!r:.40}, and this rig reads {VERSION}")
     for name, kind in _SHAPE.items():
         if not isinstance(card.get(name), kind):
             raise RigError(f"{path}: {name} is missing, or is not what a card has there")
@@ -374,18 +332,13 @@ def sums_fault(card: JsonObject) -> str | None:
                 return f"{name:.40}: is not a count"
             sums[name] = sums.get(name, 0) + value
     for name in sums.keys() | card["counts"].keys():
-        total = card["counts"].get(name, 0)
-        if not _is_number(total) or abs(total - sums.get(name, 0)) > 1e-6 * max(1, len(rows)):
-            return (
-                f"{name:.40}: the conversations add up to {sums.get(name, 0):g}, the card says {total!r:.40}"
-            )
-    if card["tested"].get("conversations") != len(rows):
-        return (
-            f"there are {len(rows)} conversations, the card says {card['tested'].get('conversations')!r:.40}"
-        )
-    return _rates_fault(
-        card["rates"], card["counts"], alike=len({str(row.get("repeats")) for row in rows}) <= 1
-    )
+        total, added = card["counts"].get(name, 0), sums.get(name, 0)
+        if not _is_number(total) or abs(total - added) > 1e-6 * max(1, len(rows)):
+            return f"{name:.40}: the conversations add up to {added:g}, the card says {total!r:.40}"
+    if (said := card["tested"].get("conversations")) != len(rows):
+        return f"there are {len(rows)} conversations, the card says {said!r:.40}"
+    is_alike = len({str(row.get("repeats")) for row in rows}) <= 1
+    return _rates_fault(card["rates"], card["counts"], alike=is_alike)
 
 
 def _rates_fault(rates: Sequence[Any], counts: Counts, *, alike: bool) -> str | None:

@@ -74,11 +74,8 @@ def curve(title: str, points: Sequence[JsonObject]) -> str:
             if point["low"] is not None:
                 ends = [100 * point["low"], 100 * point["high"]]
                 plot.plot([place, place], ends, color=arm_colour(0), linewidth=1.2, alpha=0.6)
-        played = {
-            place: 100 * point["success"]
-            for place, point in enumerate(points)
-            if point["success"] is not None
-        }
+        rates = [point["success"] for point in points]
+        played = {place: 100 * rate for place, rate in enumerate(rates) if rate is not None}
         plot.plot(list(played), list(played.values()), "o-", color=arm_colour(0), markersize=5)
         plot.set_xticks(range(len(points)), [label(point["level"]) for point in points])
         plot.set_ylim(-2, 102)
@@ -207,23 +204,16 @@ NEAR = 0.1
 
 def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
     """How far below its threshold each text was that missed for its wording alone."""
-    return [
-        difference.threshold - difference.similarity
-        for transcript in transcripts
-        for turn in transcript.turns.values()
-        for step in turn.steps
-        if step.verdict is not None
-        for difference in step.verdict.differences
-        if difference.similarity is not None and difference.threshold is not None
-    ]
+    turns = (turn for transcript in transcripts for turn in transcript.turns.values())
+    verdicts = (step.verdict for turn in turns for step in turn.steps if step.verdict is not None)
+    pairs = ((of.threshold, of.similarity) for verdict in verdicts for of in verdict.differences)
+    return [needed - alike for needed, alike in pairs if needed is not None and alike is not None]
 
 
 @cache
-def _shipped(name: str) -> Mapping[str, Any]:
+def _shipped(name: str) -> Any:
     """What was measured on labelled pairs, as the package of similarities holds it."""
-    text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
-    measured: Mapping[str, Any] = json.loads(text)
-    return measured
+    return json.loads(files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _by_kind() -> list[dict[str, Any]]:

@@ -62,9 +62,19 @@ def as_json(material: Material) -> str:
 
     Long texts and lists are cut, as little as keeps the transcripts within `LARGEST`; then "cut" says so.
     """
+    pairs = list(zip(material.shown, material.transcripts, strict=True))
     for longest in _LENGTHS:
-        transcripts, cut, is_whole = _transcripts(material, longest)
-        if is_whole:
+        transcripts: list[JsonObject] = []
+        cut = size = 0
+        for number, of_arms in pairs:
+            name, suite = material.comparison.conversations[number]
+            arms, often = cut_json([transcript_json(of_arm) for of_arm in of_arms], longest)
+            transcripts.append({"conversation": name, "suite": suite, "arms": arms})
+            cut += often
+            size += len(json_text(arms))
+            if size > LARGEST and longest != _LENGTHS[-1]:
+                break
+        else:
             break
     document = material.comparison.as_json()
     if material.left_out:
@@ -75,21 +85,6 @@ def as_json(material: Material) -> str:
     if material.tables:
         document["tables"] = [table.as_json() for table in material.tables]
     return json_text({**document, "transcripts": transcripts}, indent=1) + "\n"
-
-
-def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], int, bool]:
-    """Transcripts with texts cut, how many were, and whether all are there: it ends early where it may."""
-    transcripts: list[JsonObject] = []
-    cut = size = 0
-    for number, of_arms in zip(material.shown, material.transcripts, strict=True):
-        name, suite = material.comparison.conversations[number]
-        arms, often = cut_json([transcript_json(of_arm) for of_arm in of_arms], longest)
-        transcripts.append({"conversation": name, "suite": suite, "arms": arms})
-        cut += often
-        size += len(json_text(arms))
-        if size > LARGEST and longest != _LENGTHS[-1]:
-            return transcripts, cut, False
-    return transcripts, cut, True
 
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:
@@ -119,17 +114,13 @@ def _flips(pair: ArmPair) -> str:
         outcome, often = (flip.outcome, how_often(flip)) if flip.turn is None else ("alike", "")
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         lines.append(f"- {outcome} {inert(flip.conversation)}{often}{': ' if of_it else ''}{of_it}")
-        lines += [f"  {_code(command)}" for command in flip.commands]
+        for command in map(one_line, flip.commands):
+            # As code, between more backticks than are in it.
+            fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
+            lines.append(f"  {fence} {command} {fence}" if len(fence) > 1 else f"  `{command}`")
     return "\n".join(lines)
 
 
 def _table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
     labelled = [[f"{'- ' if row.detail else ''}{inert(row.label)}", *map(inert, row.cells)] for row in rows]
     return table.markdown([corner, *map(inert, header)], labelled)
-
-
-def _code(text: str) -> str:
-    """Text as code, between more backticks than are in it."""
-    line = one_line(text)
-    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"

@@ -304,7 +304,7 @@ def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Call
     with Runs.open(store) as runs:
         judged = judge(runs, ["latest/f16"], Policy.read(policy(text)))
         (arm,) = compare(runs, ["latest/f16"], ComparisonOptions(one_will_do=True)).arms
-    known = {name for name, measurement in MEASUREMENTS.items() if measurement.read(arm) is not None}
+    known = {name for name, read in MEASUREMENTS.items() if read(arm) is not None}
     assert {"decode_rate", "turn_s", "wall_s", "file_bytes"} <= known
     for result in judged.results:
         assert ("was not measured" in result.text) == (result.condition.metric not in known)

@@ -378,4 +378,4 @@ async def test_what_is_typed_after_the_words_is_not_searched(watch: Watch, mid_r
             # As a terminal sends them: the second is there before the first has had its effect.
             watched.app.simulate_key(key)
         await watched.until(lambda: watched.app.theme == "rig-light")
-        assert watched.run.transcript.search.term == "plumber"
+        assert watched.run.page.search.term == "plumber"

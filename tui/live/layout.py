@@ -5,21 +5,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rig.calls import StepPlace
-from rig.displays import signs
+from rig.displays import signs, steps
 from rig.displays.signs import Sign
-from rig.displays.steps import (
-    Back,
-    Called,
-    CallVerdict,
-    Ended,
-    Failed,
-    Replied,
-    Returned,
-    Said,
-    Thought,
-    TurnHeading,
-    again,
-)
+from rig.displays.steps import Called, CallVerdict, Returned, TurnHeading
 from rig.displays.texts import Clip
 from rig.errors import counted
 from tui.live.transcript import Draft, Entry, LiveTranscript, NoticeLine, Repeated
@@ -89,11 +77,10 @@ class DraftBlock:
             self._flow.feed(self._tint.feed(visible) if self._tint else [(visible, Tint.PLAIN)])
         lines = self._flow.lines
         if self.draft.thoughts and not text:
-            thinking = f"thinking, {counted(self.draft.thoughts, 'token')} "
-            return _beside(signs.MODEL, [((thinking, Tint.MUTED), (" ", Tint.CURSOR))], self._form)
-        if not self.draft.tokens:
+            lines = [((f"thinking, {counted(self.draft.thoughts, 'token')} ", Tint.MUTED),)]
+        elif not self.draft.tokens:
             return _beside(signs.MODEL, [self._reading()], self._form)
-        if self.draft.omitted:
+        elif self.draft.omitted:
             lines.append(tuple(rest_of(Clip("", self.draft.omitted))))
         lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
         return _beside(signs.MODEL, lines, self._form)
@@ -127,31 +114,27 @@ def _shortened(text: Clip, lines: int, form: BlockLayout) -> Clip:
 def block(entry: Entry, form: BlockLayout) -> list[Line]:
     """The lines of a complete entry."""
     if isinstance(entry, TurnHeading):
-        return _turn_heading(entry, form)
+        text = f" {entry.text(form.turns)} "
+        rule = str(signs.RULE) * max(min(form.margin + form.text, form.width - 1) - len(text), 0)
+        heading: Line = ((text, Tint.TITLE), (rule, Tint.RULE))
+        return [heading] if entry.number == 1 else [BLANK, heading]
     if isinstance(entry, Repeated) and form.full:
         return [line for part in entry.entries for line in block(part, form)]
     if isinstance(entry, CallVerdict):
         lines = verdict_lines(entry, form.text)
     else:
         lines = [line for spans in _paragraphs(entry, form) for line in wrap(spans, form.text)]
-    gap = [BLANK] if isinstance(entry, Back | Ended) else []
+    gap = [BLANK] if isinstance(entry, steps.Back | steps.Ended) else []
     return [*gap, *_beside(getattr(entry, "sign", None), lines or [BLANK], form)]
-
-
-def _turn_heading(entry: TurnHeading, form: BlockLayout) -> list[Line]:
-    text = f" {entry.text(form.turns)} "
-    rule = str(signs.RULE) * max(min(form.margin + form.text, form.width - 1) - len(text), 0)
-    heading: Line = ((text, Tint.TITLE), (rule, Tint.RULE))
-    return [heading] if entry.number == 1 else [BLANK, heading]
 
 
 def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
     match entry:
-        case Said():
+        case steps.Said():
             return [[(inert(entry.text.text), Tint.STRONG), *rest_of(entry.text)]]
-        case Back():
+        case steps.Back():
             return [[(inert_line(entry.text), Tint.MUTED)]]
-        case Thought():
+        case steps.Thought():
             text = line_spans(_shortened(entry.text, THOUGHT_LINES, form), Tint.MUTED)
             return [[(f"{entry.words} ", Tint.MUTED), *text]]
         case Called():
@@ -159,18 +142,18 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]]
         case Returned():
             return [line_spans(_shortened(entry.text, RESPONSE_LINES, form), Tint(entry.sign.tint))]
-        case Replied():
+        case steps.Replied():
             return [word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)]
-        case Failed():
+        case steps.Failed():
             kind, colon, detail = inert_line(entry.why).partition(":")
             raw = [line_spans(_shortened(entry.raw, CALL_LINES, form), Tint.MUTED)]
             return [[(kind, Tint.ERROR), (colon + detail, Tint.PLAIN)], *(raw if entry.raw.text else [])]
-        case Ended():
+        case steps.Ended():
             return [[(entry.text, Tint.PLAIN)]]
         case NoticeLine():
             return [[(inert(entry.text), Tint.MUTED)]]
         case Repeated():
-            return [[(again(entry.times), Tint.MUTED)]]
+            return [[(steps.again(entry.times), Tint.MUTED)]]
         case _:
             return []
 
@@ -232,11 +215,8 @@ class Column:
 
     def turns(self) -> list[int]:
         """The lines of the headings of turns."""
-        return [
-            start + (entry.number > 1)
-            for entry, start in zip(self.entries, self._starts, strict=True)
-            if isinstance(entry, TurnHeading)
-        ]
+        entries = zip(self.entries, self._starts, strict=True)
+        return [start + (entry.number > 1) for entry, start in entries if isinstance(entry, TurnHeading)]
 
     def calls(self) -> list[tuple[Called, range]]:
         """The complete calls, each with its lines: the call itself, what came back, and the verdict."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from rig.calls import StepPlace
 from rig.displays.progress import Progress, Remaining
@@ -18,13 +19,13 @@ from rig.running.control import Control
 from tui.live.state import RunState, StoredBefore
 from tui.live.transcript import Draft
 
+Clock: TypeAlias = Callable[[], float]
+
 
 class EventQueue:
-    """A thread-safe queue of events. Pieces of one step are merged while they wait.
-
-    Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow
-    line; a run never waits for its view. The order within a conversation is kept, and that of everything but
-    pieces.
+    """A thread-safe queue of events. Pieces of one step are merged while they wait, so that it stays small
+    however long a stopped terminal or a slow line holds up the painting; a run never waits for its view. The
+    order within a conversation is kept, and that of everything but pieces.
     """
 
     def __init__(self) -> None:
@@ -49,13 +50,10 @@ class EventQueue:
             self._lock.notify()
 
     def _add_piece(self, event: PieceGenerated) -> None:
-        place = self._pieces.get(event.where)
-        last = None if place is None else self._waiting[place]
-        if (
-            place is not None
-            and isinstance(last, PieceGenerated)
-            and (last.turn, last.step, last.thought) == (event.turn, event.step, event.thought)
-        ):
+        place = self._pieces.get(event.where, len(self._waiting))
+        last = self._waiting[place] if place < len(self._waiting) else None
+        same = (event.turn, event.step, event.thought)
+        if isinstance(last, PieceGenerated) and (last.turn, last.step, last.thought) == same:
             text, tokens = last.text + event.text, last.tokens + event.tokens
             forced = last.forced and event.forced
             self._waiting[place] = replace(event, text=text, tokens=tokens, forced=forced)
@@ -96,12 +94,7 @@ class LiveRun:
     """
 
     def __init__(
-        self,
-        feed: EventQueue,
-        control: Control,
-        *,
-        ours: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        self, feed: EventQueue, control: Control, *, ours: bool = True, clock: Clock = time.monotonic
     ) -> None:
         self.feed = feed
         self.control = control
@@ -135,11 +128,6 @@ class LiveRun:
         return not self.over and self.control.is_paused
 
     @property
-    def can_be_steered(self) -> bool:
-        """Whether pausing, stopping and skipping still mean something."""
-        return not (self.over or self.control.is_stopped)
-
-    @property
     def question(self) -> PersonAsked | None:
         """What a person is asked just now."""
         return None if self.control.is_stopped else self.control.question
@@ -150,11 +138,6 @@ class LiveRun:
         if asked:
             self.control.answer(text)
         return asked
-
-    @property
-    def broke_off(self) -> bool:
-        """Whether the run is over and something of it is left to be done."""
-        return self.over and (self.control.is_stopped or not self.state.finished)
 
     @property
     def elapsed_s(self) -> float:
@@ -181,11 +164,10 @@ class LiveRun:
         """Tokens a second of what is being written in a conversation; None if nothing is."""
         conversation = self.state.conversations.get(where) if where else None
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
-        draft = entries[-1] if entries else None
-        if isinstance(draft, Draft) and not self.over:
-            self._rate.tell(where, StepPlace(draft.turn, draft.step), draft.tokens, self.elapsed_s)
-        else:
-            self._rate.tell(where, None, 0, self.elapsed_s)
+        step, tokens = None, 0
+        if entries and isinstance(draft := entries[-1], Draft) and not self.over:
+            step, tokens = StepPlace(draft.turn, draft.step), draft.tokens
+        self._rate.tell(where, step, tokens, self.elapsed_s)
         return self._rate.per_second
 
     def catch_up(self) -> list[Event | StoredBefore]:
@@ -239,7 +221,7 @@ class TokenRate:
 class Replay(LiveRun):
     """Watches what a player tells. The times are those of the run, wherever in it the player is."""
 
-    def __init__(self, player: Player, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, player: Player, clock: Clock = time.monotonic) -> None:
         super().__init__(EventQueue(), player, ours=False, clock=clock)
         self.player = player
         self.failure: Exception | None = None

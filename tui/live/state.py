@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from itertools import product
 
 from rig import events, serving
 from rig.calls import CallPlace, StepPlace, Verdict
@@ -236,10 +237,7 @@ class RunState:
 
     def conversation(self, where: Where) -> ConversationState:
         """A conversation, made up if the run did not announce it."""
-        conversation = self.conversations.get(where)
-        if conversation is None:
-            conversation = self.conversations[where] = ConversationState(where, turns=0)
-        return conversation
+        return self.conversations.setdefault(where, ConversationState(where, turns=0))
 
     def _transcript(self, where: Where) -> LiveTranscript:
         conversation = self.conversation(where)
@@ -248,17 +246,17 @@ class RunState:
         return conversation.transcript
 
     def _run_started(self, event: events.RunStarted) -> None:
-        self._forget_all()
+        fresh = RunState(changes=self.changes)  # a replay can begin again
+        for part in fields(self):
+            setattr(self, part.name, getattr(fresh, part.name))
         self.run, self.store, self.repeats = event.run, event.store, event.repeats
         self.declaration = event.declaration
         self.arms = [ArmState(info) for info in event.arms]
         self.turns_done = event.finished_turns
-        for arm in range(len(event.arms)):
-            for repeat in range(event.repeats):
-                for info in event.conversations:
-                    where = Where(arm, info.name, repeat)
-                    self.conversations[where] = ConversationState(where, info.turns)
-                    self.turns_total += info.turns
+        for arm, repeat, info in product(range(len(event.arms)), range(event.repeats), event.conversations):
+            where = Where(arm, info.name, repeat)
+            self.conversations[where] = ConversationState(where, info.turns)
+            self.turns_total += info.turns
 
     def _stored_before(self, event: StoredBefore) -> None:
         self.apply_all(event.begun)
@@ -295,9 +293,8 @@ class RunState:
     def _turn_started(self, event: events.TurnStarted) -> None:
         self.playing.add(event.where)
         conversation = self.conversation(event.where)
-        conversation.expected.append(
-            tuple(expected(event.turn, n, call, LENGTHS) for n, call in enumerate(event.ground_truth))
-        )
+        due = (expected(event.turn, n, call, LENGTHS) for n, call in enumerate(event.ground_truth))
+        conversation.expected.append(tuple(due))
         transcript = self._transcript(event.where)
         number = max(len(conversation.expected), conversation.turns_done + 1)
         transcript.add(TurnHeading(event.turn, number))
@@ -322,10 +319,9 @@ class RunState:
         arm.loading, arm.failure = False, event.failure
         if event.decided and not arm.evidence.endswith(event.decided):  # a curve has its picture before it
             arm.evidence = event.decided
-        for where in [
-            place for place in self._running if place.arm == event.arm and event.failure is not None
-        ]:
-            self._break_off(where, Status.WAITING, "the arm failed here")
+        for where in list(self._running) if event.failure is not None else ():
+            if where.arm == event.arm:
+                self._break_off(where, Status.WAITING, "the arm failed here")
 
     def _turn_finished(self, event: events.TurnFinished) -> None:
         self.playing.discard(event.where)
@@ -347,7 +343,10 @@ class RunState:
         self._leave(event.where)
         self._kept.append(event.where)
         self._weight += transcript.weight
-        self._forget_old()
+        while self._weight > MEMORY and len(self._kept) > 1:
+            oldest = self.conversations[self._kept.popleft()]
+            self._weight -= oldest.transcript.weight if oldest.transcript else 0
+            oldest.transcript, oldest.dropped, oldest.expected, oldest.holds = None, True, [], {}
 
     def _break_off(self, where: Where, status: Status, remark: str) -> None:
         conversation = self.conversation(where)
@@ -366,20 +365,6 @@ class RunState:
         self.playing.discard(where)
         if self.current == where and self._running:
             self.current = next(iter(self._running))
-
-    def _forget_all(self) -> None:
-        """Be as new: a replay can begin again."""
-        fresh = RunState(changes=self.changes)
-        for part in fields(self):
-            setattr(self, part.name, getattr(fresh, part.name))
-
-    def _forget_old(self) -> None:
-        while self._weight > MEMORY and len(self._kept) > 1:
-            conversation = self.conversations[self._kept.popleft()]
-            if conversation.transcript is not None:
-                self._weight -= conversation.transcript.weight
-            conversation.transcript, conversation.dropped, conversation.expected = None, True, []
-            conversation.holds = {}
 
 
 IN_ORDER = (

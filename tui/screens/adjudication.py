@@ -44,14 +44,13 @@ class AdjudicationScreen(RigScreen[None]):
 
     def on_mount(self) -> None:
         self.show_state()
-        self.in_background(lambda: Adjudication(self.store, self.run), self._take, self._fail)
+        self.in_background(lambda: Adjudication(self.store, self.run), self._take, self._take)
 
-    def _take(self, asking: Adjudication) -> None:
-        self.asking = asking
-        self.show_state()
-
-    def _fail(self, fault: str) -> None:
-        self.failure = fault
+    def _take(self, asking: Adjudication | str) -> None:
+        if isinstance(asking, str):
+            self.failure = asking
+        else:
+            self.asking = asking
         self.show_state()
 
     def show_state(self) -> None:

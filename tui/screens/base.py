@@ -244,11 +244,9 @@ class QuitScreen(AskScreen):
     """Dismissed with the value of a `Leave`, or None to stay."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The run is still going.",
-            Alternative("s", "stop, and keep what there is (resumable)", Leave.STOP.value),
-            Alternative("w", "keep it running without the view", Leave.DETACH.value),
-        )
+        stop = Alternative("s", "stop, and keep what there is (resumable)", Leave.STOP.value)
+        detach = Alternative("w", "keep it running without the view", Leave.DETACH.value)
+        super().__init__("The run is still going.", stop, detach)
 
 
 class WriteScreen(AskScreen):

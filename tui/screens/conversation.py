@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from textual import events
@@ -97,9 +98,8 @@ class ConversationScreen(PagedScreen[None]):
 
     def _read(self, where: Where) -> None:
         self.where = where
-        self.in_background(
-            lambda: read_record(self.store, self.run_id, where), self._take, self._take, group="read"
-        )
+        read = partial(read_record, self.store, self.run_id, where)
+        self.in_background(read, self._take, self._take, group="read")
 
     def _take(self, record: Record | str) -> None:
         if isinstance(record, str):
@@ -128,15 +128,11 @@ class ConversationScreen(PagedScreen[None]):
                 reader.know(others=others)
                 self.show_state()
 
-        def effects() -> Effects:
-            return effects_of(record.run, record.transcript)
-
-        def others() -> list[Record]:
-            return list(read_columns(self.store, record))
-
         if reader.effects is None:
+            effects = partial(effects_of, record.run, record.transcript)
             self.in_background(effects, take_effects, take_effects, group="effects")
         if self.view is View.ARMS and not isinstance(reader.others, list):
+            others = partial(read_columns, self.store, record)
             self.in_background(others, take_others, take_others, group="arms")
 
     # Showing
@@ -166,13 +162,10 @@ class ConversationScreen(PagedScreen[None]):
         self.refresh_bindings()
 
     def _show_header(self, reader: RecordCursor) -> None:
-        record = reader.record
-        columns = record.columns
+        record, columns = reader.record, reader.record.columns
         many = f" ({columns.index(record.where) + 1} of {len(columns)})" if len(columns) > 1 else ""
         left: list[Span] = [
-            ("  ", Tint.PLAIN),
-            (inert_line(record.where.conversation), Tint.STRONG),
-            ("  ", Tint.PLAIN),
+            *(("  ", Tint.PLAIN), (inert_line(record.where.conversation), Tint.STRONG), ("  ", Tint.PLAIN)),
             (record.sign.sign, Tint(record.sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
@@ -193,7 +186,7 @@ class ConversationScreen(PagedScreen[None]):
             case "neighbour", (int() as by,):
                 return reader.record.neighbour(by) is not None
             case "wrong", _:
-                return reader.has_wrong
+                return any(row.is_wrong for row in reader.rows)
             case "copy", _:
                 return reader.step is not None
             case "match", _:

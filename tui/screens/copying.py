@@ -32,13 +32,6 @@ def _call_json(call: Called) -> str | None:
         return None
 
 
-def _stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
-    """A call as JSON from the store, None while its turn is not stored."""
-    played = transcript.turns.get(turn)
-    call = played.steps[step].prediction.call if played and step < len(played.steps) else None
-    return None if call is None else _indented({"name": call.name, "arguments": call.arguments})
-
-
 def stored_json(transcript: Transcript) -> str:
     """All that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
     return _indented(transcript_json(transcript))
@@ -50,14 +43,6 @@ def _as_text(conversation: ConversationState) -> str:
     entries = conversation.transcript.entries if conversation.transcript else []
     lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]
     return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"
-
-
-def _file_name(run: str, where: Where, ending: str) -> str:
-    """A name for a file of a conversation, harmless for any names of run and conversation."""
-    arm = f"-arm{where.arm + 1}" if where.arm else ""
-    repeat = f"-{where.repeat + 1}" if where.repeat else ""
-    stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]
-    return f"{stem}{arm}{repeat}.{ending}"
 
 
 def write_new(directory: Path, name: str, text: str) -> Path:
@@ -101,8 +86,12 @@ def step_json(step: StepRecord) -> str:
 
 def write_file(screen: RigScreen[Any], run: str, where: Where, ending: str, text: str) -> None:
     """Write what is read on a screen to a new file, and say where it is, or why it is not."""
+    # Harmless for any names of run and conversation.
+    stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]
+    arm = f"-arm{where.arm + 1}" if where.arm else ""
+    repeat = f"-{where.repeat + 1}" if where.repeat else ""
     try:
-        path = write_new(Path.cwd(), _file_name(run, where, ending), text)
+        path = write_new(Path.cwd(), f"{stem}{arm}{repeat}.{ending}", text)
     except OSError as error:
         screen.notify(inert_line(f"cannot write: {error}"), severity="error", markup=False)
     else:
@@ -121,8 +110,12 @@ class CopyActions(PagedScreen[None]):
             return
 
         def stored() -> str | None:
+            """The call as JSON from the store, None while its turn is not stored."""
             transcript = read_record(Path(self.state.store), self.state.run, where).transcript
-            return _stored_call_json(transcript, call.turn, call.step)
+            played = transcript.turns.get(call.turn)
+            steps = played.steps[call.step :] if played else ()
+            made = steps[0].prediction.call if steps else None
+            return None if made is None else _indented({"name": made.name, "arguments": made.arguments})
 
         def copy(text: str | None) -> None:
             if text is None:

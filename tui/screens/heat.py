@@ -6,7 +6,7 @@ from rig.compare.groups import WHAT, Groups, Share
 from rig.displays.compare import MARKS, groups_text, mark
 from rig.displays.table import ends, short_names
 from tui.screens.pages import TextScreen
-from tui.text.lines import BLANK, HEAT, Line, Span, Tint, fit, inert_line, pad
+from tui.text.lines import BLANK, HEAT, Line, Span, Tint, inert_line, pad
 
 _FULL, _SHORT = 14, 7
 """Cells of an arm from which there is room for counts, and for a percentage."""
@@ -32,30 +32,18 @@ def _map(groups: Groups, width: int) -> Iterator[Line]:
     names = [inert_line(name) for name, _ in groups.rows]
     label = min(max(map(len, names)) + 2, width // 3)
     room = min(max((width - label) // len(groups.arms) - 1, 1), _FULL + 2)
-    yield ((f" {WHAT[groups.by]}   ", Tint.TITLE), *_legend())
-    heads = (
-        ends(short_names(groups.arms), room)
-        if room >= _SHORT
-        else [str((arm + 1) % 10) for arm in range(len(groups.arms))]
-    )
-    yield (
-        (" " * label, Tint.PLAIN),
-        *((f"{inert_line(head):>{room}} ", Tint.MUTED) for head in heads),
-    )
+    legend = ((f" {sign} ", tint) for sign, tint in zip(MARKS, HEAT, strict=True))
+    yield ((f" {WHAT[groups.by]}   ", Tint.TITLE), *legend, (" from none to all", Tint.MUTED))
+    heads = [str((arm + 1) % 10) for arm in range(len(groups.arms))]
+    if room >= _SHORT:
+        heads = ends(short_names(groups.arms), room)
+    yield ((" " * label, Tint.PLAIN), *((f"{inert_line(head):>{room}} ", Tint.MUTED) for head in heads))
     for name, (_, shares) in zip(names, groups.rows, strict=True):
-        line: list[Span] = [*pad(fit([(f" {name}", Tint.PLAIN)], label), label)]
+        line: list[Span] = [*pad([(f" {name}", Tint.PLAIN)], label)]
         for share in shares:
-            line += [(_cell(share, room), _tint(share)), (" ", Tint.PLAIN)]
+            tint = Tint.MUTED if share.rate is None else HEAT[MARKS.index(mark(share))]
+            line += [(_cell(share, room), tint), (" ", Tint.PLAIN)]
         yield tuple(line)
-
-
-def _legend() -> Iterator[Span]:
-    yield from ((f" {sign} ", tint) for sign, tint in zip(MARKS, HEAT, strict=True))
-    yield (" from none to all", Tint.MUTED)
-
-
-def _tint(share: Share) -> Tint:
-    return Tint.MUTED if share.rate is None else HEAT[MARKS.index(mark(share))]
 
 
 def _cell(share: Share, room: int) -> str:

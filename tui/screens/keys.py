@@ -1,226 +1,196 @@
 """The keys of the large screens, in the order in which the bar at the bottom makes room for them."""
 
+from functools import partial
+
 from textual.binding import Binding
 
-from tui.widgets.keys import Section
+from tui.widgets.keys import section
 
 
 def _key(
-    key: str, action: str, word: str, does: str, display: str | None = None, *, show: bool = True
+    key: str, action: str, word: str, does: str, display: str | None = None, show: bool = True
 ) -> Binding:
     return Binding(key, action, word, show=show, tooltip=does, key_display=display)
+
+
+_hidden = partial(_key, show=False)
+"""A key that the bar at the bottom has no room for."""
 
 
 def _searching(where: str) -> tuple[Binding, ...]:
     return (
         _key("slash", "search", "search", f"search in {where}", "/"),
         _key("n", "match(1)", "next", "go to the next match"),
-        _key("N", "match(-1)", "before", "go to the previous match", show=False),
+        _hidden("N", "match(-1)", "before", "go to the previous match"),
     )
 
 
 _SCROLLING = (
-    _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
-    _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
-    _key("home", "scroll_to(0)", "top", "scroll to the top", show=False),
-    _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+    _hidden("pagedown,space", "scroll(1)", "scroll", "scroll down"),
+    _hidden("pageup,b", "scroll(-1)", "scroll back", "scroll up"),
+    _hidden("home", "scroll_to(0)", "top", "scroll to the top"),
+    _hidden("end", "scroll_to(1)", "end", "scroll to the end"),
 )
 
-_RUN = Section(
+_RUN = section(
     "The run",
-    (
-        _key("q", "leave", "quit", "quit (asks while the run is going)"),
-        _key("p", "pause", "pause", "pause after the current turn"),
-        _key("p", "resume", "go on", "go on, when paused"),
-        _key("s", "skip", "skip", "skip this conversation until you resume; press again to undo"),
-        _key("S", "stop", "stop", "stop and keep what there is (resumable)", show=False),
-    ),
+    _key("q", "leave", "quit", "quit (asks while the run is going)"),
+    _key("p", "pause", "pause", "pause after the current turn"),
+    _key("p", "resume", "go on", "go on, when paused"),
+    _key("s", "skip", "skip", "skip this conversation until you resume; press again to undo"),
+    _hidden("S", "stop", "stop", "stop and keep what there is (resumable)"),
 )
 
-_PERSON = Section(
+_GIVING_UP = "end the conversation with the words that the role has for it"
+_PERSON = section(
     "Playing a role yourself",
-    (
-        Binding(
-            "ctrl+g",
-            "phrase(0)",
-            "give up",
-            tooltip="end the conversation with the words that the role has for it",
-            key_display="^g",
-            priority=True,
-        ),
-        _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
-    ),
+    Binding("ctrl+g", "phrase(0)", "give up", tooltip=_GIVING_UP, key_display="^g", priority=True),
+    _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
 )
 
-_CONVERSATIONS = Section(
+_CONVERSATIONS = section(
     "Conversations",
-    (
-        _key("f", "follow", "follow", "follow the run, or stay where you are reading"),
-        _key("x", "failure(1)", "failure", "read the next failure"),
-        _key("X", "failure(-1)", "failure before", "read the previous failure", show=False),
-        _key("enter", "steps", "steps", "read this conversation step by step", "enter"),
-        _key("F", "filter", "filter", "list all, failed, incorrect or differing conversations"),
-        _key("a", "side_by_side", "arms", "one turn in every arm, side by side"),
-        _key("v", "view", "view", "show conversations as a list, as a grid, or not at all"),
-        _key("greater_than_sign", "widen('#board', 4)", "wider", "make the list wider", ">", show=False),
-        _key("less_than_sign", "widen('#board', -4)", "narrower", "make the list narrower", "<", show=False),
-        _key("o", "order", "order", "differing conversations first, or in the order of the run", show=False),
-        _key("down,j", "move(1)", "next", "read the next conversation", show=False),
-        _key("up,k", "move(-1)", "previous", "read the previous conversation", show=False),
-        _key("right,l", "arm(1)", "next arm", "read the next arm", show=False),
-        _key("left,h", "arm(-1)", "previous arm", "read the previous arm", show=False),
-        _key("g", "move(-1000000)", "first", "read the first conversation", show=False),
-        _key("G", "move(1000000)", "last", "read the last conversation", show=False),
-        _key(
-            "T",
-            "groups",
-            "by tool",
-            "results by tool, by skill, by tag and by suite, as a heat map",
-            show=False,
-        ),
-        _key("C", "card", "result", "the result so far on one screen", show=False),
-        _key("R", "runs", "runs", "all stored runs", show=False),
-    ),
+    _key("f", "follow", "follow", "follow the run, or stay where you are reading"),
+    _key("x", "failure(1)", "failure", "read the next failure"),
+    _hidden("X", "failure(-1)", "failure before", "read the previous failure"),
+    _key("enter", "steps", "steps", "read this conversation step by step", "enter"),
+    _key("F", "filter", "filter", "list all, failed, incorrect or differing conversations"),
+    _key("a", "side_by_side", "arms", "one turn in every arm, side by side"),
+    _key("v", "view", "view", "show conversations as a list, as a grid, or not at all"),
+    _hidden("greater_than_sign", "widen('#board', 4)", "wider", "make the list wider", ">"),
+    _hidden("less_than_sign", "widen('#board', -4)", "narrower", "make the list narrower", "<"),
+    _hidden("o", "order", "order", "differing conversations first, or in the order of the run"),
+    _hidden("down,j", "move(1)", "next", "read the next conversation"),
+    _hidden("up,k", "move(-1)", "previous", "read the previous conversation"),
+    _hidden("right,l", "arm(1)", "next arm", "read the next arm"),
+    _hidden("left,h", "arm(-1)", "previous arm", "read the previous arm"),
+    _hidden("g", "move(-1000000)", "first", "read the first conversation"),
+    _hidden("G", "move(1000000)", "last", "read the last conversation"),
+    _hidden("T", "groups", "by tool", "results by tool, by skill, by tag and by suite, as a heat map"),
+    _hidden("C", "card", "result", "the result so far on one screen"),
+    _hidden("R", "runs", "runs", "all stored runs"),
 )
 
-_TRANSCRIPT = Section(
+_TRANSCRIPT = section(
     "Transcript",
-    (
-        *_searching("the transcript"),
-        _key("escape", "end_search", "end search", "end the search"),
-        _key("r", "full", "all", "show a call and its response in full, or cut them"),
-        _key("c", "copy", "copy", "copy the chosen call as JSON, or the last one in view"),
-        _key("w", "write", "write", "write the conversation or a picture of the screen to a file"),
-        _key("e", "expected", "expected", "show or hide the ground truth"),
-        _key("right_parenthesis", "widen('#expectations', 4)", "wider", "make it wider", ")", show=False),
-        _key(
-            "left_parenthesis", "widen('#expectations', -4)", "narrower", "make it narrower", "(", show=False
-        ),
-        _key("tab", "call(1)", "next call", "choose the next call", show=False),
-        _key("shift+tab", "call(-1)", "call before", "choose the previous call", show=False),
-        _key("right_square_bracket", "turn(1)", "next turn", "go to the next turn", "]", show=False),
-        _key("left_square_bracket", "turn(-1)", "turn before", "go to the previous turn", "[", show=False),
-        *_SCROLLING,
-    ),
+    *_searching("the transcript"),
+    _key("escape", "end_search", "end search", "end the search"),
+    _key("r", "full", "all", "show a call and its response in full, or cut them"),
+    _key("c", "copy", "copy", "copy the chosen call as JSON, or the last one in view"),
+    _key("w", "write", "write", "write the conversation or a picture of the screen to a file"),
+    _key("e", "expected", "expected", "show or hide the ground truth"),
+    _hidden("right_parenthesis", "widen('#expectations', 4)", "wider", "make it wider", ")"),
+    _hidden("left_parenthesis", "widen('#expectations', -4)", "narrower", "make it narrower", "("),
+    _hidden("tab", "call(1)", "next call", "choose the next call"),
+    _hidden("shift+tab", "call(-1)", "call before", "choose the previous call"),
+    _hidden("right_square_bracket", "turn(1)", "next turn", "go to the next turn", "]"),
+    _hidden("left_square_bracket", "turn(-1)", "turn before", "go to the previous turn", "["),
+    *_SCROLLING,
 )
 
 RUN = (_RUN, _PERSON, _CONVERSATIONS, _TRANSCRIPT)
 
-_PLACES = Section(
+_PLACES = section(
     "Places",
-    (
-        _key("q", "leave", "back", "back to where you came from"),
-        _key("escape", "back", "back", "end the search, or go back", show=False),
-        _key("down,j", "move(1)", "next", "next step", show=False),
-        _key("up,k", "move(-1)", "previous", "previous step", show=False),
-        _key("right_square_bracket", "turn(1)", "turn", "next turn", "]"),
-        _key("left_square_bracket", "turn(-1)", "turn before", "previous turn", "[", show=False),
-        _key("x", "wrong(1)", "failure", "next step that went wrong"),
-        _key("X", "wrong(-1)", "failure before", "previous step that went wrong", show=False),
-        _key("g", "move(-1000000)", "first", "the conversation as a whole", show=False),
-        _key("G", "move(1000000)", "last", "the last step", show=False),
-        _key("right,l", "column(1)", "next arm", "the same step in the next arm", "right l"),
-        _key("left,h", "column(-1)", "previous arm", "the same step in the previous arm", show=False),
-        _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", "}"),
-        _key("left_curly_bracket", "neighbour(-1)", "previous", "the previous conversation", "{", show=False),
-    ),
+    _key("q", "leave", "back", "back to where you came from"),
+    _hidden("escape", "back", "back", "end the search, or go back"),
+    _hidden("down,j", "move(1)", "next", "next step"),
+    _hidden("up,k", "move(-1)", "previous", "previous step"),
+    _key("right_square_bracket", "turn(1)", "turn", "next turn", "]"),
+    _hidden("left_square_bracket", "turn(-1)", "turn before", "previous turn", "["),
+    _key("x", "wrong(1)", "failure", "next step that went wrong"),
+    _hidden("X", "wrong(-1)", "failure before", "previous step that went wrong"),
+    _hidden("g", "move(-1000000)", "first", "the conversation as a whole"),
+    _hidden("G", "move(1000000)", "last", "the last step"),
+    _key("right,l", "column(1)", "next arm", "the same step in the next arm", "right l"),
+    _hidden("left,h", "column(-1)", "previous arm", "the same step in the previous arm"),
+    _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", "}"),
+    _hidden("left_curly_bracket", "neighbour(-1)", "previous", "the previous conversation", "{"),
 )
 
-_VIEWS = Section(
+_VIEWS = section(
     "Views",
-    (
-        _key("tab", "next_view(1)", "view", "next view", show=False),
-        _key("shift+tab", "next_view(-1)", "view before", "previous view", show=False),
-        _key("1", "view(0)", "story", "what was said, called, answered and judged", show=False),
-        _key("2", "view(1)", "tokens", "tokens: how likely each was, or that it was forced", show=False),
-        _key("3", "view(2)", "raw", "the text as it was generated", show=False),
-        _key("4", "view(3)", "world", "what each call did to the world", show=False),
-        _key("5", "view(4)", "time", "tokens and seconds", show=False),
-        _key("a,6", "view(5)", "arms", "all arms side by side", "a 6"),
-        _key("r", "full", "all", "show long texts in full, or cut them"),
-        _key("c", "copy", "copy", "copy the step as JSON"),
-        _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
-        *_searching("this page"),
-        *_SCROLLING,
-    ),
+    _hidden("tab", "next_view(1)", "view", "next view"),
+    _hidden("shift+tab", "next_view(-1)", "view before", "previous view"),
+    _hidden("1", "view(0)", "story", "what was said, called, answered and judged"),
+    _hidden("2", "view(1)", "tokens", "tokens: how likely each was, or that it was forced"),
+    _hidden("3", "view(2)", "raw", "the text as it was generated"),
+    _hidden("4", "view(3)", "world", "what each call did to the world"),
+    _hidden("5", "view(4)", "time", "tokens and seconds"),
+    _key("a,6", "view(5)", "arms", "all arms side by side", "a 6"),
+    _key("r", "full", "all", "show long texts in full, or cut them"),
+    _key("c", "copy", "copy", "copy the step as JSON"),
+    _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
+    *_searching("this page"),
+    *_SCROLLING,
 )
 
 CONVERSATION = (_PLACES, _VIEWS)
 
-_LISTED_RUN = Section(
+_LISTED_RUN = section(
     "The run at the cursor",
-    (
-        _key("q", "leave", "leave", "leave"),
-        _key("enter", "open", "open", "open it as it stands, or follow it if it is in progress", "enter"),
-        _key("w", "watch", "watch", "replay it from the start"),
-        _key("r", "resume", "resume", "continue it where it was interrupted"),
-        _key("d", "delete", "delete", "delete it from the store (asks)"),
-        _key("u", "adjudicate", "unclear", "decide whether its unclear texts mean the same", show=False),
-        _key("y", "copy", "copy id", "copy its id", show=False),
-    ),
+    _key("q", "leave", "leave", "leave"),
+    _key("enter", "open", "open", "open it as it stands, or follow it if it is in progress", "enter"),
+    _key("w", "watch", "watch", "replay it from the start"),
+    _key("r", "resume", "resume", "continue it where it was interrupted"),
+    _key("d", "delete", "delete", "delete it from the store (asks)"),
+    _hidden("u", "adjudicate", "unclear", "decide whether its unclear texts mean the same"),
+    _hidden("y", "copy", "copy id", "copy its id"),
 )
 
 ADJUDICATION = (
-    Section(
+    section(
         "Unclear texts",
-        (
-            _key("q,escape", "leave", "back", "back to where you came from; answers are kept", "q"),
-            _key("y", "answer(True)", "same", "they mean the same"),
-            _key("n", "answer(False)", "different", "they do not mean the same"),
-            _key("s", "skip", "skip", "leave this pair open"),
-            _key("u", "undo", "undo", "go back, and take back your answer"),
-        ),
+        _key("q,escape", "leave", "back", "back to where you came from; answers are kept", "q"),
+        _key("y", "answer(True)", "same", "they mean the same"),
+        _key("n", "answer(False)", "different", "they do not mean the same"),
+        _key("s", "skip", "skip", "leave this pair open"),
+        _key("u", "undo", "undo", "go back, and take back your answer"),
     ),
 )
 
-_LIST = Section(
+_LIST = section(
     "The list",
-    (
-        _key("space", "mark", "mark", "mark it for comparing, or unmark it"),
-        _key("c", "compare", "compare", "compare the arms of the marked runs, or of this one"),
-        _key("slash", "filter", "filter", "list only runs that contain these words", "/"),
-        _key("escape", "end_filter", "list all", "list all runs again, and unmark them"),
-        _key("down,j", "move(1)", "next", "next run", show=False),
-        _key("up,k", "move(-1)", "previous", "previous run", show=False),
-        _key("g,home", "move(-1000000)", "first", "the newest run", show=False),
-        _key("G,end", "move(1000000)", "last", "the oldest run", show=False),
-        _key("pagedown", "scroll(1)", "scroll", "scroll the numbers down", show=False),
-        _key("pageup,b", "scroll(-1)", "scroll back", "scroll the numbers up", show=False),
-    ),
+    _key("space", "mark", "mark", "mark it for comparing, or unmark it"),
+    _key("c", "compare", "compare", "compare the arms of the marked runs, or of this one"),
+    _key("slash", "filter", "filter", "list only runs that contain these words", "/"),
+    _key("escape", "end_filter", "list all", "list all runs again, and unmark them"),
+    _hidden("down,j", "move(1)", "next", "next run"),
+    _hidden("up,k", "move(-1)", "previous", "previous run"),
+    _hidden("g,home", "move(-1000000)", "first", "the newest run"),
+    _hidden("G,end", "move(1000000)", "last", "the oldest run"),
+    _hidden("pagedown", "scroll(1)", "scroll", "scroll the numbers down"),
+    _hidden("pageup,b", "scroll(-1)", "scroll back", "scroll the numbers up"),
 )
 
 RUNS = (_LISTED_RUN, _LIST)
 
 TEXT = (
-    Section(
+    section(
         "Text",
-        (
-            _key("q", "leave", "back", "back to where you came from"),
-            _key("escape", "back", "back", "end the search; without one, back", show=False),
-            _key("down,j", "line(1)", "down", "a line down", show=False),
-            _key("up,k", "line(-1)", "up", "a line up", show=False),
-            _key("right,l", "shift(8)", "cut off", "to what is cut off", "right l"),
-            _key("left,h", "shift(-8)", "left", "back to the left", show=False),
-            _key("pagedown,space", "scroll(1)", "scroll", "scroll down", "pgdn space"),
-            _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
-            _key("home,g", "scroll_to(0)", "top", "to the beginning", show=False),
-            _key("end,G", "scroll_to(1)", "end", "to the end", show=False),
-            *_searching("it"),
-            _key("c", "copy", "copy", "copy all of it"),
-        ),
+        _key("q", "leave", "back", "back to where you came from"),
+        _hidden("escape", "back", "back", "end the search; without one, back"),
+        _hidden("down,j", "line(1)", "down", "a line down"),
+        _hidden("up,k", "line(-1)", "up", "a line up"),
+        _key("right,l", "shift(8)", "cut off", "to what is cut off", "right l"),
+        _hidden("left,h", "shift(-8)", "left", "back to the left"),
+        _key("pagedown,space", "scroll(1)", "scroll", "scroll down", "pgdn space"),
+        _hidden("pageup,b", "scroll(-1)", "scroll back", "scroll up"),
+        _hidden("home,g", "scroll_to(0)", "top", "to the beginning"),
+        _hidden("end,G", "scroll_to(1)", "end", "to the end"),
+        *_searching("it"),
+        _key("c", "copy", "copy", "copy all of it"),
     ),
 )
 
-REPLAY = Section(
+REPLAY = section(
     "Replay",
-    (
-        _key("q", "leave", "leave", "leave; the run is not touched"),
-        _key("p", "pause", "pause", "pause here"),
-        _key("p", "resume", "go on", "go on, when paused"),
-        _key("plus,equals_sign", "faster", "faster", "twice as fast", "+"),
-        _key("minus", "slower", "slower", "half as fast", "-"),
-        _key("full_stop", "step", "step", "show the next turn whole and pause", "."),
-        _key("s", "seek", "play this", "play the conversation you read, from its beginning"),
-        _key("S", "seek_start", "from the start", "play the run from its beginning", show=False),
-    ),
+    _key("q", "leave", "leave", "leave; the run is not touched"),
+    _key("p", "pause", "pause", "pause here"),
+    _key("p", "resume", "go on", "go on, when paused"),
+    _key("plus,equals_sign", "faster", "faster", "twice as fast", "+"),
+    _key("minus", "slower", "slower", "half as fast", "-"),
+    _key("full_stop", "step", "step", "show the next turn whole and pause", "."),
+    _key("s", "seek", "play this", "play the conversation you read, from its beginning"),
+    _hidden("S", "seek_start", "from the start", "play the run from its beginning"),
 )

@@ -101,10 +101,8 @@ class CardScreen(ModalScreen[str | None]):
         width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
         margin = (" " * _MARGIN, Tint.PLAIN)
         keys = (("enter", Tint.CALL), (" read the run   ", Tint.MUTED), ("q", Tint.CALL))
-        lines: list[Line] = [
-            (margin, *((inert_line(text), Tint(tint)) for text, tint in line))
-            for line in self.card.lines(width)
-        ]
+        told = ([(inert_line(text), Tint(tint)) for text, tint in line] for line in self.card.lines(width))
+        lines: list[Line] = [(margin, *line) for line in told]
         body = [BLANK, *lines, BLANK, (margin, *keys, (" leave", Tint.MUTED)), BLANK]
         room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
         room.styles.width = width + 2 * _MARGIN
@@ -139,8 +137,14 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog"):
             yield Static(Text(self._subject, style="bold"), markup=False)
             for title, lines in self.parts:
+                # The keys, and beside them what they do, however many lines that takes.
+                table = Table.grid(padding=(0, 1, 0, 0))
+                table.add_column(style="bold", no_wrap=True, min_width=15)
+                table.add_column()
+                for key in lines:
+                    table.add_row(Text(f"  {key.keys}"), Text(key.does))
                 yield Static(Text(f"\n{title}", style="bold"), markup=False)
-                yield Static(_table(lines), markup=False)
+                yield Static(table, markup=False)
 
     @property
     def parts(self) -> list[tuple[str, list[Key]]]:
@@ -148,13 +152,3 @@ class HelpScreen(ModalScreen[None]):
         rows = [Key(str(sign), does) for sign, does in self._signs]
         parts = [(section.title, keys_of(section)) for section in self._sections]
         return [*parts, ("Signs", rows)] if rows else parts
-
-
-def _table(keys: Sequence[Key]) -> Table:
-    """The keys, and beside them what they do, however many lines that takes."""
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(style="bold", no_wrap=True, min_width=15)
-    table.add_column()
-    for key in keys:
-        table.add_row(Text(f"  {key.keys}"), Text(key.does))
-    return table

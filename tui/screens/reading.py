@@ -80,17 +80,13 @@ class ReadingScreen(CopyActions):
         return self.has_class(_SIDES)
 
     @property
-    def transcript(self) -> TranscriptView:
+    def page(self) -> TranscriptView:
         """The transcript in the middle."""
         return self.query_one(TranscriptView)
 
     @property
-    def page(self) -> TranscriptView:
-        return self.transcript
-
-    @property
     def scrolled(self) -> Lines:
-        return self.query_one(SideBySide) if self.side_by_side else self.transcript
+        return self.query_one(SideBySide) if self.side_by_side else self.page
 
     # Conversations
 
@@ -99,7 +95,7 @@ class ReadingScreen(CopyActions):
         self.turn = None
         self.show_state()
         if self.following:
-            self.transcript.jump_to_end()
+            self.page.jump_to_end()
 
     def action_move(self, steps: int) -> None:
         self.read(self.board.moved(self.reading, steps))
@@ -139,7 +135,7 @@ class ReadingScreen(CopyActions):
             self.following = False
             self.show_state()
         else:
-            self.transcript.next_turn(step)
+            self.page.next_turn(step)
             self.moved()
 
     def sides(self) -> list[Where]:
@@ -148,11 +144,11 @@ class ReadingScreen(CopyActions):
         return [Where(arm, here.conversation, here.repeat) for arm in arms] if here else []
 
     def action_call(self, step: int) -> None:
-        self.transcript.next_call(step)
+        self.page.next_call(step)
         self.moved()
 
     def action_full(self) -> None:
-        self.transcript.toggle_full()
+        self.page.toggle_full()
         self.show_state()
 
     def action_expected(self) -> None:
@@ -161,7 +157,7 @@ class ReadingScreen(CopyActions):
 
     def moved(self) -> None:
         """Stay where the reader moved to in the transcript, unless that is where things happen."""
-        if self.following and not self.transcript.at_end:
+        if self.following and not self.page.at_end:
             self.following = False
         self.show_state()
 
@@ -182,7 +178,7 @@ class ReadingScreen(CopyActions):
     def can_steer(self, action: str) -> bool:
         """Whether one of the actions below makes sense now."""
         is_other = action in ("pause", "resume") and self.live_run.paused != (action == "resume")
-        return self.live_run.can_be_steered and not is_other
+        return not (is_other or self.live_run.over or self.live_run.control.is_stopped)
 
     def action_pause(self) -> None:
         self.live_run.control.pause()
@@ -205,10 +201,8 @@ class ReadingScreen(CopyActions):
 
     def action_stop(self) -> None:
         state = self.live_run.state
-        question = (
-            f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
-            f"rig run --resume {state.run} continues from there."
-        )
+        stored = f"{state.turns_done} of {state.turns_total} turns are stored"
+        question = f"Stop the run? {stored}; rig run --resume {state.run} continues from there."
         self.app.push_screen(AskScreen(question, Alternative("s", "stop and keep", "stop")), self._stop)
 
     def _stop(self, answer: str | None) -> None:

@@ -12,12 +12,12 @@ from textual.widget import Widget
 
 from rig.displays.card import Card
 from rig.displays.table import short_names
-from rig.events import ArmFinished, Event, Notice
+from rig.events import ArmFinished, Notice
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
 from tui.live.live_run import LiveRun, Pace, Spending
-from tui.live.state import SIGNS, ConversationState, Status, StoredBefore
+from tui.live.state import SIGNS, ConversationState, Status
 from tui.screens import keys
 from tui.screens.base import QuitScreen, RunsOpened
 from tui.screens.conversation import ConversationScreen
@@ -112,7 +112,11 @@ class RunScreen(ReadingScreen):
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
         events = self.live_run.catch_up()
-        self._announce(events)
+        for event in events:
+            if isinstance(event, Notice):
+                self.notify(inert(event.text), timeout=NOTICE_S, markup=False)
+            elif isinstance(event, ArmFinished) and event.failure is not None:
+                self.notify(inert(event.failure), severity="error", timeout=NOTICE_S, markup=False)
         through = self.live_run.through
         if through and not self._ended:
             self._run_ended()
@@ -125,17 +129,11 @@ class RunScreen(ReadingScreen):
             self._moment = moment
             self.show_state()
 
-    def _announce(self, events: list[Event | StoredBefore]) -> None:
-        for event in events:
-            if isinstance(event, Notice):
-                self.notify(inert(event.text), timeout=NOTICE_S, markup=False)
-            elif isinstance(event, ArmFinished) and event.failure is not None:
-                self.notify(inert(event.failure), severity="error", timeout=NOTICE_S, markup=False)
-
     def _run_ended(self) -> None:
         if isinstance(self.app.screen, QuitScreen):
             self.app.screen.dismiss(None)
-        if self.live_run.ours and self.live_run.broke_off:
+        is_whole = self.state.finished and not self.live_run.control.is_stopped
+        if self.live_run.ours and self.live_run.over and not is_whole:
             self.set_timer(0.01, self.app.exit)
         elif self.live_run.was_told:
             self.set_timer(LINGER_S, self._end_unless_reading)
@@ -154,9 +152,13 @@ class RunScreen(ReadingScreen):
             with Runs.open(store) as runs:
                 return Card.of(runs, run, is_kept=self.is_kept)
 
+        def read(answer: str | None) -> None:
+            if answer == QUIT:
+                self.leave()
+
         def show(card: Card) -> None:
             if self.is_current:
-                self.app.push_screen(CardScreen(card), self._card_was_read)
+                self.app.push_screen(CardScreen(card), read)
 
         def fail(fault: str) -> None:
             if self.live_run.ours and self.live_run.over:
@@ -165,10 +167,6 @@ class RunScreen(ReadingScreen):
                 self.notify("nothing is stored yet", timeout=3)
 
         self.in_background(make, show, fail, group="card")
-
-    def _card_was_read(self, answer: str | None) -> None:
-        if answer == QUIT:
-            self.leave()
 
     # Showing
 
@@ -203,12 +201,8 @@ class RunScreen(ReadingScreen):
         is_grid = self.has_class("-grid")
         self._make_room_for_names()
         rows = self.query_one(ConversationList)
-        if is_grid:
-            self.query_one(ConversationGrid).show_run(self.state, self.reading)
-        else:
-            rows.show_run(self.state, self.reading)
-        columns = range(0) if is_grid else rows.arms_in_sight
-        self.query_one(BoardTitle).show_board(self.board, self.state, columns)
+        (self.query_one(ConversationGrid) if is_grid else rows).show_run(self.state, self.reading)
+        self.query_one(BoardTitle).show_board(self.board, self.state, range(0) if is_grid else rows.arms)
 
     def _make_room_for_names(self) -> None:
         """Make the list as wide as its names need, within bounds; in a grid every cell is of use."""
@@ -233,10 +227,10 @@ class RunScreen(ReadingScreen):
         self.show_state()
 
     def _show_transcript(self, conversation: ConversationState | None, instead: str) -> None:
-        self.transcript.show_conversation(conversation, f" {instead}")
+        self.page.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
         arm = self._names()[self.reading.arm] if several and self.reading else ""
-        hits, pace = self.transcript.search.count, self.live_run.pace_of(self.reading)
+        hits, pace = self.page.search.count, self.live_run.pace_of(self.reading)
         self.query_one(Title).show_conversation(conversation, self.following, note=arm, hits=hits, pace=pace)
 
     def _show_sides(self, conversation: ConversationState | None) -> None:
@@ -245,11 +239,9 @@ class RunScreen(ReadingScreen):
             return
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
-        sides = [
-            Side(self._names()[arm], conversation, instead or "this turn is not played yet")
-            for arm, (conversation, instead) in enumerate(conversations)
-        ]
-        turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
+        pairs, missing = zip(self._names(), conversations, strict=True), "this turn is not played yet"
+        sides = [Side(name, shown, instead or missing) for name, (shown, instead) in pairs]
+        turns = max((shown.turns for shown, _ in conversations if shown), default=0)
         note = f"turn {number} of {turns}"
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
@@ -284,8 +276,8 @@ class RunScreen(ReadingScreen):
 
     def action_steps(self) -> None:
         if self.reading is not None:
-            screen = ConversationScreen(Path(self.state.store), self.state.run, self.reading)
-            self.app.push_screen(screen)
+            where = (Path(self.state.store), self.state.run, self.reading)
+            self.app.push_screen(ConversationScreen(*where))
 
     def action_runs(self) -> None:
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
@@ -326,17 +318,19 @@ class RunScreen(ReadingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         several = len(self.state.arms) > 1
+        here = self.state.conversations.get(self.reading) if self.reading else None
         match action:
             case "pause" | "resume" | "stop":
                 return self.can_steer(action)
             case "skip":
-                return self.can_steer(action) and self.can_be_skipped
+                is_left = here is not None and here.status in (Status.WAITING, Status.RUNNING)
+                return self.can_steer(action) and is_left
             case "failure":
                 return bool(self.state.failures) or None
             case "side_by_side" | "arm" | "order":
                 return several
             case "match" | "end_search":
-                return bool(self.transcript.search.term)
+                return bool(self.page.search.term)
             case "search" | "full" | "call" | "copy":
                 return not self.side_by_side
             case "answer":
@@ -354,12 +348,6 @@ class RunScreen(ReadingScreen):
                 return bool(self.state.store) and not is_above
             case _:
                 return True
-
-    @property
-    def can_be_skipped(self) -> bool:
-        """Whether the conversation that is read is still to be played to the end."""
-        conversation = self.state.conversations.get(self.reading) if self.reading else None
-        return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
 
     def _show_possible(self) -> None:
         possible = [self.check_action(action, ()) for action in _POSSIBLE]

@@ -1,6 +1,9 @@
 """The stored runs: choose one to open, watch, resume, compare or delete."""
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -95,19 +98,17 @@ class RunsScreen(RigScreen[None]):
                 return runs.all()
 
         def take(result: list[StoredRun] | str) -> None:
-            self._take(result, time.monotonic() - began)
+            took_s = time.monotonic() - began
+            self.is_read = True
+            self.failure = result if isinstance(result, str) else ""
+            if not isinstance(result, str):
+                self.run_list.take(result)
+            is_quiet = _signs(self.store) == self._seen
+            pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.run_list.runs) else LOOK_S
+            self._next_look = time.monotonic() + max(pause_s, took_s / _SHARE)
+            self.show_state()
 
         self.in_background(read, take, take, group="runs")
-
-    def _take(self, result: list[StoredRun] | str, took_s: float) -> None:
-        self.is_read = True
-        self.failure = result if isinstance(result, str) else ""
-        if not isinstance(result, str):
-            self.run_list.take(result)
-        is_quiet = _signs(self.store) == self._seen
-        pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.run_list.runs) else LOOK_S
-        self._next_look = time.monotonic() + max(pause_s, took_s / _SHARE)
-        self.show_state()
 
     # Showing
 
@@ -121,28 +122,22 @@ class RunsScreen(RigScreen[None]):
             self.query_one(RunList).show([BLANK, ((f" {inert_line(self.failure) or 'reading ..'}", tint),)])
             self.page.show([])
         else:
-            self._make_room(len(self.run_list.visible) + 1)
+            # The list gets as many lines as it has, up to two fifths of them; the numbers have the rest.
+            room = max(2 * self.query_one("#run_list").size.height // 5, 5)
+            self.query_one(RunList).styles.height = min(len(self.run_list.visible) + 2, room)
             self.query_one(RunList).show_runs(self.run_list)
             self._show_preview(self.run_list.run)
         self.refresh_bindings()
 
-    def _make_room(self, lines: int) -> None:
-        """Give the list as many lines as it has, up to two fifths of them; the numbers have the rest."""
-        room = max(2 * self.query_one("#run_list").size.height // 5, 5)
-        self.query_one(RunList).styles.height = min(lines + 1, room)
-
     def _show_header(self) -> None:
         run_list = self.run_list
         store = (f"  {inert_line(str(self.store))}", Tint.MUTED)
-        right: list[Span] = []
+        right: list[Span] = [(f"{len(run_list.marked)} marked  ", Tint.CALL)] if run_list.marked else []
+        if self._process is not None:
+            right.append((f"comparing, {self._process.elapsed_s:.0f} s   ", Tint.RUNNING))
         if run_list.term:
             right.append((f"{inert_line(run_list.term)}: {len(run_list.visible)} of ", Tint.RUNNING))
-        right.append((f"{len(run_list.runs)} ", Tint.STRONG))
-        if self._process is not None:
-            right.insert(0, (f"comparing, {self._process.elapsed_s:.0f} s   ", Tint.RUNNING))
-        if run_list.marked:
-            right.insert(0, (f"{len(run_list.marked)} marked  ", Tint.CALL))
-        self.show_header([("  runs", Tint.STRONG), store], right)
+        self.show_header([("  runs", Tint.STRONG), store], [*right, (f"{len(run_list.runs)} ", Tint.STRONG)])
 
     def _show_preview(self, run: StoredRun | None) -> None:
         page = PageWriter(self.page.size.width)
@@ -247,18 +242,16 @@ class RunsScreen(RigScreen[None]):
             return
         self.notify(f"comparing {', '.join(map(inert_line, process.runs))} ..", timeout=2, markup=False)
 
-        def show(text: str) -> None:
+        def end(show: Callable[[str], object], text: str) -> None:
             self._process = None
+            show(text)
+            self.refresh_bindings()
+
+        def show(text: str) -> None:
             if self.is_current:
                 self.app.push_screen(TextScreen(f"compare {' '.join(process.runs)}", text))
-            self.refresh_bindings()
 
-        def fail(fault: str) -> None:
-            self._process = None
-            self.say_fault(fault)
-            self.refresh_bindings()
-
-        self.in_background(process.text, show, fail, group="compare")
+        self.in_background(process.text, partial(end, show), partial(end, self.say_fault), group="compare")
         self.refresh_bindings()
 
     def on_unmount(self) -> None:
@@ -270,13 +263,10 @@ class RunsScreen(RigScreen[None]):
         run = self.run_list.run
         if run is None:
             return
-        name = f" ({run.name})" if run.name else ""
-        question = (
-            f"Delete run {run.id}{name} of {run.created.astimezone():%Y-%m-%d %H:%M} "
-            f"with its {run.turns_done} stored turns? Nothing brings it back."
-        )
-        answer = Alternative("d", "delete it", run.id)
-        self.app.push_screen(AskScreen(question, answer), self._delete)
+        name = f"{run.id} ({run.name})" if run.name else run.id
+        what = f"{name} of {run.created.astimezone():%Y-%m-%d %H:%M} with its {run.turns_done} stored turns"
+        question = f"Delete run {what}? Nothing brings it back."
+        self.app.push_screen(AskScreen(question, Alternative("d", "delete it", run.id)), self._delete)
 
     def _delete(self, run: str | None) -> None:
         def tell(_: None) -> None:
@@ -291,10 +281,7 @@ def _signs(store: Path) -> tuple[object, ...]:
     """What changes when anything is stored."""
     signs: list[object] = []
     for path in (store, store.with_name(f"{store.name}-wal")):
-        try:
+        with suppress(OSError):
             status = path.stat()
-        except OSError:
-            signs.append(None)
-        else:
-            signs.append((status.st_mtime_ns, status.st_size))
+            signs.append((path, status.st_mtime_ns, status.st_size))
     return tuple(signs)

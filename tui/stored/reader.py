@@ -8,15 +8,8 @@ from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import matched
 from rig.rescore.reexecute import Effects
-from tui.stored.generation import (
-    write_raw,
-    write_times_of_steps,
-    write_times_of_turns,
-    write_token_counts,
-    write_tokens,
-)
+from tui.stored import generation, story
 from tui.stored.record import Record, StepRecord
-from tui.stored.story import write_arms, write_conversation, write_step_page, write_turn, write_world
 from tui.text.lines import BLANK, Line
 from tui.text.page_writer import PageWriter
 
@@ -64,17 +57,9 @@ def outline(record: Record) -> list[OutlineRow]:
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
         matches = sum((turn, call) in by_call for call in range(len(truth)))
-        rows.append(
-            OutlineRow(
-                turn,
-                None,
-                _turn_sign(steps, matches == len(truth)),
-                f"turn {number}",
-                f"{matches}/{len(truth)}" if truth else "",
-                number,
-                bool(steps) and matches < len(truth),
-            )
-        )
+        sign, share = _turn_sign(steps, matches == len(truth)), f"{matches}/{len(truth)}" if truth else ""
+        is_wrong = bool(steps) and matches < len(truth)
+        rows.append(OutlineRow(turn, None, sign, f"turn {number}", share, number, is_wrong))
         for step in steps:
             view = step.view(_LONGEST)
             text = step.drawn + view.words
@@ -102,10 +87,8 @@ class View(StrEnum):
 
 
 class RecordCursor:
-    """A cursor in the outline of a record, and the pages.
-
-    `effects` are None until they are known, a text where they cannot be had. `others` are the same
-    conversation in all arms, None until they were read.
+    """A cursor in the outline of a record, and the pages. `effects`, and `others` (the same conversation in
+    all arms), are None until they are known, and a text where they cannot be had.
     """
 
     def __init__(self, record: Record) -> None:
@@ -159,11 +142,6 @@ class RecordCursor:
         """To the heading of the next turn, or of the one before."""
         self._go_on([number for number, row in enumerate(self.rows) if row.step is None], by)
 
-    @property
-    def has_wrong(self) -> bool:
-        """Whether anything is wrong anywhere."""
-        return any(row.is_wrong for row in self.rows)
-
     def next_wrong(self, by: int) -> None:
         """To the next step that went wrong, or turn that lacks a call; going round at the end."""
         wrong = [number for number, row in enumerate(self.rows) if row.is_wrong]
@@ -198,35 +176,35 @@ class RecordCursor:
             case View.STORY:
                 self._write_story(page, effects if isinstance(effects, Effects) else None)
             case View.TOKENS if self.step is not None:
-                write_tokens(page, self.step)
+                generation.write_tokens(page, self.step)
             case View.TOKENS:
-                write_token_counts(page, self.steps)
+                generation.write_token_counts(page, self.steps)
             case View.RAW if row.turn is None:
                 page.note("choose a turn or a step to read what was generated")
             case View.RAW:
                 for step in self.steps:
-                    write_raw(page, step, with_title=row.step is None)
+                    generation.write_raw(page, step, with_title=row.step is None)
             case View.WORLD if isinstance(effects, Effects):
-                write_world(page, self.steps, effects)
+                story.write_world(page, self.steps, effects)
             case View.WORLD:
                 page.note(effects if isinstance(effects, str) else "executing the calls again ..")
             case View.TIME if row.turn is None:
-                write_times_of_turns(page, self.record)
+                generation.write_times_of_turns(page, self.record)
             case View.TIME:
-                write_times_of_steps(page, self.record, self.steps)
+                generation.write_times_of_steps(page, self.record, self.steps)
             case View.ARMS if others is None or isinstance(others, str):
                 page.note(others or "reading the other arms ..")
             case View.ARMS:
-                write_arms(page, others, self.record.where, row.turn)
+                story.write_arms(page, others, self.record.where, row.turn)
         return page.lines or [BLANK]
 
     def _write_story(self, page: PageWriter, effects: Effects | None) -> None:
         if self.row.turn is None:
-            write_conversation(page, self.record)
+            story.write_conversation(page, self.record)
         elif self.step is None:
-            write_turn(page, self.record, self.row.turn, effects)
+            story.write_turn(page, self.record, self.row.turn, effects)
         else:
-            write_step_page(page, self.record, self.step, effects)
+            story.write_step_page(page, self.record, self.step, effects)
 
 
 def _order(place: tuple[int | None, int | None]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from rig.calls import StepPlace
@@ -78,11 +79,8 @@ class Record:
     @property
     def columns(self) -> list[Where]:
         """The same conversation in every arm and repeat."""
-        return [
-            Where(arm.position, self.where.conversation, repeat)
-            for arm in self.run.arms
-            for repeat in range(self.run.repeats)
-        ]
+        places = product([arm.position for arm in self.run.arms], range(self.run.repeats))
+        return [Where(arm, self.where.conversation, repeat) for arm, repeat in places]
 
     def name_of(self, where: Where) -> str:
         """How an arm is called, with its repeat where there are several."""
@@ -102,12 +100,11 @@ def read_record(store: Path, run: str, where: Where) -> Record:
         return Record(stored, where, runs.transcript(stored, where.conversation, where.arm, where.repeat))
 
 
-def read_columns(store: Path, record: Record) -> Iterator[Record]:
+def read_columns(store: Path, record: Record) -> list[Record]:
     """The conversation of a record in every arm and repeat. Raises RigError as above."""
     with Runs.open(store) as runs:
-        for where in record.columns:
-            transcript = runs.transcript(record.run, where.conversation, where.arm, where.repeat)
-            yield Record(record.run, where, transcript)
+        places = ((where, (where.conversation, where.arm, where.repeat)) for where in record.columns)
+        return [Record(record.run, where, runs.transcript(record.run, *place)) for where, place in places]
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:

@@ -3,12 +3,11 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig.calls import Json
 from rig.displays.summary import summary
 from rig.displays.texts import clock_time, out_of
 from rig.errors import RigError
@@ -34,33 +33,26 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
     if run.state == "interrupted":
         page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
     values = ((name, run.settings.get(name)) for name in _SETTINGS)
-    if settings := [f"{name} {_plain(value)}" for name, value in values if value not in (None, [], ())]:
+    several = ((name, value if isinstance(value, list) else [value]) for name, value in values)
+    if settings := [f"{name} {'/'.join(map(str, of))}" for name, of in several if of not in ([None], [])]:
         page.words(("settings", Tint.MUTED), ", ".join(settings))
     page.gap()
     for line in summary(run, page.width - 1).splitlines():
         page.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], page.width))
 
 
-def _plain(value: Json) -> str:
-    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
 def heat_maps(store: Path, run: str) -> "list[Groups]":
     """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
-    with Runs.open(store) as runs:
-        return list(_parts(runs, run))
-
-
-def _parts(runs: Runs, run: str) -> "Iterator[Groups]":
     # Loads what compares arms, which a live view has no other use for.
     from rig.compare.groups import WAYS, groups_of
 
-    stored = runs.get(run)
-    for by in WAYS:
-        with suppress(RigError):
-            groups = groups_of(runs, stored, by)
-            if by == "tool" or len(groups.rows) > 1:
-                yield groups
+    maps = []
+    with Runs.open(store) as runs:
+        stored = runs.get(run)
+        for by in WAYS:
+            with suppress(RigError):
+                maps.append(groups_of(runs, stored, by))
+    return [groups for groups in maps if groups.by == "tool" or len(groups.rows) > 1]
 
 
 class CompareProcess:
@@ -73,25 +65,10 @@ class CompareProcess:
     def __init__(self, store: Path, runs: Sequence[str]) -> None:
         self.runs = tuple(runs)
         self._began = time.monotonic()
-        command = [
-            sys.executable,
-            "-m",
-            "rig",
-            "compare",
-            "--full",
-            "--across-settings",
-            "--runs",
-            str(store),
-            "--",
-        ]
+        compare = ("compare", "--full", "--across-settings", "--runs", str(store), "--", *runs)
+        command, none, pipe = [sys.executable, "-m", "rig", *compare], subprocess.DEVNULL, subprocess.PIPE
         try:
-            self._process = subprocess.Popen(
-                [*command, *runs],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-            )
+            self._process = subprocess.Popen(command, stdin=none, stdout=pipe, stderr=pipe, encoding="utf-8")
         except OSError as error:
             raise RigError(f"rig compare: {error}") from error
 

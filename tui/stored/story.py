@@ -4,16 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rig.displays import signs
-from rig.displays.steps import (
-    Called,
-    Failed,
-    Lengths,
-    Replied,
-    Returned,
-    TurnHeading,
-    expected,
-    matched,
-)
+from rig.displays.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched
 from rig.errors import counted
 from rig.events import Where
 from rig.rescore.reexecute import Effect, Effects
@@ -31,9 +22,8 @@ _KINDS: dict[str, Span] = {
 def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
     """The effects of each call of these steps, with the simulator's own state."""
     if effects.other_world:
-        page.note(
-            "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
-        )
+        other = "the world is not the one this run was made in"
+        page.note(f"{other}; this is what its calls do there", Tint.ERROR)
     calls = [step for step in steps if step.place in effects.by_call]
     if not calls:
         page.gap()

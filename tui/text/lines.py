@@ -49,9 +49,8 @@ class Tint(StrEnum):
     HEAT5 = "heat5"
 
 
-HEAT = (Tint.HEAT0, Tint.HEAT1, Tint.HEAT2, Tint.HEAT3, Tint.HEAT4, Tint.HEAT5)
+HEAT = tuple(tint for tint in Tint if tint.startswith("heat"))
 """From nothing right to all of it."""
-
 
 Span: TypeAlias = tuple[str, Tint]
 Line: TypeAlias = tuple[Span, ...]
@@ -80,11 +79,10 @@ def fit(line: Sequence[Span], width: int) -> Line:
     left = width - len(cut)
     for text, tint in line:
         cells = cell_len(text)
-        if cells > left:
-            kept.append((set_cell_size(text, left), tint))
-            break
-        kept.append((text, tint))
+        kept.append((text if cells <= left else set_cell_size(text, left), tint))
         left -= cells
+        if left < 0:
+            break
     return (*kept, (cut, Tint.MUTED))
 
 
@@ -152,27 +150,16 @@ class _Escapes(dict[int, str]):
     """A translation table that decides about each character once."""
 
     def __missing__(self, code: int) -> str:
-        text = _escape(code) if _hides(code) else chr(code)
+        text = chr(code)
+        # Variation selectors are marks, but terminals disagree on the width of what they select.
+        is_selector = 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
+        if is_selector or unicodedata.category(text) in _HIDDEN:
+            text = text.encode("unicode_escape").decode()
         self[code] = text
         return text
 
 
-def _hides(code: int) -> bool:
-    # Variation selectors are marks, but terminals disagree on the width of what they select.
-    selector = 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
-    return selector or unicodedata.category(chr(code)) in _HIDDEN
-
-
-def _escape(code: int) -> str:
-    common = {0x09: "\\t", 0x0D: "\\r", 0x1B: "\\e"}.get(code)
-    if common:
-        return common
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
-_ESCAPES = _Escapes({0x0A: "\n"})
+_ESCAPES = _Escapes({0x0A: "\n", 0x1B: "\\e"})
 
 
 def inert(text: str) -> str:
@@ -199,12 +186,11 @@ def shares(counts: Sequence[int], width: int) -> list[int]:
         return [0] * len(counts)
     exact = [count * width / total for count in counts]
     cells = [max(int(share), 1 if count else 0) for share, count in zip(exact, counts, strict=True)]
-    while sum(cells) > width:
-        fullest = max(range(len(cells)), key=lambda place: (cells[place] - exact[place], -place))
-        cells[fullest] -= 1
-    while sum(cells) < width:
-        emptiest = max(range(len(cells)), key=lambda place: (exact[place] - cells[place], -place))
-        cells[emptiest] += 1
+    step = 1 if sum(cells) < width else -1
+    while sum(cells) != width:
+        # The emptiest gets one, or the fullest loses one; of several, the first.
+        farthest = max(range(len(cells)), key=lambda place: step * (exact[place] - cells[place]))
+        cells[farthest] += step
     return cells
 
 

@@ -77,8 +77,12 @@ class PageWriter:
 
     def lines_beside(self, label: Label, lines: Iterable[Line], indent: int = 0) -> None:
         """Lines beside a label; `indent` cells further in."""
-        label_spans = fit([_label(label, self.margin > _SIGN)], self.margin - 1)
-        self.lines += labelled(label_spans, self.margin + indent, lines)
+        is_wide = self.margin > _SIGN
+        if isinstance(label, Sign):
+            word, tint = label.label if is_wide else label.sign, Tint(label.tint)
+        else:
+            word, tint = label[0] if is_wide else label[0][:1], label[1]
+        self.lines += labelled(fit([(f" {word}", tint)], self.margin - 1), self.margin + indent, lines)
 
     def flush(self, spans: Iterable[Span]) -> None:
         """Spans wrapped from the left edge, as wide as there is room."""
@@ -88,10 +92,6 @@ class PageWriter:
         """What somebody said, with its line breaks."""
         self.beside(label, word_spans(clip(text, self.limit) if isinstance(text, str) else text, tint))
 
-    def value(self, label: Label, value: Clip, indent: int = 0) -> None:
-        """A value as JSON."""
-        self.beside(label, json_spans(value), indent)
-
     def json(self, value: Json) -> list[Span]:
         """The spans of a value as JSON."""
         return json_spans(clip_json(value, self.limit))
@@ -100,7 +100,7 @@ class PageWriter:
         """A call: its name, and an argument a line."""
         self.beside(label, line_spans(call.name, Tint.CALL) if call.name.text else [("(no name)", Tint.CALL)])
         if not call.pairs:
-            self.value(("", Tint.PLAIN), call.arguments, 2)
+            self.beside(("", Tint.PLAIN), json_spans(call.arguments), 2)
         for name, value in call.pairs:
             spans = [*line_spans(name, Tint.KEY), ("  ", Tint.PLAIN), *json_spans(value)]
             self.beside(("", Tint.PLAIN), spans, 2)
@@ -160,10 +160,3 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 def rest_of(cut: Clip) -> list[Span]:
     """The note on what is left out of a text; nothing if it is whole."""
     return [(cut.rest, Tint.MUTED)] if cut.omitted else []
-
-
-def _label(label: Label, is_wide: bool) -> Span:
-    if isinstance(label, Sign):
-        return f" {label.label if is_wide else label.sign}", Tint(label.tint)
-    word, tint = label
-    return f" {word if is_wide else word[:1]}", tint

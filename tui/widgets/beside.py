@@ -41,19 +41,15 @@ class Expectations(Lines):
 
     def show_conversation(self, conversation: ConversationState | None) -> None:
         """Bring the panel up to date, with the first open call of a turn under way in sight."""
-        of = conversation and (
-            conversation.status.over,
-            len(conversation.expected),
-            tuple(conversation.holds.values()),
-        )
+        held = tuple(conversation.holds.values()) if conversation else ()
+        of = conversation and (conversation.status.over, len(conversation.expected), held)
         before = self.version
         if not self.is_new(conversation and conversation.where, of):
             return
-        is_other = before[:2] != self.version[:2]
         lines, first_open = self._lines_of(conversation)
         self.show(lines)
         if conversation is None or conversation.status.over:
-            if is_other:
+            if before[:2] != self.version[:2]:
                 self.jump_to(0)
         elif first_open is not None:
             self.bring_into_sight(max(first_open - 2, 0), min(first_open + _LINES, len(lines) - 1))
@@ -87,9 +83,8 @@ class Expectations(Lines):
         missed: list[Span] = [(f" {sign.word}", Tint(sign.tint))] if sign is signs.MISSED else []
         lines = wrap([(inert_line(due.call.name.text), Tint.CALL), *missed], width)
         for name, value in due.call.pairs[:_ARGUMENTS]:
-            argument = wrap(
-                [(f"{inert_line(name.text)} ", Tint.KEY), *tint_json(inert_line(value.text))], width
-            )
+            key: Span = (f"{inert_line(name.text)} ", Tint.KEY)
+            argument = wrap([key, *tint_json(inert_line(value.text))], width)
             if len(argument) > _LINES or value.omitted:
                 argument[_LINES - 1 :] = [((str(signs.ELLIPSIS), Tint.MUTED),)]
             lines += argument

@@ -99,8 +99,7 @@ class Board:
 
     def moved(self, where: Where | None, steps: int) -> Where | None:
         """The conversation `steps` rows below (above when negative), as far as the rows go."""
-        rows = self.rows
-        if not rows:
+        if not (rows := self.rows):
             return None
         place = self.place(where)
         if place is None:
@@ -110,13 +109,10 @@ class Board:
     def next_failure(self, where: Where | None, step: int) -> Where | None:
         """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
         failed = [cell.where for row in self.rows for cell in self.cells(row) if cell.failed]
-        here = self._order(where)
-        if step > 0:
-            ahead = [place for place in failed if self._order(place) > here]
-        else:
-            ahead = [place for place in reversed(failed) if self._order(place) < here]
-        around = failed[:1] if step > 0 else failed[-1:]
-        return next(iter([*ahead, *around]), None)
+        order = self._order if step > 0 else lambda where: tuple(-part for part in self._order(where))
+        failed.sort(key=order)
+        ahead = (place for place in failed if order(place) > order(where))
+        return next(ahead, failed[0] if failed else None)
 
     def _order(self, where: Where | None) -> tuple[int, int]:
         """By row and arm; what is not in sight is before all."""
@@ -167,7 +163,8 @@ class ConversationList(Lines):
         self._board = board
         self._rows: list[BoardRow] = []
         self._repeats = 1
-        self._arms = range(1)
+        self.arms = range(1)
+        """Those that there is room for beside the names, that of the cursor among them."""
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
@@ -185,7 +182,7 @@ class ConversationList(Lines):
         self.cursor, self._repeats = cursor, state.repeats
         fitting = min(max((self.size.width - 14) // 2, 1), max(arms, 1))
         first = min(max((cursor.arm if cursor else 0) - fitting // 2, 0), max(arms - fitting, 0))
-        self._arms = range(first, first + fitting)
+        self.arms = range(first, first + fitting)
         top = self.scroll_offset.y
         for number in range(top, min(top + height, len(rows))):
             self.show_line(number, self._line(rows[number]))
@@ -200,11 +197,6 @@ class ConversationList(Lines):
             self.show_line(number, self._line(self._rows[number]))
         return super().render_line(y)
 
-    @property
-    def arms_in_sight(self) -> range:
-        """The arms that there is room for beside the names, that of the cursor among them."""
-        return self._arms
-
     def _line(self, row: BoardRow) -> Line:
         cells = self._board.cells(row)
         chosen = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
@@ -213,7 +205,7 @@ class ConversationList(Lines):
         tint = Tint.STRONG if chosen else Tint.MUTED if is_waiting else Tint.PLAIN
         bar: Span = (str(signs.CURSOR) if chosen else " ", Tint.RUNNING)
         name: Span = (inert_line(f"{self._board.short(row)}{repeat}"), tint)
-        looks = [conversation.glyph for conversation in cells[self._arms.start : self._arms.stop]]
+        looks = [conversation.glyph for conversation in cells[self.arms.start : self.arms.stop]]
         right: list[Span] = []
         if len(looks) < 2:
             left = [bar, *(span for look in looks for span in (look, (" ", Tint.PLAIN))), name]
@@ -224,7 +216,7 @@ class ConversationList(Lines):
         else:
             differs = len(cells) > 1 and row in self._board.differing
             left = [bar, (f"{signs.DIFFERS} " if differs else "  ", Tint.ERROR), name]
-            for arm, (sign, look_tint) in zip(self._arms, looks, strict=False):
+            for arm, (sign, look_tint) in zip(self.arms, looks, strict=False):
                 is_read = chosen and self.cursor is not None and arm == self.cursor.arm
                 right += [(" ", Tint.PLAIN), (sign, Tint.CHOSEN if is_read else look_tint)]
         return spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)
@@ -236,8 +228,8 @@ class ConversationList(Lines):
         row = self._rows[number]
         arm = self.cursor.arm if self.cursor else 0
         if len(self._board.cells(row)) > 1:
-            column = (event.x - (self.size.width - 2 * len(self._arms) - 1)) // 2
-            arm = self._arms[column] if 0 <= column < len(self._arms) else arm
+            column = (event.x - (self.size.width - 2 * len(self.arms) - 1)) // 2
+            arm = self.arms[column] if 0 <= column < len(self.arms) else arm
         self.post_message(ConversationPicked(row.at(arm)))
 
 
@@ -266,7 +258,12 @@ class ConversationGrid(Lines):
             for start in range(0, len(of_arm), columns):
                 part = self._cells[len(lines)] = of_arm[start : start + columns]
                 at = len(lines) if cursor in part else at
-                lines.append(((" ", Tint.PLAIN), *_joined(part, state, cursor)))
+                # Neighbours of one look are one span.
+                glyphs = ((where, *state.conversation(where).glyph) for where in part)
+                looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
+                runs = groupby(looks, key=lambda look: look[1])
+                joined = (("".join(sign for sign, _ in run), tint) for tint, run in runs)
+                lines.append(((" ", Tint.PLAIN), *joined))
             lines.append(BLANK)
         self.show(lines)
         self.bring_into_sight(at, at)
@@ -275,14 +272,6 @@ class ConversationGrid(Lines):
         cells = self._cells.get(self.line_at(event), ())
         if 0 < event.x <= len(cells):
             self.post_message(ConversationPicked(cells[event.x - 1]))
-
-
-def _joined(part: Sequence[Where], state: RunState, cursor: Where | None) -> list[Span]:
-    """The glyphs, neighbours of one look joined into one span."""
-    glyphs = ((where, *state.conversation(where).glyph) for where in part)
-    looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
-    runs = groupby(looks, key=lambda look: look[1])
-    return [("".join(sign for sign, _ in run), tint) for tint, run in runs]
 
 
 class BoardTitle(Lines):
@@ -298,9 +287,8 @@ class BoardTitle(Lines):
         left: list[Span] = [(f" {board.filter} ", tint), (count, Tint.MUTED)]
         if board.ending and board.filter is Filter.ALL:
             left.append((f" {DOT} {inert_line(board.ending)}", Tint.MUTED))
-        right: list[Span] = []
-        if len(state.arms) > 1:
-            right = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in columns]
+        arms = columns if len(state.arms) > 1 else ()
+        right: list[Span] = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in arms]
         self.show([spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)])
 
     async def on_click(self) -> None:

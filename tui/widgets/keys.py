@@ -22,6 +22,11 @@ class Section(NamedTuple):
     bindings: tuple[Binding, ...]
 
 
+def section(title: str, *bindings: Binding) -> Section:
+    """These keys under a title."""
+    return Section(title, bindings)
+
+
 class Key(NamedTuple):
     """One line of a table of keys."""
 
@@ -36,15 +41,11 @@ def bindings_of(sections: Iterable[Section]) -> list[BindingType]:
 
 def remapped(sections: Iterable[Section], keys: Mapping[str, str]) -> list[Section]:
     """The sections with the keys that a user gave to some actions."""
-    return [
-        section._replace(
-            bindings=tuple(
-                binding.with_key(keys[binding.action]) if binding.action in keys else binding
-                for binding in section.bindings
-            )
-        )
-        for section in sections
-    ]
+
+    def own(binding: Binding) -> Binding:
+        return binding.with_key(keys[binding.action]) if binding.action in keys else binding
+
+    return [Section(part.title, tuple(map(own, part.bindings))) for part in sections]
 
 
 def keys_of(section: Section) -> list[Key]:
@@ -100,11 +101,8 @@ class KeyBar(Lines):
         """Bring the line up to date with what is possible."""
         if not self.size.width:
             return
-        bindings = {
-            display(active.binding).split(" ")[0]: active
-            for active in self.screen.active_bindings.values()
-            if active.binding.show
-        }
+        shown = [active for active in self.screen.active_bindings.values() if active.binding.show]
+        bindings = {display(active.binding).split(" ")[0]: active for active in shown}
         end = [(_LAST, bindings.pop(_LAST))] if _LAST in bindings else []
         room = self.size.width - 1 - sum(width_of(_item(*item)) for item in end)
         line: list[Span] = [(" ", Tint.PLAIN)]
@@ -114,10 +112,9 @@ class KeyBar(Lines):
             is_last = key == _LAST
             room -= 0 if is_last else width_of(item)
             if room >= 0 or is_last:
-                self._places.append(
-                    (width_of(line), width_of([*line, *item]), active.binding.key.split(",")[0])
-                )
+                start = width_of(line)
                 line += item
+                self._places.append((start, width_of(line), active.binding.key.split(",")[0]))
         self.show([tuple(line)])
 
     def on_click(self, event: events.Click) -> None:

@@ -41,11 +41,8 @@ class Arms(Rows):
         lines = []
         for number, arm in enumerate(state.arms):
             name: Span = (called[number], Tint.STRONG if number == reading else Tint.PLAIN)
-            head: list[Span] = [
-                (str(CURSOR) if number == reading else " ", Tint.RUNNING),
-                (f"{number + 1} ", Tint.MUTED),
-                *pad(fit([name], names), names + 1),
-            ]
+            bar: Span = (str(CURSOR) if number == reading else " ", Tint.RUNNING)
+            head = [bar, (f"{number + 1} ", Tint.MUTED), *pad(fit([name], names), names + 1)]
             room = width - width_of(head)
             lines.append((*head, *_state(arm, cells[number], state.declaration, width, room)))
         self.show(lines)
@@ -96,6 +93,7 @@ _INTERVAL = len(" 100-100")
 _FORMS = (*((True, least) for least in range(1, 5)), *((False, least) for least in range(1, 11)))
 """What is tried in order: with all that is behind the numbers, and from how important ones on."""
 _TIMES = len(" 00:00-00:00")
+_SPACE: Span = (" ", Tint.PLAIN)
 
 
 class _Number(NamedTuple):
@@ -135,7 +133,7 @@ class Meters(Lines):
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
             *_repeats(repeated),
-            *([_cut_off(arm)] if arm and arm.cuts else []),
+            *(_cut_off(arm) if arm else []),
             *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
             _left(remaining),
@@ -145,8 +143,7 @@ class Meters(Lines):
             columns = [(number, number.width(with_more)) for number in numbers if number.last >= least]
             if sum(room + _GAP for _, room in columns) - _GAP <= width:
                 break
-        titles: list[Span] = [(" ", Tint.PLAIN)]
-        values: list[Span] = [(" ", Tint.PLAIN)]
+        titles, values = [_SPACE], [_SPACE]
         if arm is not None and not arm.evaluated:
             values += [(NOT_EVALUATED, Tint.ERROR), ("  ", Tint.PLAIN)]
         for column, room in columns:
@@ -186,10 +183,10 @@ def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
     ]
 
 
-def _cut_off(arm: ArmState) -> _Number:
+def _cut_off(arm: ArmState) -> list[_Number]:
     """The share of the answers that a limit cut off, of the one that cut off most."""
-    [(name, _)] = arm.cuts.most_common(1)
-    return _Number(TABLE[name].flag, _value(f"{percent(arm.cut_share)} cut", Tint.ERROR), 9, last=8)
+    share = _value(f"{percent(arm.cut_share)} cut", Tint.ERROR)
+    return [_Number(TABLE[name].flag, share, 9, last=8) for name, _ in arm.cuts.most_common(1)]
 
 
 def _speeds(speed: Speed) -> list[_Number]:
@@ -206,14 +203,12 @@ def _speeds(speed: Speed) -> list[_Number]:
 
 def _left(remaining: Remaining | None) -> _Number:
     """The time left, with the interval in which it will be."""
-    text = UNKNOWN if remaining is None else clock_time(remaining.seconds)
-    bounds: tuple[str, ...] = ()
-    if remaining is not None and remaining.low < remaining.high:
-        bounds = (clock_time(remaining.low), clock_time(remaining.high))
-    return _Number("left", _value(text, bounds=bounds), 7, _TIMES, 9)
+    text, *bounds = [UNKNOWN] if remaining is None else map(clock_time, remaining)
+    is_known = remaining is not None and remaining.low < remaining.high
+    return _Number("left", _value(text, bounds=bounds if is_known else ()), 7, _TIMES, 9)
 
 
-def _value(text: str, tint: Tint = Tint.STRONG, bounds: tuple[str, ...] = ()) -> Line:
+def _value(text: str, tint: Tint = Tint.STRONG, bounds: Sequence[str] = ()) -> Line:
     """A number, and the ends of its interval behind it."""
     behind = ((f" {str(DASH).join(bounds)}", Tint.MUTED),) if bounds else ()
     return ((text, tint), *behind)
@@ -231,8 +226,8 @@ class RunHeader(Lines):
             return
         left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
         if state.arms:
-            several = f"{len(state.arms)} arms"
-            name = inert_line(state.arms[0].info.name) if len(state.arms) == 1 else several
+            several = len(state.arms) > 1
+            name = f"{len(state.arms)} arms" if several else inert_line(state.arms[0].info.name)
             left.append((name, Tint.STRONG))
         left += [(f"   run {inert_line(state.run)}", Tint.MUTED)] if state.run else []
         left += [(f"   {condition}", Tint.RUNNING)] if condition else []

@@ -103,13 +103,15 @@ class RunList(Lines):
         if not width:
             return
         names = min(max([4, *(len(inert_line(run.name or "")) for run in runs)]), 16 if width < 100 else 28)
-        rows = [
-            _row(run, number == run_list.place, run.id in run_list.marked, names, width)
-            for number, run in enumerate(runs)
-        ]
-        empty = "no run matches" if run_list.runs else "no run is stored yet; rig run makes one"
         header = f"    {'run':<7} {'name':<{names + 1}}{'started':<17}{'turns':>11}  success"
-        self.show([fit([(header, Tint.MUTED)], width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
+        lines = [fit([(header, Tint.MUTED)], width)]
+        for number, run in enumerate(runs):
+            is_marked = run.id in run_list.marked
+            lines.append(_row(run, number == run_list.place, is_marked, names, width))
+        if not runs:
+            empty = "no run matches" if run_list.runs else "no run is stored yet; rig run makes one"
+            lines.append(((f"   {empty}", Tint.MUTED),))
+        self.show(lines)
         before, self._place = self._place, run_list.place
         if run_list.place != before:
             # The first run brings the header with it.
