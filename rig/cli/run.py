@@ -286,11 +286,13 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
-    failures = {arm.name: arm.failure for arm in stored.arms if arm.failure}
-    missing = {arm.name: f"not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated}
-    for name, failure in (*failures.items(), *missing.items()):
+    failures = [(arm.name, arm.failure) for arm in stored.arms if arm.failure]
+    failures += [
+        (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
+    ]
+    for name, failure in failures:
         say(f"rig: {name}: {failure}", err=True)
-    return 1 if failures or missing else 0
+    return int(bool(failures))
 
 
 def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:

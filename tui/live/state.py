@@ -237,7 +237,9 @@ class RunState:
 
     def conversation(self, where: Where) -> ConversationState:
         """A conversation, made up if the run did not announce it."""
-        return self.conversations.setdefault(where, ConversationState(where, turns=0))
+        if where not in self.conversations:
+            self.conversations[where] = ConversationState(where, turns=0)
+        return self.conversations[where]
 
     def _transcript(self, where: Where) -> LiveTranscript:
         conversation = self.conversation(where)
