@@ -20,7 +20,7 @@ from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.ends import Expectation, unmet
+from rig.methods.tooltalk.ends import unmet
 from rig.methods.tooltalk.setup import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons
@@ -97,7 +97,8 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
-    for name in sorted({one.call.name for one in _expectations(conversation)}):
+    expected = (one.call.name for turn in conversation.turns for one in turn.expected or ())
+    for name in sorted(set(expected)):
         if name not in tools or tools[name].action:
             what = "changes things" if name in tools else "is not a tool"
             yield f"{path}: {conversation.name}: expect calls {name}, which {what}"
@@ -121,11 +122,6 @@ def _otherwise(
                 at = "" if pointer == "/" else f", at {pointer}"
                 text = f"returns {reasons.show(now)}, written is {reasons.show(written)}{at}"
                 yield f"{place}: {text} (take `returns` out and record it again)"
-
-
-def _expectations(conversation: Conversation) -> Iterator[Expectation]:
-    for turn in conversation.turns:
-        yield from turn.expected or ()
 
 
 def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:

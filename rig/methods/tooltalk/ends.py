@@ -1,6 +1,7 @@
 """How a turn ends: what its conversation expects of the world then, whichever calls led there."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rig.calls import Call, Fault, FaultKind, Json
@@ -103,11 +104,4 @@ def with_ends(score: Score, turns: Mapping[int, tuple[str, ...]]) -> Score:
         return score
     counts: Counts = {"ends": len(turns), "right_ends": sum(not lines for lines in turns.values())}
     faults = [Fault(FaultKind.WORLD_DIFFERS, turn, line) for turn, lines in turns.items() for line in lines]
-    return Score(
-        {**score.counts, **counts},
-        score.verdicts,
-        score.error_types,
-        (*score.faults, *faults),
-        score.doubts,
-        score.unclear,
-    )
+    return replace(score, counts={**score.counts, **counts}, faults=(*score.faults, *faults))
