@@ -55,10 +55,8 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
         answers.setdefault(row.model, {})[row.name] = row.solution
         if row.success is not None and run.declaration.success:
             truths.setdefault(row.model, {})[row.name] = row.success
-    answered = dict.fromkeys(
-        name for name in run.conversations if any(name in answer for answer in answers.values())
-    )
     suites = {row.name: row.suite for row in rows}
+    answered = dict.fromkeys(name for name in run.conversations if name in suites)
     return [task for name in answered for task in joined(answers, votes, suites[name], truths, ids=[name])]
 
 
@@ -107,9 +105,8 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
     """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
     setup = setup_of(run)
     if not isinstance(setup, JudgingSetup):
-        raise RigError(
-            f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
-        )
+        method = run.declaration.method
+        raise RigError(f"run {run.id} is of the method {method}; it holds no votes of a judge")
     settings = cast(tuple[JudgeSettings, ...], settings_of(run))
     votes_of_run = []
     with Runs.open(store) as runs:
@@ -189,14 +186,12 @@ def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
 
 def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
     tallies = [row.tally(rules) for row in rows]
-    passes = [
-        float(tallied.passes and row.task.answers.get(model) is not None)
-        for row, tallied in zip(rows, tallies, strict=True)
-    ]
+    passes: list[float] = []
     by_task: dict[str, tuple[int, int]] = {}
-    for row, passed in zip(rows, passes, strict=True):
+    for row, tallied in zip(rows, tallies, strict=True):
+        passes.append(tallied.passes and row.task.answers.get(model) is not None)
         part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
-        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
+        by_task[row.on_answer[-1].task] = (part + int(passes[-1]), whole + 1)
     # The solvable pass rate of each round of votes.
     rounds = [sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
     truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]

@@ -86,10 +86,8 @@ class Accounts:
         if isinstance(username, str):
             return next(iter(self._where("username = ?", encode_name(username))), None)
         hash(username)
-        same = (
-            account for account in self.all() if account.username is username or account.username == username
-        )
-        return next(same, None)
+        # As `in` compares: by identity first.
+        return next((account for account in self.all() if username in (account.username,)), None)
 
     def with_token(self, token: str) -> Account | None:
         """The account that is logged in with this session token."""
@@ -110,12 +108,10 @@ class Accounts:
         self._database.table("users").delete(account.id)
 
     def _where(self, condition: str, *parameters: Any) -> list[Account]:
-        rows = self._database.execute(
-            "SELECT id, username, email, phone, name, password, session_token, verification_code"
-            f" FROM users WHERE {condition} ORDER BY id",
-            parameters,
-        )
-        return [Account(row[0], *map(decode, row[1:])) for row in rows.fetchall()]
+        columns = ", ".join(Account.__slots__)
+        query = f"SELECT {columns} FROM users WHERE {condition} ORDER BY id"
+        rows = self._database.execute(query, parameters).fetchall()
+        return [Account(row[0], *map(decode, row[1:])) for row in rows]
 
 
 def _formatted(pattern: str) -> Callable[[str], str]:
@@ -199,20 +195,11 @@ EVENTS = Layout(
 EMAILS = Layout(
     "inboxes",
     "emails",
-    {
-        "email_id": str,
-        "date": Instant,
-        "sender": str,
-        "receivers": list[str],
-        "subject": str,
-        "body": str,
-    },
+    {"email_id": str, "date": Instant, "sender": str, "receivers": list[str], "subject": str, "body": str},
     elements=Elements("receivers", "email_receivers", "email", "address"),
 )
 MESSAGES = Layout(
-    "message_boxes",
-    "messages",
-    {"message_id": str, "timestamp": Instant, "sender": str, "message": str},
+    "message_boxes", "messages", {"message_id": str, "timestamp": Instant, "sender": str, "message": str}
 )
 REMINDERS = Layout(
     "reminder_lists",
@@ -243,12 +230,10 @@ class Records:
 
     def all(self, username: Json) -> list[JsonObject]:
         """The user's records in order."""
-        columns = ", ".join(self._layout.columns)
-        rows = self._database.execute(
-            f"SELECT id, {columns} FROM {self._layout.records} WHERE username = ? ORDER BY id",
-            [key(username)],
-        ).fetchall()
-        records = {row[0]: dict(zip(self._layout.columns, map(decode, row[1:]), strict=True)) for row in rows}
+        names, table = self._layout.columns, self._layout.records
+        query = f"SELECT id, {', '.join(names)} FROM {table} WHERE username = ? ORDER BY id"
+        rows = self._database.execute(query, [key(username)]).fetchall()
+        records = {row[0]: dict(zip(names, map(decode, row[1:]), strict=True)) for row in rows}
         if (elements := self._layout.elements) is not None:
             lists = stored_lists(self._database, elements)
             for row_id, record in records.items():
@@ -291,19 +276,14 @@ class Records:
 
     def _row_ids(self, username: Json, record_id: Json) -> list[int]:
         """The row of that id: one or none."""
-        rows = self._database.execute(
-            f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?",
-            [key(username), encode(record_id)],
-        ).fetchall()
-        return [row[0] for row in rows]
+        query = f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?"
+        return [row[0] for row in self._database.execute(query, [key(username), encode(record_id)])]
 
     def _set_elements(self, row_id: int, elements: Elements, value: Json) -> None:
         table = self._database.table(elements.table)
         table.delete_where(f"{elements.parent} = ?", [row_id])
-        if isinstance(value, list) and value:
-            rows = list(enumerate(value))
-        else:
-            rows = [] if value is None else [(_WHOLE, value)]
+        whole = [] if value is None else [(_WHOLE, value)]
+        rows = list(enumerate(value)) if isinstance(value, list) and value else whole
         table.insert_all(
             {elements.parent: row_id, "position": position, elements.column: encode(element)}
             for position, element in rows
@@ -390,9 +370,9 @@ class World(AnyWorld):
             return
         account = self.accounts.find(username)
         if account is None:
+            gift = next(iter(credentials))
             raise RigError(
-                f"the world has no account {quoted(username)}, whom the conversation gives a"
-                f" {next(iter(credentials))}"
+                f"the world has no account {quoted(username)}, whom the conversation gives a {gift}"
             )
         self.accounts.change(account, **credentials)
 

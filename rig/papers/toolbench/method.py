@@ -238,9 +238,7 @@ class ToolBench(Method):
     declaration = DECLARATION
     oracles = MappingProxyType[str, Any]({})
     options: tuple[Option, ...] = (
-        Option("answers_of", "", several=True),
-        Option("invalid", "seeded"),
-        Option("walk_seed", SEED),
+        *(Option("answers_of", "", several=True), Option("invalid", "seeded"), Option("walk_seed", SEED)),
     )
 
     def load(self, place: Path) -> NoReturn:
@@ -258,7 +256,7 @@ class ToolBench(Method):
             ToolDoc(str(tool.get("name", "")), str(tool.get("description", "")), tool.get("parameters", {}))
             for tool in (solution.tools if solution else ())
         )
-        return Request(StepKey(task.name, 0, 0), "", tools, "", ())
+        return Request(StepKey(task.name), tools=tools)
 
     def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
         return ToolBenchSetup(self, self.settings(values))
