@@ -20,15 +20,8 @@ from rig.errors import RigError
 from rig.files import csv_line, filling, inert, write
 from rig.methods.paper import Results, Standing
 from rig.papers.toolbench.method import file_name, read_json
-from rig.solutions.judgements import (
-    SCORES,
-    AnswerStatus,
-    Compared,
-    Judged,
-    ModelAnswers,
-    Preference,
-    RecordedPasses,
-)
+from rig.solutions import judgements
+from rig.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses
 from rig.solutions.solution import Solution
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
@@ -195,7 +188,7 @@ class _Passes(Foreign):
 
 
 _Status = Annotated[
-    AnswerStatus,
+    judgements.AnswerStatus,
     BeforeValidator(lambda value: value.removeprefix("AnswerStatus.") if isinstance(value, str) else value),
 ]
 
@@ -214,9 +207,9 @@ def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
         counts = parsed(dict[str, _Passes], dict(rows), where, what)
         return RecordedPasses({name: row.failed <= row.passed for name, row in counts.items()}, {})
     passes: dict[str, bool] = {}
-    rounds: dict[str, dict[str, AnswerStatus]] = {}
+    rounds: dict[str, dict[str, judgements.AnswerStatus]] = {}
     for name, row in parsed(dict[str, _Statuses], dict(rows), where, what).items():
-        passes[name] = fmean(SCORES[status] for status in row.is_solved.values()) >= 0.5
+        passes[name] = fmean(judgements.SCORES[status] for status in row.is_solved.values()) >= 0.5
         for number, status in row.is_solved.items():
             rounds.setdefault(number, {})[name] = status
     return RecordedPasses(passes, dict(sorted(rounds.items())))
