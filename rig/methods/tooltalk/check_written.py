@@ -5,16 +5,16 @@ What calls return can be written into them, and everything else there is left as
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import YAML_ENDINGS, Lines, read
+from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
@@ -65,17 +65,15 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
 
 def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
     """Where each true call of each conversation of a file is written."""
-    if is_in_tooltalks_shape(path):
-        return [
-            [
-                f"{path}: turn {turn_number(conversation, turn)} call {call + 1}"
-                for turn, call in conversation.ground_truth_positions()
-            ]
-            for conversation in conversations
-        ]
+    if not is_in_tooltalks_shape(path):
+        parts = conversation_parts(path)
+        return [[call.place for turn in turn_parts(part) for call in call_parts(turn)] for part in parts]
     return [
-        [call.place for turn in turn_parts(part) for call in call_parts(turn)]
-        for part in conversation_parts(path)
+        [
+            f"{path}: turn {turn_number(one, turn)} call {call + 1}"
+            for turn, call in one.ground_truth_positions()
+        ]
+        for one in conversations
     ]
 
 
@@ -229,16 +227,11 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
             text = _with_line(text, reduce(_inside, (*above, last), roots[number]), outcome)
     if not is_yaml:
         return f"{json.dumps(documents[0], indent=2, ensure_ascii=False)}\n" if unrecorded else text
-    with TemporaryDirectory(prefix="rig-record-") as folder:
-        copy = Path(folder) / f"copy{path.suffix}"
-        copy.write_text(text, encoding="utf-8")
-        try:
-            is_same = [document.value for document in read(copy)] == documents
-        except RigError:
-            is_same = False
-    if not is_same:
-        raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
-    return text
+    with suppress(RigError):
+        again = [document.value for document in from_yaml(text.removeprefix("\ufeff"), path)]
+        if again == documents and len(text.encode()) <= LARGEST_YAML:
+            return text
+    raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
 
 
 def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[int, _Path, JsonObject]]:
@@ -273,9 +266,8 @@ def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
     if node.flow_style:
         end = node.end_mark.index - 1
         return f"{text[:end].rstrip()}, {words}{text[end:]}"
-    end = _end(node)
-    line = text.find("\n", end)
-    line = len(text) if line < 0 else line
+    end = text.find("\n", _end(node))
+    line = len(text) if end < 0 else end
     return f"{text[:line]}\n{' ' * node.start_mark.column}{words}{text[line:]}"
 
 
