@@ -294,6 +294,14 @@ VERSION = "2"
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 
+_OF_JUDGE = (
+    Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
+    Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+)
+_QUESTIONS = (NamedCount("asked", "questions"),)
+_VOTES_FOR = Part("votes_for", "votes for it", "votes", short="votes")
+_INVALID = Part("invalid", "invalid verdicts", short="invalid", better="lower")
+
 PASSES = Declaration(
     method="judge-pass",
     metrics=(
@@ -310,15 +318,11 @@ PASSES = Declaration(
         Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes", place="tables"),
         Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
         Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
-        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
-        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+        *_OF_JUDGE,
     ),
     success="passes",
-    counts=(NamedCount("asked", "questions"),),
-    outcome=(
-        Part("votes_for", "votes for it", "votes", short="votes"),
-        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
-    ),
+    counts=_QUESTIONS,
+    outcome=(_VOTES_FOR, _INVALID),
 )
 
 WINS = Declaration(
@@ -332,16 +336,11 @@ WINS = Declaration(
         Metric("first_rate", "first shown wins", "first_wins", "shown", "lower", place="tables"),
         Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
         Metric("gated", "decided by who passes", "gated", "votes", place="tables"),
-        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
-        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+        *_OF_JUDGE,
     ),
     success="wins",
-    counts=(NamedCount("asked", "questions"),),
-    outcome=(
-        Part("votes_for", "votes for it", "votes", short="votes"),
-        Part("flips", "flips", better="lower"),
-        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
-    ),
+    counts=_QUESTIONS,
+    outcome=(_VOTES_FOR, Part("flips", "flips", better="lower"), _INVALID),
 )
 
 

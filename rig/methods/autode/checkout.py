@@ -137,9 +137,8 @@ def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> 
         raise RigError(f"{where}: {row.api} is not a documented API")
     topic = _TOPIC.fullmatch(row.background)
     if topic is None:
-        raise RigError(
-            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
-        )
+        lines = "the three lines Character, Background and Purpose"
+        raise RigError(f"{where}: not a dialogue: background is not {lines}")
     names, history = (f"{row.api}-{row.uuid[:8]}", row.uuid), tuple(turn.utterance() for turn in row.content)
     rest: dict[str, Any] = {**topic.groupdict(), "history": history, "apis": (apis[row.api],)}
     return checked(Scenario(*names, call=Call(row.api, row.slots), suite="autode", **rest), where)

@@ -121,11 +121,7 @@ def deaf(sentence: str, thing: str) -> Likelihoods:
 
 def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, read: Read = deaf) -> str:
     """What the user says to an assistant's words, having said `own` before."""
-    sentences = {
-        "character": introduction(scenario.character),
-        "background": scenario.background,
-        "purpose": scenario.purpose,
-    }
+    sentences = {**scenario.facts, "character": introduction(scenario.character)}
     story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
     knowledge = Knowledge(scenario.api, scenario.slots, story, sentences)
     understood = hear(knowledge, own, heard, alike, read)

@@ -219,9 +219,8 @@ class SingleTurnSetup(BfclSetup):
     def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
         """Raise RigError for a form whose functions are not Python's: upstream has none of these."""
         if settings.prompt_form is not None and task.language != "python":
-            raise RigError(
-                f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"
-            )
+            fault = f"--set form={settings.form} is for functions in Python"
+            raise RigError(f"{task.name}: {fault}; choose other files")
 
     def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, settings, as_written=self._as_written)

@@ -78,8 +78,7 @@ class AnswerJudge:
         verdicts = [names(words, ways, query.answer) for ways in query.named]
         named, open_ = verdicts.count(True), verdicts.count(None)
         is_right = changes == due
-        executed = [step.executed for step in steps if step.executed is not None]
-        calls = [call for call in executed if call.name != FINISH]
+        calls = list(calls_of(steps))
         counts: Counts = {
             "passes": int(is_answered and is_right and named == len(query.named)),
             "answered": int(is_answered),

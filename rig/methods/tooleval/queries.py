@@ -103,10 +103,9 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
             answer=_text(source, "answer"),
             suite=suite,
         )
-    except KeyError as error:
-        raise RigError(f"{where}: not a query: {error.args[0]} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise RigError(f"{where}: not a query: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fault = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+        raise RigError(f"{where}: not a query: {fault}") from error
 
 
 def load(place: Path) -> list[Query]:
@@ -254,9 +253,8 @@ def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
     tools = settings.toolbox.tools
     unknown = sorted(set(query.plugins) - set(settings.toolbox.plugins))
     if unknown:
-        raise RigError(
-            f"{query.name}: the toolbox {settings.toolbox.name} has no plugin {', '.join(unknown)}"
-        )
+        lacking = f"has no plugin {', '.join(unknown)}"
+        raise RigError(f"{query.name}: the toolbox {settings.toolbox.name} {lacking}")
     names = [name for name, tool in tools.items() if settings.tools == "all" or tool.plugin in query.plugins]
     return (*settings.toolbox.docs(names), FINISH_TOOL)
 

@@ -132,9 +132,8 @@ class WorldSetup(Setup):
         named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
-                raise RigError(
-                    "--reader has no effect with --grader upstream or --similarity exact; leave it out"
-                )
+                without = "--grader upstream or --similarity exact"
+                raise RigError(f"--reader has no effect with {without}; leave it out")
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         grader = Grader(values["grader"], measure, toolbox)
@@ -190,9 +189,8 @@ class WorldSetup(Setup):
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
         has_rules |= any(turn.expects_end for turn in conversation.turns)
         if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
-            raise RigError(
-                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
-            )
+            fault = "has rules for its calls, which --grader upstream does not know of"
+            raise RigError(f"{conversation.name}: {fault}")
         try:
             _check_calls(conversation, settings.toolbox)
             self.simulator.start(*conversation.start)
@@ -201,10 +199,8 @@ class WorldSetup(Setup):
         if settings.toolbox.fingerprint.get("servers") == "replay":
             for _, truth in replayed_truths(conversation, self.simulator, self.matcher):
                 if truth.exception == NOT_RECORDED:
-                    raise RigError(
-                        f"{conversation.name}: nobody recorded what {truth.name} answers to a true call;"
-                        " record again with `rig tools record`"
-                    )
+                    fault = f"nobody recorded what {truth.name} answers to a true call"
+                    raise RigError(f"{conversation.name}: {fault}; record again with `rig tools record`")
 
 
 class ToolTalkSetup(WorldSetup):

@@ -58,10 +58,9 @@ def load(
                 others = by_key.setdefault(key, {})
                 for name, solution in solutions.items():
                     if others.setdefault(name, solution) != solution:
-                        raise RigError(
-                            f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file,"
-                            " or a folder for each way of search"
-                        )
+                        other = f"{key[0]} has another answer to query {name} of {key[1]}"
+                        way_out = "name one file, or a folder for each way of search"
+                        raise RigError(f"{path}: {other}; {way_out}")
         except RigError as error:
             if faults is None:
                 raise
