@@ -5,6 +5,7 @@ Rates are the pass rate, the solvable pass rate and the win rate, with intervals
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple, cast
@@ -46,11 +47,8 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
             truths.setdefault(row.model, {})[row.name] = row.success
     suites = {row.name: row.suite for row in rows}
     answered = dict.fromkeys(name for name in run.conversations if name in suites)
-    return [
-        task
-        for name in answered
-        for task in judgements.joined(answers, votes, suites[name], truths, ids=[name])
-    ]
+    of_each = (judgements.joined(answers, votes, suites[name], truths, ids=[name]) for name in answered)
+    return list(chain.from_iterable(of_each))
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:

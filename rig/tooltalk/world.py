@@ -358,10 +358,8 @@ class World(worlds.World):
             return
         account = self.accounts.find(username)
         if account is None:
-            gift = next(iter(credentials))
-            raise RigError(
-                f"the world has no account {quoted(username)}, whom the conversation gives a {gift}"
-            )
+            gift = f"whom the conversation gives a {next(iter(credentials))}"
+            raise RigError(f"the world has no account {quoted(username)}, {gift}")
         self.accounts.change(account, **credentials)
 
     @property

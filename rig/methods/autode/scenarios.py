@@ -219,11 +219,9 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
 
 def load_directory(directory: Path) -> list[Scenario]:
     """The scenarios of every `*.json` in a folder, a file for each domain. Raises RigError for any other."""
-    scenarios = [
-        scenario
-        for path in sorted(directory.glob("*.json"))
-        for scenario in _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
-    ]
+    scenarios: list[Scenario] = []
+    for path in sorted(directory.glob("*.json")):
+        scenarios += _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
     require_unique(scenarios, directory)

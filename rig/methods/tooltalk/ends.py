@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rig.calls import Call, Fault, FaultKind, Json
-from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.metrics import Counts, Declaration, Metric, Part, Score
 from rig.scoring import reasons
@@ -64,15 +63,6 @@ class Expectation(NamedTuple):
 
 Expected = Sequence[Expectation] | None
 """What is expected of the end of a turn: these, or with None the world that the true calls make."""
-
-
-def written(part: DocumentPart) -> Json:
-    """What is written under `expect`, as it is stored. Raises RigError, with the place."""
-    try:
-        parsed(part.value)
-    except RigError as error:
-        raise part.fault(str(error).removeprefix("expect: ")) from error
-    return part.value
 
 
 def parsed(source: Json) -> Expected:

@@ -69,11 +69,10 @@ def replayed_truths(
     conversation: Conversation, simulator: Simulator, grader: Grader
 ) -> list[tuple[CallPlace, ExecutedCall]]:
     """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
-    return [
-        (CallPlace(index, number), decisive(recorded, replayed, grader))
-        for index, turn, _, calls in replay(conversation, simulator)
-        for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True))
-    ]
+    played = [call for turn in replay(conversation, simulator) for call in turn.calls]
+    true = zip(conversation.ground_truth, played, strict=True)
+    calls = (decisive(recorded, replayed, grader) for recorded, replayed in true)
+    return list(zip(conversation.ground_truth_positions(), calls, strict=True))
 
 
 _MOST_REPLAYED = 500
@@ -223,17 +222,16 @@ class ToolTalkSetup(WorldSetup):
 
     def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
         """How the turns of which an end is expected end, once their calls are made again."""
-        expecting = {index: turn for index, turn in enumerate(task.turns) if turn.expects_end}
-        true = list(replay(task, self.simulator)) if expecting else []
-        last = self.simulator.snapshot() if expecting else None
-        ended = {}
+        ended: dict[int, tuple[str, ...]] = {}
+        if not any(turn.expects_end for turn in task.turns):
+            return ended
+        worlds = [*(true.world for true in replay(task, self.simulator)), self.simulator.snapshot()]
         for played in turns:
-            if (turn := expecting.get(played.turn)) is not None and last is not None:
-                self.simulator.restore(true[played.turn].world)
+            if (turn := task.turns[played.turn]).expects_end:
+                self.simulator.restore(worlds[played.turn])
                 for executed in played.executed:
                     self.simulator.repeat(executed)
-                after = [*(other.world for other in true[played.turn + 1 :]), last][0]
-                ended[played.turn] = unmet(turn.expected, self.simulator, after)
+                ended[played.turn] = unmet(turn.expected, self.simulator, worlds[played.turn + 1])
         return ended
 
     def _truths(self, task: Conversation) -> Truths:

@@ -118,7 +118,11 @@ def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
     if forbidden or own:
         answer["must_not_call"] = [name for name in (*forbidden, *own) if name not in due]
     if "expect" in fields:
-        answer["expect"] = ends.written(fields["expect"])
+        try:
+            ends.parsed(fields["expect"].value)
+        except RigError as error:
+            raise fields["expect"].fault(str(error).removeprefix("expect: ")) from error
+        answer["expect"] = fields["expect"].value
     yield answer
 
 

@@ -296,11 +296,8 @@ def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, I
     """How much a cell differs from another, and in the dialogues of both, with intervals over these."""
     gaps = {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")}
     tasks = [task for task in cell.by_task if task in other.by_task]
-    return gaps, {
-        name: agreement.mean(cell.over_trials(name, tasks) - other.over_trials(name, tasks))
-        for name in AGAINST_STATIC
-        if tasks
-    }
+    pairs = {name: (cell.over_trials(name, tasks), other.over_trials(name, tasks)) for name in AGAINST_STATIC}
+    return gaps, {name: agreement.mean(ours - theirs) for name, (ours, theirs) in pairs.items() if tasks}
 
 
 def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
