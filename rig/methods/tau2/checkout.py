@@ -36,6 +36,12 @@ USER_ALONE = ("retail", "airline")
 POLICIES = ("manual", "workflow")
 """The technical part of telecom's policy: a manual, or the same as a work flow."""
 
+_ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
+    "telecom": lambda: import_module("tau2.domains.telecom.environment"),
+    "mock": lambda: import_module("tau2.domains.mock.environment"),
+    "retail": lambda: import_module("tau2.domains.retail.environment"),
+    "airline": lambda: import_module("tau2.domains.airline.environment"),
+}
 _IMPORT_S = 60.0
 _SECTION = re.compile(r"^(Args|Returns|Raises|Examples?|Notes?|Yields):[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w+)[ \t]*(?:\(([^)]*)\))?:[ \t]*(.*(?:\n {5,}.*)*)", re.MULTILINE)
@@ -168,7 +174,7 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
         # The package without its own beginning, which would import everything.
         bare = {"tau2": {"__path__": [str(package)]}}
         with standing_in({**bare, **_stand_ins()}, TAU2_DATA_DIR=str(data.parents[1])):
-            module = import_module(f"tau2.domains.{name}.environment")
+            module = _ENVIRONMENTS[name]()
             kwargs = {"policy_type": policy} if name == "telecom" else {}
             environment = module.get_environment(solo_mode=is_solo, **kwargs)
             own = (module for name, module in sys.modules.items() if name.startswith("tau2."))
