@@ -29,7 +29,6 @@ from rig.calls import ByName, Json, JsonObject
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.judging.stored import read_votes, share
-from rig.judging.voting import PreferenceVote
 from rig.metrics import Remark
 from rig.paths import CONVERSATIONS
 from rig.rates import Estimate, rates
@@ -212,16 +211,14 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
     rows = [
         row
         for row in read_votes(store, run)[1]
-        if all(
-            answer is not None and answer.is_finished and answer.final == "answer"
-            for answer in row.task.answers.values()
-        )
+        if all(one and one.is_finished and one.final == "answer" for one in row.task.answers.values())
     ]
     votes = [vote for row in rows for vote in row.votes]
     flips: list[float] = []
     if rows and rows[0].settings.reference:
         labels = [row.task.preferred for row in rows]
-        decided = [_winner(row.votes) for row in rows]
+        shares = (fmean(vote.share for vote in row.votes) for row in rows)
+        decided = [None if share == 0.5 else int(share > 0.5) for share in shares]
         # What each vote says, once for each order in which it was asked, unless it is undecided.
         asked = ([vote.orders or (vote.winner,) for vote in row.votes] for row in rows)
         cast_votes = [[side for sides in of_row for side in sides if side is not None] for of_row in asked]
@@ -241,11 +238,6 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         undecided=sum(label is None for label in decided),
         invalid=sum(vote.invalid for vote in votes),
     )
-
-
-def _winner(votes: Sequence[PreferenceVote]) -> Label:
-    share = fmean(vote.share for vote in votes)
-    return None if share == 0.5 else int(share > 0.5)
 
 
 def _majority(votes: Iterable[int]) -> Label:
@@ -280,11 +272,10 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
 def line(judge: str, measured: LabelAgreement, run: str) -> str:
     """What a calibration says of a judge, in a line."""
     kappa = estimate(measured.kappa)
+    says = f"agrees with {measured.items} labels by a kappa of {kappa}"
     if measured.is_chance:
-        return (
-            f"the judge {judge} is no better than chance: kappa {kappa} on {measured.items} labels, run {run}"
-        )
-    return f"the judge {judge} agrees with {measured.items} labels by a kappa of {kappa}, run {run}"
+        says = f"is no better than chance: kappa {kappa} on {measured.items} labels"
+    return f"the judge {judge} {says}, run {run}"
 
 
 def estimate(number: Estimate) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -83,11 +83,10 @@ class JudgeFunction(NamedTuple):
     def filled(self, fields: Mapping[str, str]) -> str:
         """The prompt with its fields."""
 
-        def field(match: re.Match[str]) -> str:
-            name = match.group(1)
-            return match.group()[0] if name is None else fields[name]
+        def shown(match: re.Match[str]) -> str:
+            return match[0][0] if match[1] is None else fields[match[1]]
 
-        return _FIELD.sub(field, self.prompt)
+        return _FIELD.sub(shown, self.prompt)
 
     @property
     def beginning(self) -> str:
@@ -102,7 +101,7 @@ class Evaluator:
 
     name: str
     kind: Kind
-    functions: Mapping[str, JudgeFunction]
+    functions: Mapping[str, JudgeFunction] = field(hash=False)
     temperature: float
     max_tokens: int
     sha256: str
@@ -136,16 +135,13 @@ def find(text: str) -> Evaluator:
     if folder.is_dir():
         return load(folder)
     there_are = ", ".join((*folders, *RULES))
-    raise RigError(
-        f"no evaluator is called {text!r}; choose from: {there_are} (or name a folder of your own)"
-    )
+    own = "or name a folder of your own"
+    raise RigError(f"no evaluator is called {text!r}; choose from: {there_are} ({own})")
 
 
 def _with_properties(parameters: JsonObject) -> JsonObject:
     properties = parameters.get("properties")
-    if not isinstance(properties, dict) or not all(
-        isinstance(schema, dict) for schema in properties.values()
-    ):
+    if not isinstance(properties, dict) or any(type(schema) is not dict for schema in properties.values()):
         raise ValueError("has no properties, each with a schema")
     return parameters
 
@@ -198,16 +194,12 @@ def _functions(
 ) -> dict[str, JudgeFunction]:
     prompts = {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
     if kind == "chat":
-        # One question: the system's words, and the user's.
-        system, prompt = (
-            "\n\n".join(
-                content
-                for role, content in _MESSAGE.findall(template)
-                if (role.strip() == "system") == is_system
-            )
-            for is_system in (True, False)
-        )
-        prompts = {_FUNCTIONS[kind][0]: (system, prompt)} if _MESSAGE.search(template) else {}
+        # One question: the user's words, and the system's.
+        words: tuple[list[str], list[str]] = [], []
+        for role, content in _MESSAGE.findall(template):
+            words[role.strip() == "system"].append(content)
+        prompt, system = map("\n\n".join, words)
+        prompts = {_FUNCTIONS[kind][0]: (system, prompt)} if any(words) else {}
     functions = {}
     for name in _FUNCTIONS[kind]:
         if name not in declared or name not in prompts:

@@ -55,9 +55,6 @@ class JudgeSettings:
             "reason": self.reason,
         }
 
-    def __hash__(self) -> int:
-        return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
-
 
 Course = Generator[tuple[Question, ReasonPlace], Prediction, Result]
 """A vote under way: it asks questions, says how to ask for a reason, and is sent predictions."""
@@ -189,10 +186,6 @@ class Votes(Episode):
         super().__init__(*arguments)
         self.results: list[Any] = []
 
-    @property
-    def is_over(self) -> bool:
-        return len(self.played) >= self.task.votes
-
     def resume(self, played: PlayedTurn) -> None:
         """Take in a vote that was made before, and what was said of the query."""
         result = self.setup.recall(self.task, self.settings, played)
@@ -265,13 +258,8 @@ class Judging(Method):
         for name, choices in (("orders", Orders), ("reason", ReasonPlace)):
             if name in values and values[name] not in get_args(choices):
                 raise RigError(f"{name}={values[name]}: choose from: {', '.join(get_args(choices))}")
-        return JudgeSettings(
-            values["answers_of"],
-            find(values["evaluator"]),
-            values["reason"],
-            values.get("reference", ""),
-            values.get("orders", "both"),
-        )
+        against = values.get("reference", ""), values.get("orders", "both")
+        return JudgeSettings(values["answers_of"], find(values["evaluator"]), values["reason"], *against)
 
     def ready(self, values: Mapping[str, Any]) -> JudgingSetup:
         names = ("ties", "unsure", "unsolvable", "coin")

@@ -15,14 +15,7 @@ from rig.judging.stored import judgements_of_run, read_votes
 from rig.methods import paper
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan_tasks
-from rig.solutions.judgements import (
-    SEED,
-    AnswerStatus,
-    Judgement,
-    ModelAnswers,
-    Shape,
-    judgements_of,
-)
+from rig.solutions.judgements import SEED, AnswerStatus, Judgement, ModelAnswers, Shape, judgements_of
 from rig.solutions.solution import Solution
 from rig.store import Runs
 from rig.tasks import require_unique
@@ -78,10 +71,8 @@ def plan_votes(
     """The plan of a run of these judgements."""
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
     if request.against is not None and request.against not in models:
-        there_are = ", ".join(models)
-        raise RigError(
-            f"--against {request.against}: no arm of that name has answers; choose from: {there_are}"
-        )
+        there_are = f"no arm of that name has answers; choose from: {', '.join(models)}"
+        raise RigError(f"--against {request.against}: {there_are}")
     judged = [model for model in models if model != request.against] or models
     options = _options(request, method, evaluator, judged)
     _check_votes(evaluator, method, votes, options)
@@ -191,10 +182,8 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
             ways.append(variations(function, Question(name, lambda cut: {}, values)))
     most = min(ways)
     if votes > most:
-        raise RigError(
-            f"--votes {votes}: at temperature 0 there are {most} different ways to ask; ask for no more, or"
-            " give --temperature"
-        )
+        ways_to_ask = f"there are {most} different ways to ask; ask for no more, or give --temperature"
+        raise RigError(f"--votes {votes}: at temperature 0 {ways_to_ask}")
 
 
 def can_judge(evaluator: Evaluator, method: str) -> bool:

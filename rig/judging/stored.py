@@ -5,6 +5,7 @@ Rates are the pass rate, the solvable pass rate and the win rate, with intervals
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple, cast
@@ -19,19 +20,8 @@ from rig.methods import paper
 from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore.setups import settings_of, setup_of
-from rig.solutions.judgements import (
-    Compared,
-    Judged,
-    Judgement,
-    Preference,
-    RecordedPasses,
-    Tally,
-    Vote,
-    VoteRules,
-    joined,
-    sopr,
-    tally,
-)
+from rig.solutions import judgements
+from rig.solutions.judgements import Judgement, Vote, VoteRules
 from rig.solutions.solution import Finished, Solution, solution_of, tree_of
 from rig.store import Runs, StoredRun
 
@@ -55,11 +45,10 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
         answers.setdefault(row.model, {})[row.name] = row.solution
         if row.success is not None and run.declaration.success:
             truths.setdefault(row.model, {})[row.name] = row.success
-    answered = dict.fromkeys(
-        name for name in run.conversations if any(name in answer for answer in answers.values())
-    )
     suites = {row.name: row.suite for row in rows}
-    return [task for name in answered for task in joined(answers, votes, suites[name], truths, ids=[name])]
+    answered = dict.fromkeys(name for name in run.conversations if name in suites)
+    of_each = (judgements.joined(answers, votes, suites[name], truths, ids=[name]) for name in answered)
+    return list(chain.from_iterable(of_each))
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
@@ -98,18 +87,17 @@ class TaskVotes(NamedTuple):
         """What the votes on an answer say."""
         return tuple(vote.vote for vote in self.votes)
 
-    def tally(self, rules: VoteRules) -> Tally:
+    def tally(self, rules: VoteRules) -> judgements.Tally:
         """The votes on an answer, counted by these rules."""
-        return tally(self.on_answer, rules, f"{self.model}/{self.task.query_id}")
+        return judgements.tally(self.on_answer, rules, f"{self.model}/{self.task.query_id}")
 
 
 def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]:
     """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
     setup = setup_of(run)
     if not isinstance(setup, JudgingSetup):
-        raise RigError(
-            f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
-        )
+        method = run.declaration.method
+        raise RigError(f"run {run.id} is of the method {method}; it holds no votes of a judge")
     settings = cast(tuple[JudgeSettings, ...], settings_of(run))
     votes_of_run = []
     with Runs.open(store) as runs:
@@ -129,12 +117,12 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
         solution = task.answers[model]
         if reference:
             won = [vote.winner for vote in row.votes]
-            counts = Preference(won.count(0), won.count(1), won.count(None), len(won))
+            counts = judgements.Preference(won.count(0), won.count(1), won.count(None), len(won))
             pair = task.answers[reference], solution
-            rows.append(Compared(task.suite, reference, model, task.own_id, pair, counts))
+            rows.append(judgements.Compared(task.suite, reference, model, task.own_id, pair, counts))
         elif solution is not None:
             of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
-            rows.append(Judged(task.suite, model, task.own_id, solution, *of_votes))
+            rows.append(judgements.Judged(task.suite, model, task.own_id, solution, *of_votes))
     return paper.toolbench().write_results(rows, directory, raw=raw)
 
 
@@ -189,16 +177,14 @@ def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
 
 def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
     tallies = [row.tally(rules) for row in rows]
-    passes = [
-        float(tallied.passes and row.task.answers.get(model) is not None)
-        for row, tallied in zip(rows, tallies, strict=True)
-    ]
+    passes: list[float] = []
     by_task: dict[str, tuple[int, int]] = {}
-    for row, passed in zip(rows, passes, strict=True):
+    for row, tallied in zip(rows, tallies, strict=True):
+        passes.append(tallied.passes and row.task.answers.get(model) is not None)
         part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
-        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
+        by_task[row.on_answer[-1].task] = (part + int(passes[-1]), whole + 1)
     # The solvable pass rate of each round of votes.
-    rounds = [sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
+    rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
     truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
     variance = fmean(tallied.variance for tallied in tallies)
     true_pass_rate = share(truths) if truths else None
@@ -212,7 +198,7 @@ def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
 
 def rates_of(results: Results) -> PassRates | WinRates:
     """The rates of a file of results of upstream's."""
-    if isinstance(results.votes, RecordedPasses):
+    if isinstance(results.votes, judgements.RecordedPasses):
         passes = [float(vote) for vote in results.votes.passes.values()]
         of_rounds = _of_rounds(results.votes.sopr)
         return PassRates(results.models[0], len(passes), share(passes), *of_rounds, {}, None)

@@ -84,19 +84,17 @@ def vote_on_answer(
 
     `truth` is what is known about the answer, for evaluators that are rules.
     """
-    if solution is None:
-        return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
-    if evaluator.kind == "rule":
+    if solution is not None and evaluator.kind == "rule":
         status: AnswerStatus = "Solved" if _standing(evaluator, solution, truth) > 0 else "Unsolved"
-        return StatusVote(Vote(status, "Solvable"), (RULES[evaluator.name], "Not asked"))
-    if not solution.is_finished:
-        return StatusVote(Vote("Unsolved", "Solvable", is_certain=True), ("No answer", "Not asked"))
+        return StatusVote(Vote(status), (RULES[evaluator.name], "Not asked"))
+    if solution is None or not solution.is_finished:
+        return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
     status, reason, invalid = yield from _status(evaluator, solution)
     if status == "Solved":
-        return StatusVote(Vote(status, "Solvable"), (reason, "Task has been solved before."), invalid)
+        return StatusVote(Vote(status), (reason, "Task has been solved before."), invalid)
     # An evaluator that cannot be asked takes every task for solvable.
     if "check_task_solvable" not in evaluator.functions:
-        return StatusVote(Vote(status, "Solvable"), (reason, "Not asked"), invalid)
+        return StatusVote(Vote(status), (reason, "Not asked"), invalid)
     verdict = yield Question(
         "check_task_solvable", lambda cut: {"task": task_json(solution, cut)}, is_of_task=True
     )
@@ -120,15 +118,13 @@ def _status(evaluator: Evaluator, solution: Solution) -> Voting[_Judged]:
     verdict = yield Question("check_answer_status", lambda cut: fields)
     if verdict is not None and verdict["answer_status"] != "Unsure":
         return _Judged(verdict["answer_status"], _reason(verdict))
-    invalid = int(verdict is None)
-    if "parse_answer_status" not in evaluator.functions:
-        return _Judged("Unsure", _reason(verdict), invalid)
-    again = yield Question(
-        "parse_answer_status", lambda cut: {"query": solution.query, "answer": answer_json(solution, cut)}
-    )
-    if again is None:
-        return _Judged("Unsure", _reason(verdict), invalid + 1)
-    return _Judged(again["answer_status"], _reason(again), invalid)
+    invalid, again = int(verdict is None), None
+    if "parse_answer_status" in evaluator.functions:
+        again = yield Question(
+            "parse_answer_status", lambda cut: {"query": solution.query, "answer": answer_json(solution, cut)}
+        )
+        invalid += again is None
+    return _Judged(again["answer_status"] if again else "Unsure", _reason(again or verdict), invalid)
 
 
 def _solved(solution: Solution) -> Voting[_Judged]:
@@ -195,13 +191,11 @@ class _Contest(NamedTuple):
 
     def by_status(self) -> Voting[PreferenceVote]:
         """One that alone solved the query wins, else one that alone may have; the others are compared."""
-        invalid, statuses = 0, self.statuses
-        if statuses is None:
-            judged = []
-            for solution in self.pair:
-                judged.append((yield from _status(self.evaluator, solution)))
-            statuses = judged[0].status, judged[1].status
-            invalid = judged[0].invalid + judged[1].invalid
+        invalid, statuses = 0, list(self.statuses or ())
+        for solution in () if statuses else self.pair:
+            judged = yield from _status(self.evaluator, solution)
+            statuses.append(judged.status)
+            invalid += judged.invalid
         for status in _HOPEFUL:
             if statuses.count(status) == 1:
                 winner = cast(Side, statuses.index(status))
@@ -252,7 +246,7 @@ class _Contest(NamedTuple):
         scores: list[float] = []
         invalid = 0
         for solution in self.pair:
-            verdict = yield _parsing(solution)
+            verdict = yield Question("parse_answer_details", partial(_details_of, solution))
             invalid += int(verdict is None)
             details = verdict or {"succeed_tool_calling": 0, "used_tool_types": 0}
             succeeded, used = details["succeed_tool_calling"], details["used_tool_types"]
@@ -286,8 +280,8 @@ class _Contest(NamedTuple):
         return PreferenceVote(winner, "compared", tuple(won), reason, sum(side is None for side in won))
 
 
-def _parsing(solution: Solution) -> Question:
-    return Question("parse_answer_details", lambda cut: {"answer_details": details_json(solution, cut)})
+def _details_of(solution: Solution, cut: Cut) -> Mapping[str, str]:
+    return {"answer_details": details_json(solution, cut)}
 
 
 def _reason(verdict: Verdict) -> str:
@@ -299,6 +293,14 @@ VERSION = "2"
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
+
+_OF_JUDGE = (
+    Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
+    Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+)
+_QUESTIONS = (NamedCount("asked", "questions"),)
+_VOTES_FOR = Part("votes_for", "votes for it", "votes", short="votes")
+_INVALID = Part("invalid", "invalid verdicts", short="invalid", better="lower")
 
 PASSES = Declaration(
     method="judge-pass",
@@ -316,15 +318,11 @@ PASSES = Declaration(
         Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes", place="tables"),
         Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
         Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
-        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
-        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+        *_OF_JUDGE,
     ),
     success="passes",
-    counts=(NamedCount("asked", "questions"),),
-    outcome=(
-        Part("votes_for", "votes for it", "votes", short="votes"),
-        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
-    ),
+    counts=_QUESTIONS,
+    outcome=(_VOTES_FOR, _INVALID),
 )
 
 WINS = Declaration(
@@ -338,16 +336,11 @@ WINS = Declaration(
         Metric("first_rate", "first shown wins", "first_wins", "shown", "lower", place="tables"),
         Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
         Metric("gated", "decided by who passes", "gated", "votes", place="tables"),
-        Metric("invalid_rate", "invalid verdicts", "invalid", "asked", "lower", place="tables"),
-        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+        *_OF_JUDGE,
     ),
     success="wins",
-    counts=(NamedCount("asked", "questions"),),
-    outcome=(
-        Part("votes_for", "votes for it", "votes", short="votes"),
-        Part("flips", "flips", better="lower"),
-        Part("invalid", "invalid verdicts", short="invalid", better="lower"),
-    ),
+    counts=_QUESTIONS,
+    outcome=(_VOTES_FOR, Part("flips", "flips", better="lower"), _INVALID),
 )
 
 
@@ -390,7 +383,6 @@ def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> S
     shares = [vote.share for vote in votes]
     share = fmean(shares)
     compared = [vote for vote in votes if vote.is_compared]
-    sides = [side for vote in compared for side in vote.orders]
     firsts = [int(side == number) for vote in compared for number, side in enumerate(vote.orders)]
     counts: Counts = {
         "votes": len(votes),
@@ -401,7 +393,7 @@ def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> S
         "wins_and_half": float(share > 0.5) + float(share == 0.5) / 2,
         "compared": len(compared),
         "flips": sum(vote.is_flip for vote in compared),
-        "shown": len(sides),
+        "shown": len(firsts),
         "first_wins": sum(firsts),
         "variance": pvariance(shares),
         "gated": sum(vote.how == "gate" for vote in votes),

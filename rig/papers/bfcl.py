@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
@@ -13,12 +13,9 @@ from rig.methods.bfcl.checker import is_calls
 from rig.methods.bfcl.data import FORMAT_SENSITIVITY, SingleTurnEntry, lines
 from rig.methods.bfcl.forms import FORMS
 from rig.methods.bfcl.method import text_of
-from rig.methods.bfcl.turn_entries import MultiTurnEntry
 from rig.methods.paper import Paper
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
-
-Named = TypeVar("Named", SingleTurnEntry, MultiTurnEntry)
 
 
 def read_results(
@@ -31,24 +28,16 @@ def read_results(
     ]
 
 
-def read_turns(
-    place: Path, entries: Sequence[MultiTurnEntry]
-) -> list[tuple[MultiTurnEntry, dict[int, PlayedTurn]]]:
-    """The same of entries of several turns.
-
-    Answers of more turns or fewer than there are were given up; nothing of them is judged.
-    """
-    read = []
-    for entry, result in _answered(place, entries, of_turns=True):
-        turns = {}
-        for number, messages in enumerate(result if isinstance(result, list) else ()):
-            several = messages if isinstance(messages, list) else [messages]
-            turns[number] = PlayedTurn(number, tuple(step for message in several for step in _steps(message)))
-        read.append((entry, turns if len(turns) == len(entry.turns) else {}))
-    return read
+def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
+    """An answer of several turns. One of more turns or fewer was given up; nothing of it is judged."""
+    turns = {}
+    for number, messages in enumerate(result if isinstance(result, list) else ()):
+        several = messages if isinstance(messages, list) else [messages]
+        turns[number] = PlayedTurn(number, tuple(step for message in several for step in _steps(message)))
+    return turns if len(turns) == count else {}
 
 
-def _answered(place: Path, entries: Sequence[Named], *, of_turns: bool) -> list[tuple[Named, Any]]:
+def _answered(place: Path, entries: Sequence[Any], *, of_turns: bool) -> list[tuple[Any, Any]]:
     by_name = {entry.name: entry for entry in entries}
     every = (line for path in _files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
@@ -100,7 +89,8 @@ class BFCLPaper(Paper):
         """
         entries = setup.data()
         if method == "bfcl-turns":
-            return read_turns(place, entries)
+            answers = _answered(place, entries, of_turns=True)
+            return [(entry, _turns(result, len(entry.turns))) for entry, result in answers]
         answered = read_results(place, entries)
         calls = (executed for _, played in answered for executed in played[0].executed)
         setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
@@ -128,7 +118,7 @@ class BFCLPaper(Paper):
             name = f"{FORMAT_SENSITIVITY}_{number}:{settings.prompt_form.config}:{task.name}"
             result = text_of(turns.values())
         elif task.suite.startswith("multi_turn"):
-            played = [turns[number] for number in sorted(turns) if not turns[number].error]
+            played = (turn for _, turn in sorted(turns.items()) if not turn.error)
             result = [list(_messages(turn.steps)) for turn in played]
         else:
             steps = [step for turn in turns.values() for step in turn.steps]

@@ -101,9 +101,7 @@ class OpenAIChat(Paper):
         notes: list[str] = []
         faults: list[str] = []
         chats = _longest([chat for file in files for chat in _chats(file, replacements, faults)])
-        conversations = [
-            conversation for chat in chats if (conversation := _conversation(chat, notes)) is not None
-        ]
+        conversations = list(filter(None, (_conversation(chat, notes) for chat in chats)))
         if not conversations:
             raise RigError(next(iter(faults), f"{files[0]}: holds no chat with a message of a user"))
         tools, target = _tools(chats, notes), directory / "conversations"
@@ -152,11 +150,8 @@ def _longest(chats: Sequence[Chat]) -> list[Chat]:
     ordered = sorted(set(keys))
     # In this order a key stands right before one that goes on from it, if there is any.
     begun = {key for key, following in pairwise(ordered) if following.startswith(key)}
-    return [
-        chat
-        for number, chat in enumerate(chats)
-        if keys[number] not in begun and keys.index(keys[number]) == number
-    ]
+    first = dict(zip(reversed(keys), reversed(chats), strict=True))
+    return [first[key] for key in dict.fromkeys(keys) if key not in begun]
 
 
 def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
@@ -219,9 +214,8 @@ def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
             name = str(function.get("name") if isinstance(function, dict) else function)
             if tools.setdefault(name, tool) != tool:
                 notes.append(f"{chat.where}: declares {name} differently from before; the first counts")
-    called = {
-        call.function.name for chat in chats for message in chat.messages for call in message.tool_calls or []
-    }
+    calls = (call for chat in chats for message in chat.messages for call in message.tool_calls or [])
+    called = {call.function.name for call in calls}
     notes += [f"{name} is called, and no line declares it" for name in sorted(called - tools.keys())]
     return list(tools.values())
 

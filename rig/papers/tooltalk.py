@@ -56,7 +56,7 @@ def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
 
 def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
     """The rates and the types of error of the arms of one grader with the same documents of tools."""
-    first, tools = 3 if is_named else 1, "only named" if is_named else "documented"
+    first, tools = (3, "only named") if is_named else (1, "documented")
     rates: dict[str, list[Row]] = {}
     errors: dict[str, Counter[str]] = {}
     for score in scores:
@@ -71,10 +71,8 @@ def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
     if not rates.keys().isdisjoint(("easy", "hard")):
         types += PAPER_ERRORS_NAMES if is_named else PAPER_ERRORS
     of_suites = [row for rows in rates.values() for row in rows]
-    for number, subject, header, listed in (
-        (first, "Results", _RATES, of_suites),
-        (first + 1, "Types of error", _ERRORS, types),
-    ):
+    tables = (first, "Results", _RATES, of_suites), (first + 1, "Types of error", _ERRORS, types)
+    for number, subject, header, listed in tables:
         cited = CITED if any(row["source"] == "paper" for _, row in listed) else ""
         of_grader = scores[0].grader, scores[0].graded_by
         yield Table(f"{subject}, tools {tools}", *of_grader, header, listed, cited, number)
@@ -148,10 +146,7 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
             toolbox.docs([call.name for call in conversation.ground_truth])
         except RigError as error:
             raise RigError(f"{conversation.name}: {error}") from error
-    predicted = [
-        (conversation, name_callers(conversation, _turns(conversation), toolbox))
-        for conversation in conversations
-    ]
+    predicted = [(one, name_callers(one, _turns(one), toolbox)) for one in conversations]
     if not any(turns for _, turns in predicted):
         raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")
     return predicted
@@ -205,9 +200,8 @@ def _step(entry: Json, where: str) -> Step:
 
 
 def _answer(entry: Mapping[str, Any]) -> Prediction:
-    text = entry.get("text")
+    text, ours = entry.get("text"), entry.get("metadata")
     reply = text if isinstance(text, str) else ""
-    ours = entry.get("metadata")
     error = ours.get(_OURS) if isinstance(ours, dict) else None
     kind = error.get("error") if isinstance(error, dict) else None
     if kind in list(ErrorKind):

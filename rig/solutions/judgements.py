@@ -53,9 +53,8 @@ class VoteRules:
 
     def __post_init__(self) -> None:
         for name, allowed in (("ties", Ties), ("unsure", Unsure), ("unsolvable", Unsolvable)):
-            if getattr(self, name) not in get_args(allowed):
-                choices = ", ".join(get_args(allowed))
-                raise RigError(f"{name}={getattr(self, name)}: choose from: {choices}")
+            if (value := getattr(self, name)) not in get_args(allowed):
+                raise RigError(f"{name}={value}: choose from: {', '.join(get_args(allowed))}")
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -97,15 +96,13 @@ def tally(votes: Sequence[Vote], rules: VoteRules, name: str) -> Tally:
     shares = []
     for number, vote in enumerate(votes):
         decision: str = decide(vote, rules)
-        if decision == "unsure":
-            decision = rules.unsure
+        decision = rules.unsure if decision == "unsure" else decision
         is_heads = decision == "coin" and _coin(rules.seed, f"{name}/{number}")
         shares.append({"pass": 1.0, "fail": 0.0, "half": 0.5, "coin": float(is_heads)}[decision])
     passed = sum(shares)
     failed = len(shares) - passed
-    passes = passed > failed
-    if passed == failed:
-        passes = _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
+    tied = _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
+    passes = tied if passed == failed else passed > failed
     return Tally(passed, failed, passes, sopr(votes), pvariance(shares))
 
 
@@ -131,9 +128,7 @@ class RecordedPasses(NamedTuple):
     @property
     def sopr(self) -> tuple[float, ...]:
         """The solvable pass rate of each run."""
-        return tuple(
-            sum(SCORES[status] for status in run.values()) / len(run) for run in self.runs.values() if run
-        )
+        return tuple(fmean(map(SCORES.__getitem__, run.values())) for run in self.runs.values() if run)
 
 
 class Preference(NamedTuple):
@@ -286,17 +281,12 @@ def joined(
     of_models = truths or {}
     if ids is None:
         ids = (name for answer in answers.values() for name in answer)
-    return [
-        Judgement(
-            name=query,
-            query_id=query,
-            answers={model: of_model.get(query) for model, of_model in answers.items()},
-            votes=votes,
-            truths={model: of_models[model][query] for model in answers if query in of_models.get(model, {})},
-            suite=suite,
-        )
-        for query in dict.fromkeys(ids)
-    ]
+    tasks = []
+    for query in dict.fromkeys(ids):
+        of_query = {model: of_model.get(query) for model, of_model in answers.items()}
+        known = {model: of_models[model][query] for model in answers if query in of_models.get(model, {})}
+        tasks.append(Judgement(query, query, of_query, votes, known, suite=suite))
+    return tasks
 
 
 def judgements_of(
@@ -380,10 +370,11 @@ class _Judgement(Foreign):
 def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
     """A judgement from its `source`. Raises RigError if it is not one."""
     row = parsed(_Judgement, source, where, "a judgement")
-    answers: dict[str, Solution | None] = {}
+    answers: dict[str, Solution | None] = dict.fromkeys(row.answers)
     for model, own in row.answers.items():
-        query = own.query if own and own.query is not None else row.query
-        tools = own.available_tools if own and own.available_tools is not None else row.available_tools
-        answers[model] = _solution(query, tools, own.answer) if own else None
+        if own is not None:
+            query = row.query if own.query is None else own.query
+            tools = row.available_tools if own.available_tools is None else own.available_tools
+            answers[model] = _solution(query, tools, own.answer)
     verdicts = row.truths, row.passes, row.statuses, tuple(row.preferred)
     return Judgement(row.name, row.query_id, answers, row.votes, *verdicts, suite)

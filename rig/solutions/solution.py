@@ -119,11 +119,8 @@ class Solution:
     @property
     def is_finished(self) -> bool:
         """Whether the last step is a call of Finish."""
-        last = self.steps[-1] if self.steps else None
-        call = last.call if last else None
-        if call is not None:
-            return call.name == FINISH
-        return last is not None and f"'name': '{FINISH}'" in last.text
+        last = self.steps[-1] if self.steps else Node("tool")
+        return last.call.name == FINISH if last.call else f"'name': '{FINISH}'" in last.text
 
     @property
     def final(self) -> Final:
@@ -338,9 +335,8 @@ def solution_of(
         nodes += [_node(step, role) for step in path]
     query = "\n".join(node.text for node in nodes if node.role == "user")
     # The words that began it all are the query.
-    nodes, final = _finished(
-        list(dropwhile(lambda node: node.role == "user", nodes)), turns, path is not None
-    )
+    answered = list(dropwhile(lambda node: node.role == "user", nodes))
+    nodes, final = _finished(answered, turns, path is not None)
     details = begun(chain_of(nodes))
     functions = [function_of(tool) for tool in tools]
     if not any(tool.name == FINISH for tool in tools):
@@ -368,16 +364,9 @@ def function_of(tool: ToolDoc) -> JsonObject:
     """A tool as upstream's files declare it."""
     properties = tool.parameters.get("properties", {})
     required = list(tool.parameters.get("required", []))
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "optional": [name for name in properties if name not in required],
-        },
-    }
+    optional = [name for name in properties if name not in required]
+    declared = {"type": "object", "properties": properties, "required": required, "optional": optional}
+    return {"name": tool.name, "description": tool.description, "parameters": declared}
 
 
 def observation(executed: ExecutedCall) -> str:

@@ -23,18 +23,7 @@ from rig.documents import adapter, parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tooltalk.world import (
-    ALARMS,
-    EMAILS,
-    EVENTS,
-    LAYOUTS,
-    MESSAGES,
-    REMINDERS,
-    Accounts,
-    Layout,
-    Records,
-    World,
-)
+from rig.tooltalk.world import LAYOUTS, Accounts, Layout, Records, World
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -79,13 +68,7 @@ class _Month(_Record):
     snow_days: Number
 
 
-_RECORDS = {
-    "Alarm": ("_Alarm", ALARMS),
-    "Calendar": ("_Event", EVENTS),
-    "Email": ("_Email", EMAILS),
-    "Message": ("_Message", MESSAGES),
-    "Reminder": ("_Reminder", REMINDERS),
-}
+_RECORDS = dict(zip(("Alarm", "Calendar", "Email", "Message", "Reminder"), LAYOUTS, strict=True))
 
 
 def _shape(name: str, layout: Layout) -> Any:
@@ -93,13 +76,13 @@ def _shape(name: str, layout: Layout) -> Any:
     fields: dict[str, Any] = {
         field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in layout.fields.items()
     }
-    record = create_model(name, __base__=_Record, **fields)
+    record = create_model(f"_{name}", __base__=_Record, **fields)
     return GenericAlias(dict, (str, GenericAlias(dict, (str, record))))
 
 
 _FILES: dict[str, tuple[Any, str | None]] = {
     "Account": (dict[str, _User], "username"),
-    **{file: (_shape(name, layout), layout.id_field) for file, (name, layout) in _RECORDS.items()},
+    **{name: (_shape(name, layout), layout.id_field) for name, layout in _RECORDS.items()},
     "Weather": (dict[str, dict[str, _Day]], "date"),
     "HistoricWeather": (dict[str, dict[str, _Month]], None),
     "Drawn": (dict[str, int], None),
@@ -131,7 +114,7 @@ def fill(database: Database, seeds: Seeds) -> None:
         accounts = Accounts(database)
         for user in seeds["Account"].values():
             accounts.add(**user)
-        for name, (_, layout) in _RECORDS.items():
+        for name, layout in _RECORDS.items():
             kept = Records(database, layout)
             for username, records in seeds.get(name, {}).items():
                 kept.open(username)
@@ -216,13 +199,8 @@ def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
         raise RigError(f"{target}: cannot be written: {error.strerror}") from error
 
 
-_ID_FORMATS = {
-    ALARMS.id_field: r"[0-9a-f]{4}-[0-9a-f]{4}",
-    EVENTS.id_field: r"[0-9a-f]{8}-[0-9a-f]{4}",
-    EMAILS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}-[0-9a-f]{8}",
-    MESSAGES.id_field: r"[0-9a-f]{8}-[0-9a-f]{8}",
-    REMINDERS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}",
-}
+_ID_SIZES = (4, 4), (8, 4), (2, 4, 8), (8, 8), (2, 4)
+"""How many hexadecimal digits the parts of an id have, by layout."""
 _EMAIL = r"[\w.-]+@[\w.-]+"
 _PHONE = r"\d{3}-\d{3}-\d{4}"
 _MONTHS = [name.lower() for name in calendar.month_name[1:]]
@@ -237,11 +215,10 @@ def _references(world: World) -> Iterator[str]:
     for table, row, parent, _ in world.database.execute("PRAGMA foreign_key_check").fetchall():
         yield f"{table} row {row}: refers to a missing row of {parent}"
     for layout in LAYOUTS:
-        strangers = world.database.execute(
-            f"SELECT username FROM {layout.owners} WHERE username NOT IN (SELECT username FROM users)"
-        ).fetchall()
-        for (username,) in strangers:
-            yield f"{layout.owners}: {username!r} is no user"
+        strangers = world.database.table(layout.owners).rows_where(
+            "username NOT IN (SELECT username FROM users)"
+        )
+        yield from (f"{layout.owners}: {row['username']!r} is no user" for row in strangers)
 
 
 def _users(world: World) -> Iterator[str]:
@@ -263,15 +240,14 @@ def _users(world: World) -> Iterator[str]:
 
 def _records(world: World) -> Iterator[str]:
     usernames = [account.username for account in world.accounts.all()]
-    for records, layout in zip(world.records, LAYOUTS, strict=True):
-        for username in usernames:
-            for record in records.all(username):
-                record_id = record[layout.id_field]
-                where = f"{layout.records}: {username} {record_id}"
-                if not re.fullmatch(_ID_FORMATS[layout.id_field], record_id):
-                    yield f"{where}: the {layout.id_field} is malformed"
-                for fault in _content(layout.records, username, record, usernames):
-                    yield f"{where}: {fault}"
+    for records, layout, sizes in zip(world.records, LAYOUTS, _ID_SIZES, strict=True):
+        form = "-".join(f"[0-9a-f]{{{size}}}" for size in sizes)
+        for username, record in ((name, record) for name in usernames for record in records.all(name)):
+            where = f"{layout.records}: {username} {record[layout.id_field]}"
+            if not re.fullmatch(form, record[layout.id_field]):
+                yield f"{where}: the {layout.id_field} is malformed"
+            for fault in _content(layout.records, username, record, usernames):
+                yield f"{where}: {fault}"
 
 
 def _content(records: str, username: str, record: JsonObject, usernames: list[str]) -> Iterator[str]:
@@ -286,30 +262,26 @@ def _content(records: str, username: str, record: JsonObject, usernames: list[st
                 yield "a meeting without attendees"
             if attendees and username not in attendees:
                 yield "the owner does not attend"
-            for attendee in attendees:
-                if attendee not in usernames:
-                    yield f"attendee {attendee!r} is no user"
+            yield from (f"attendee {name!r} is no user" for name in attendees if name not in usernames)
         case "messages":
             if record["sender"] not in usernames:
                 yield f"sender {record['sender']!r} is no user"
         case "emails":
-            for address in (record["sender"], *record["receivers"]):
-                if not re.fullmatch(_EMAIL, address):
-                    yield f"{address!r} is not an address"
+            addresses = (record["sender"], *record["receivers"])
+            yield from (f"{one!r} is not an address" for one in addresses if not re.fullmatch(_EMAIL, one))
         case "reminders":
             if record["status"] not in ("pending", "complete"):
                 yield f"status is {record['status']!r}"
 
 
 def _climate(world: World) -> Iterator[str]:
+    query = world.database.query
     for table in ("weather", "historic_weather"):
-        for (location,) in world.database.execute(f"SELECT DISTINCT location FROM {table}").fetchall():
-            if location != location.lower().strip():
-                yield f"{table}: {location!r} can never be asked for; places are in lower case"
-    for location, month in world.database.execute("SELECT location, month FROM historic_weather").fetchall():
-        if month not in _MONTHS:
-            yield f"historic_weather: {location}: {month!r} is no month"
-    for location, day in world.database.execute(
-        "SELECT location, date FROM weather WHERE low > high"
-    ).fetchall():
-        yield f"weather: {location} {day}: the low is above the high"
+        for row in query(f"SELECT DISTINCT location FROM {table}"):
+            if row["location"] != row["location"].lower().strip():
+                yield f"{table}: {row['location']!r} can never be asked for; places are in lower case"
+    for row in query("SELECT location, month FROM historic_weather"):
+        if row["month"] not in _MONTHS:
+            yield f"historic_weather: {row['location']}: {row['month']!r} is no month"
+    for row in query("SELECT location, date FROM weather WHERE low > high"):
+        yield f"weather: {row['location']} {row['date']}: the low is above the high"

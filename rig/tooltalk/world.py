@@ -13,21 +13,9 @@ from rig import times
 from rig.calls import SESSION_TOKEN, Json, JsonObject
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE
+from rig.toolbox import world as worlds
 from rig.toolbox.spec import Text, ToolError, quoted
-from rig.toolbox.world import (
-    Elements,
-    Identifiers,
-    Stored,
-    Tables,
-    decode,
-    encode,
-    encode_name,
-    hexadecimal,
-    key,
-    stored_lists,
-    value_of,
-)
-from rig.toolbox.world import World as AnyWorld
+from rig.toolbox.world import decode, encode, hexadecimal, key
 
 EVENT = Text("event", like="event")
 """Event names and descriptions."""
@@ -50,7 +38,7 @@ EVENT_IDS = hexadecimal(8, 4)
 REMINDER_IDS = hexadecimal(2, 4)
 EMAIL_IDS = hexadecimal(2, 4, 8)
 MESSAGE_IDS = hexadecimal(8, 8)
-VERIFICATION_CODES = Identifiers(lambda random: f"{random.randint(0, 999_999):06d}")
+VERIFICATION_CODES = worlds.Identifiers(lambda random: f"{random.randint(0, 999_999):06d}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +72,10 @@ class Accounts:
     def find(self, username: Json) -> Account | None:
         """The account of that exact name. Raises TypeError for names that cannot be dictionary keys."""
         if isinstance(username, str):
-            return next(iter(self._where("username = ?", encode_name(username))), None)
+            return next(iter(self._where("username = ?", worlds.encode_name(username))), None)
         hash(username)
-        same = (
-            account for account in self.all() if account.username is username or account.username == username
-        )
-        return next(same, None)
+        # As `in` compares: by identity first.
+        return next((account for account in self.all() if username in (account.username,)), None)
 
     def with_token(self, token: str) -> Account | None:
         """The account that is logged in with this session token."""
@@ -98,7 +84,7 @@ class Accounts:
     def add(self, *, username: Json, **columns: Json) -> None:
         """Add an account; columns not given are null."""
         row = {name: encode(value) for name, value in columns.items()}
-        self._database.table("users").insert({"username": encode_name(username), **row})
+        self._database.table("users").insert({"username": worlds.encode_name(username), **row})
 
     def change(self, account: Account, **columns: Json) -> None:
         """Set columns of an account other than its username."""
@@ -110,12 +96,10 @@ class Accounts:
         self._database.table("users").delete(account.id)
 
     def _where(self, condition: str, *parameters: Any) -> list[Account]:
-        rows = self._database.execute(
-            "SELECT id, username, email, phone, name, password, session_token, verification_code"
-            f" FROM users WHERE {condition} ORDER BY id",
-            parameters,
-        )
-        return [Account(row[0], *map(decode, row[1:])) for row in rows.fetchall()]
+        columns = ", ".join(Account.__slots__)
+        query = f"SELECT {columns} FROM users WHERE {condition} ORDER BY id"
+        rows = self._database.execute(query, parameters).fetchall()
+        return [Account(row[0], *map(decode, row[1:])) for row in rows]
 
 
 def _formatted(pattern: str) -> Callable[[str], str]:
@@ -145,7 +129,7 @@ class Layout:
     records: str
     fields: Mapping[str, Any]
     nullable: tuple[str, ...] = ()
-    elements: Elements | None = None
+    elements: worlds.Elements | None = None
 
     @property
     def id_field(self) -> str:
@@ -194,25 +178,16 @@ EVENTS = Layout(
         "attendees": list[str] | None,
     },
     ("name", "location", "description"),
-    Elements("attendees", "event_attendees", "event", "username"),
+    worlds.Elements("attendees", "event_attendees", "event", "username"),
 )
 EMAILS = Layout(
     "inboxes",
     "emails",
-    {
-        "email_id": str,
-        "date": Instant,
-        "sender": str,
-        "receivers": list[str],
-        "subject": str,
-        "body": str,
-    },
-    elements=Elements("receivers", "email_receivers", "email", "address"),
+    {"email_id": str, "date": Instant, "sender": str, "receivers": list[str], "subject": str, "body": str},
+    elements=worlds.Elements("receivers", "email_receivers", "email", "address"),
 )
 MESSAGES = Layout(
-    "message_boxes",
-    "messages",
-    {"message_id": str, "timestamp": Instant, "sender": str, "message": str},
+    "message_boxes", "messages", {"message_id": str, "timestamp": Instant, "sender": str, "message": str}
 )
 REMINDERS = Layout(
     "reminder_lists",
@@ -243,16 +218,14 @@ class Records:
 
     def all(self, username: Json) -> list[JsonObject]:
         """The user's records in order."""
-        columns = ", ".join(self._layout.columns)
-        rows = self._database.execute(
-            f"SELECT id, {columns} FROM {self._layout.records} WHERE username = ? ORDER BY id",
-            [key(username)],
-        ).fetchall()
-        records = {row[0]: dict(zip(self._layout.columns, map(decode, row[1:]), strict=True)) for row in rows}
+        names, table = self._layout.columns, self._layout.records
+        query = f"SELECT id, {', '.join(names)} FROM {table} WHERE username = ? ORDER BY id"
+        rows = self._database.execute(query, [key(username)]).fetchall()
+        records = {row[0]: dict(zip(names, map(decode, row[1:]), strict=True)) for row in rows}
         if (elements := self._layout.elements) is not None:
-            lists = stored_lists(self._database, elements)
+            lists = worlds.stored_lists(self._database, elements)
             for row_id, record in records.items():
-                record[elements.field] = value_of(lists.get(row_id))
+                record[elements.field] = worlds.value_of(lists.get(row_id))
         return list(records.values())
 
     def get(self, username: Json, record_id: Json) -> JsonObject | None:
@@ -262,7 +235,7 @@ class Records:
 
     def put(self, username: Json, record: JsonObject) -> None:
         """Add a record at the end. One of the same id is replaced where it stands, as in a dictionary."""
-        row: dict[str, Stored] = {name: encode(record[name]) for name in self._layout.columns}
+        row: dict[str, worlds.Stored] = {name: encode(record[name]) for name in self._layout.columns}
         table = self._database.table(self._layout.records)
         ids = self._row_ids(username, record[self._layout.id_field])
         if ids:
@@ -291,19 +264,14 @@ class Records:
 
     def _row_ids(self, username: Json, record_id: Json) -> list[int]:
         """The row of that id: one or none."""
-        rows = self._database.execute(
-            f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?",
-            [key(username), encode(record_id)],
-        ).fetchall()
-        return [row[0] for row in rows]
+        query = f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?"
+        return [row[0] for row in self._database.execute(query, [key(username), encode(record_id)])]
 
-    def _set_elements(self, row_id: int, elements: Elements, value: Json) -> None:
+    def _set_elements(self, row_id: int, elements: worlds.Elements, value: Json) -> None:
         table = self._database.table(elements.table)
         table.delete_where(f"{elements.parent} = ?", [row_id])
-        if isinstance(value, list) and value:
-            rows = list(enumerate(value))
-        else:
-            rows = [] if value is None else [(_WHOLE, value)]
+        whole = [] if value is None else [(_WHOLE, value)]
+        rows = list(enumerate(value)) if isinstance(value, list) and value else whole
         table.insert_all(
             {elements.parent: row_id, "position": position, elements.column: encode(element)}
             for position, element in rows
@@ -348,7 +316,7 @@ TOKEN = (SESSION_TOKEN,)
 """What the simulator injects into calls of tools that need a login."""
 
 
-class World(AnyWorld):
+class World(worlds.World):
     """Users and their things, the weather, and what every world has.
 
     Rows keep the order of insertion through their integer `id`, since ToolTalk lists records in that order.
@@ -359,7 +327,7 @@ class World(AnyWorld):
 
     schema: ClassVar[str] = f"\n{_USERS}{''.join(layout.schema for layout in LAYOUTS)}{_WEATHER}"
     hint: ClassVar[str] = "; `rig world build` makes it"
-    tables: ClassVar[Tables] = Tables(
+    tables: ClassVar[worlds.Tables] = worlds.Tables(
         keys={"users": ("username",), **{at.records: ("username", at.id_field) for at in LAYOUTS}},
         drawn={
             "session": (SESSION_TOKEN,),
@@ -390,10 +358,8 @@ class World(AnyWorld):
             return
         account = self.accounts.find(username)
         if account is None:
-            raise RigError(
-                f"the world has no account {quoted(username)}, whom the conversation gives a"
-                f" {next(iter(credentials))}"
-            )
+            gift = f"whom the conversation gives a {next(iter(credentials))}"
+            raise RigError(f"the world has no account {quoted(username)}, {gift}")
         self.accounts.change(account, **credentials)
 
     @property

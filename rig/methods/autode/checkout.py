@@ -6,6 +6,7 @@ Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); p
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import AliasChoices, Field
 
@@ -55,7 +56,7 @@ def load(place: Path) -> Loaded:
     """
     rows = read(place)
     if not rows:
-        raise RigError(rows.faults[0] if rows.faults else f"{place}: holds no dialogue")
+        raise RigError(next(iter(rows.faults), f"{place}: holds no dialogue"))
     return rows
 
 
@@ -136,16 +137,8 @@ def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> 
         raise RigError(f"{where}: {row.api} is not a documented API")
     topic = _TOPIC.fullmatch(row.background)
     if topic is None:
-        raise RigError(
-            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
-        )
-    scenario = Scenario(
-        name=f"{row.api}-{row.uuid[:8]}",
-        id=row.uuid,
-        **topic.groupdict(),
-        history=tuple(turn.utterance() for turn in row.content),
-        call=Call(row.api, row.slots),
-        apis=(apis[row.api],),
-        suite="autode",
-    )
-    return checked(scenario, where)
+        lines = "the three lines Character, Background and Purpose"
+        raise RigError(f"{where}: not a dialogue: background is not {lines}")
+    names, history = (f"{row.api}-{row.uuid[:8]}", row.uuid), tuple(turn.utterance() for turn in row.content)
+    rest: dict[str, Any] = {**topic.groupdict(), "history": history, "apis": (apis[row.api],)}
+    return checked(Scenario(*names, call=Call(row.api, row.slots), suite="autode", **rest), where)

@@ -165,17 +165,12 @@ class _Topic(NamedTuple):
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     general = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described: dict[str, set[str]] = {}
-    named: dict[str, set[str]] = {}
+    described = [set(_stems(_ASIDE.sub("", one.description))) - general for one in api.parameters]
+    named = [set(_stems(" ".join(_naming_words(one.name)))) for one in api.parameters]
     topics: list[_Topic] = []
-    for parameter in api.parameters:
-        described[parameter.name] = set(_stems(_ASIDE.sub("", parameter.description))) - general
-        named[parameter.name] = set(_stems(" ".join(_naming_words(parameter.name))))
-    for parameter in api.parameters:
-        others = named.keys() - {parameter.name}
-        own = described[parameter.name].difference(*map(described.__getitem__, others))
-        foreign = set().union(*map(named.__getitem__, others)) - named[parameter.name]
-        topics.append(_topic(parameter, own, foreign))
+    for place, parameter in enumerate(api.parameters):
+        own = described[place].difference(*described[:place], *described[place + 1 :])
+        topics.append(_topic(parameter, own, set().union(*named) - named[place]))
     return tuple(topics)
 
 
@@ -187,14 +182,9 @@ def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Top
     if not telling or telling == ["content"]:
         heads |= described
     suffix = every[-1] if every[-1] in _SUFFIXES and telling else ""
-    return _Topic(
-        parameter,
-        frozenset(heads - foreign),
-        frozenset(vague - foreign),
-        _SAME_SUFFIX.get(suffix, suffix),
-        frozenset(side for word in every for side in _SIDES.get(word, ())),
-        f"{' '.join(every)}: {parameter.description}",
-    )
+    suffix, sides = _SAME_SUFFIX.get(suffix, suffix), (_SIDES.get(word, frozenset()) for word in every)
+    words = frozenset(heads - foreign), frozenset(vague - foreign), suffix, frozenset().union(*sides)
+    return _Topic(parameter, *words, f"{' '.join(every)}: {parameter.description}")
 
 
 def _words(name: str) -> list[str]:

@@ -137,12 +137,11 @@ class _Reader(Comparer):
             description = slot.parameter.description.casefold()
             if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
                 return slot
-        is_one = (
-            clause.kind in ("wh", "tell") and clause.asks in _UNTYPED and not re.search(r",|\band\b", plain)
-        )
-        named = (rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$" for slot in self._slots)
-        slots = zip(self._slots, named, strict=True)
-        return next((slot for slot, pattern in slots if is_one and re.search(pattern, plain)), None)
+        is_one = clause.kind in ("wh", "tell") and not re.search(r",|\band\b", plain)
+        for slot in self._slots if is_one and clause.asks in _UNTYPED else ():
+            if re.search(rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$", plain):
+                return slot
+        return None
 
     # Questions for a value.
 
@@ -156,11 +155,8 @@ class _Reader(Comparer):
         elif _WRONG.search(clause.text) and not any(slot.stems & _REASONS for slot in self._slots):
             self._leave_open(clause)
         elif _SERVE.search(clause.text):
-            done = (
-                slot
-                for slot in self._slots
-                if slot.parameter.description.startswith(("What to do", "What is to"))
-            )
+            does = ("What to do", "What is to")
+            done = (slot for slot in self._slots if slot.parameter.description.startswith(does))
             slot = next(done, None) or self._main()
             self._tell([slot] if slot else [])
             self.result.is_purpose |= slot is None
@@ -335,17 +331,10 @@ class _Reader(Comparer):
         likeliest = sorted(self._slots, key=lambda slot: not any(slot.states(fact) for fact in facts(text)))
         for slot in likeliest if beside else ():
             several = [fact for fact in facts(text) if family(fact) in slot.families]
-            is_named = (
-                bool(offered.intersection(slot.words)) and not slot.families and not slot.parameter.enum
-            )
-            is_choice = bool(slot.parameter.enum and slot.chosen(text))
+            is_named = not (offered.isdisjoint(slot.words) or slot.families or slot.parameter.enum)
+            is_choice = len(slot.chosen(text)) > (0 if slot.parameter.enum else 1)
             is_choice |= any(slot.states(fact) for fact in several)
-            if (
-                is_choice
-                or len(slot.chosen(text)) > 1
-                or (len(several) > 1 and len(slot.families) == 1)
-                or is_named
-            ):
+            if is_named or is_choice or (len(several) > 1 and len(slot.families) == 1):
                 return slot
         return None
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
@@ -16,7 +16,7 @@ from rig.tasks import ExpectedTurn, Task, require_unique
 Required: TypeAlias = Literal["fixed", "compat"]
 """Which parameters are required: those marked so, or, as upstream's evaluation has it by mistake, all."""
 
-_Kind: TypeAlias = Literal["string", "boolean"]
+Kind: TypeAlias = Literal["string", "boolean"]
 _Mark: TypeAlias = Literal["", "required", "optional"]
 
 _MARKS: dict[str, _Mark] = {"(required slot)": "required", "(optional slot)": "optional"}
@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
 
     name: str
     description: str
-    type: _Kind = "string"
+    type: Kind = "string"
     enum: tuple[str, ...] = ()
     mark: _Mark = ""
 
@@ -59,11 +59,7 @@ class ApiDocument(NamedTuple):
 
     def required(self, rule: Required) -> tuple[str, ...]:
         """The names of the parameters that a call must have."""
-        return tuple(
-            parameter.name
-            for parameter in self.parameters
-            if rule == "compat" or parameter.mark == "required"
-        )
+        return tuple(one.name for one in self.parameters if rule == "compat" or one.mark == "required")
 
     def tool(self, rule: Required) -> ToolDoc:
         """The document as models read it."""
@@ -77,22 +73,14 @@ class ApiDocument(NamedTuple):
         The description says which parameters a call needs at least one of.
         """
         description = self.description
-        if names := [parameter.name for parameter in self.parameters if parameter.mark == "optional"]:
-            description = (
-                f"{description.removesuffix('.')}. A call must have at least one of {', '.join(names)}."
-            )
+        if names := ", ".join(one.name for one in self.parameters if one.mark == "optional"):
+            description = f"{description.removesuffix('.')}. A call must have at least one of {names}."
         parameters = {
-            parameter.name: {"type": parameter.type, "description": parameter.description}
-            | ({"enum": list(parameter.enum)} if parameter.enum else {})
-            for parameter in self.parameters
+            name: {"type": kind, "description": told} | ({"enum": list(enum)} if enum else {})
+            for name, told, kind, enum, _ in self.parameters
         }
-        required = list(self.required(rule))
-        return {
-            "name": self.name,
-            "description": description,
-            "parameters": parameters,
-            "requiredParameters": required,
-        }
+        required = {"requiredParameters": list(self.required(rule))}
+        return {"name": self.name, "description": description, "parameters": parameters, **required}
 
     def as_json(self) -> JsonObject:
         """All of it; the inverse of `parse`."""
@@ -122,7 +110,7 @@ class ApiDocument(NamedTuple):
 
 def _parameter(name: str, data: JsonObject) -> Parameter:
     kind, mark = data.get("type", "string"), data.get("mark", "")
-    if kind not in get_args(_Kind) or mark not in get_args(_Mark):
+    if kind not in get_args(Kind) or mark not in get_args(_Mark):
         raise ValueError(f"{name} is of type {kind!r} with the mark {mark!r}")
     return Parameter(name, str(data["description"]), kind, tuple(map(str, data.get("enum", ()))), mark)
 
@@ -134,7 +122,7 @@ def _from_line(line: str) -> Parameter:
     name, description = parts
     mark: _Mark = next((mark for text, mark in _MARKS.items() if text in description), "")
     plain = re.sub(r"\s*\((required|optional) slot\)", "", description).strip()
-    kind: _Kind = "boolean" if name in _BOOLEANS else "string"
+    kind: Kind = "boolean" if name in _BOOLEANS else "string"
     return Parameter(name, plain, kind, _CHOICES.get(name, ()), mark)
 
 
@@ -178,8 +166,7 @@ class Scenario(Task):
     @property
     def slots(self) -> Slots:
         """The arguments of the true call."""
-        slots: Slots = self.call.arguments
-        return slots
+        return cast(Slots, self.call.arguments)
 
     @property
     def api(self) -> ApiDocument:
@@ -210,9 +197,7 @@ class Scenario(Task):
         return {
             "name": self.name,
             "id": self.id,
-            "character": self.character,
-            "background": self.background,
-            "purpose": self.purpose,
+            **self.facts,
             "history": [list(utterance) for utterance in self.history],
             "call": {"name": self.call.name, "arguments": dict(self.slots)},
             "apis": [api.as_json() for api in self.apis],
@@ -234,11 +219,9 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
 
 def load_directory(directory: Path) -> list[Scenario]:
     """The scenarios of every `*.json` in a folder, a file for each domain. Raises RigError for any other."""
-    scenarios = [
-        scenario
-        for path in sorted(directory.glob("*.json"))
-        for scenario in _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
-    ]
+    scenarios: list[Scenario] = []
+    for path in sorted(directory.glob("*.json")):
+        scenarios += _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
     require_unique(scenarios, directory)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from rig.calls import Json, JsonObject
@@ -120,11 +121,7 @@ def deaf(sentence: str, thing: str) -> Likelihoods:
 
 def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, read: Read = deaf) -> str:
     """What the user says to an assistant's words, having said `own` before."""
-    sentences = {
-        "character": introduction(scenario.character),
-        "background": scenario.background,
-        "purpose": scenario.purpose,
-    }
+    sentences = {**scenario.facts, "character": introduction(scenario.character)}
     story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
     knowledge = Knowledge(scenario.api, scenario.slots, story, sentences)
     understood = hear(knowledge, own, heard, alike, read)
@@ -176,26 +173,27 @@ def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str
     name = scenario.character.split(",")[0].strip()
     sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
     sentences.append(introduction(scenario.character))
-    if _WHY.search(question) or INSIDE.search(question):
-        return first_person(sentences[0], name)
-    if told := next((told for asked, told in _TOLD if asked.search(question)), None):
-        return next((first_person(text, name) for text in sentences if told.search(text)), "")
-    people = stems_of("relations")
-    if _WHO.search(question) or (understood.claimed and people & stems(question)):
-        return next((first_person(text, name) for text in sentences if people & stems(text)), "")
-    about = frozenset(content(question))
+    about, people = frozenset(content(question)), stems_of("relations")
     shared = [text for text in sentences if not about.isdisjoint(content(text))]
-    if re.search(r"\b(?:when|what time|(?:what|which) day|date)\b", question, re.IGNORECASE):
-        timed = [text for text in shared if facts(text) or _HOUR.search(text)]
-        timed += [*filter(_WHILE.search, shared), *(filter(facts, sentences) if shared else ())]
-        return next((first_person(text, name) for text in timed), "")
-    if re.search(r"\bwhere\b", question, re.IGNORECASE):
-        shared = list(filter(_PLACE.search, shared))
-    likely = [*sentences[:-2], sentences[-1]] if understood.claimed else shared
-    degree, nearest = max(((alike(question, text), text) for text in likely), default=(0.0, ""))
-    is_about = degree >= (RECALLED if understood.claimed or _WH.search(question) else CERTAIN)
-    is_about |= bool(shared and _WH.search(question)) and about <= stems(" ".join(sentences))
-    return first_person(nearest, name) if is_about else ""
+    telling: Iterable[str]
+    if _WHY.search(question) or INSIDE.search(question):
+        telling = sentences
+    elif told := next((told for asked, told in _TOLD if asked.search(question)), None):
+        telling = filter(told.search, sentences)
+    elif _WHO.search(question) or (understood.claimed and people & stems(question)):
+        telling = (text for text in sentences if people & stems(text))
+    elif re.search(r"\b(?:when|what time|(?:what|which) day|date)\b", question, re.IGNORECASE):
+        timed = (text for text in shared if facts(text) or _HOUR.search(text))
+        telling = chain(timed, filter(_WHILE.search, shared), filter(facts, sentences if shared else ()))
+    else:
+        if re.search(r"\bwhere\b", question, re.IGNORECASE):
+            shared = list(filter(_PLACE.search, shared))
+        likely = [*sentences[:-2], sentences[-1]] if understood.claimed else shared
+        degree, nearest = max(((alike(question, text), text) for text in likely), default=(0.0, ""))
+        is_about = degree >= (RECALLED if understood.claimed or _WH.search(question) else CERTAIN)
+        is_about |= bool(shared and _WH.search(question)) and about <= stems(" ".join(sentences))
+        telling = [nearest] if is_about else []
+    return next((first_person(text, name) for text in telling), "")
 
 
 def introduction(character: str) -> str:

@@ -215,15 +215,10 @@ class Slot:
         topics = (self.named | frozenset(content(self.parameter.description)[-1:])) - head
         sequence = tokens(text)
         for place, token in enumerate(sequence):
-            before = list(
-                takewhile(
-                    lambda other: other.is_content and not other.text.isdigit(), reversed(sequence[:place])
-                )
-            )
-            if any(map(knowledge.is_strange, before)) and (
-                token.stem in head
-                or (token.stem in topics and not any(other.text.endswith("ing") for other in before))
-            ):
+            others = reversed(sequence[:place])
+            before = list(takewhile(lambda other: other.is_content and not other.text.isdigit(), others))
+            is_topic = token.stem in topics and not any(other.text.endswith("ing") for other in before)
+            if any(map(knowledge.is_strange, before)) and (token.stem in head or is_topic):
                 return True
         return False
 
@@ -246,12 +241,8 @@ def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
         return any(own == inside[start : start + len(own)] for start in range(len(inside)))
     others = {stem(word) for other in choices if other != choice for word in _plain(other)}
     telling = next((word for word in own if word not in others and len(word) > 1), own[0])
-    return any(_akin(telling, other) for other in inside)
-
-
-def _akin(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return one == other or (len(short) >= 4 and long.startswith(short))
+    pairs = (sorted((telling, other), key=len) for other in inside)
+    return any(short == long or (len(short) >= 4 and long.startswith(short)) for short, long in pairs)
 
 
 LIKELY, CLEAR, STRONG = 1.6, 2.0, 3.6
@@ -272,6 +263,8 @@ _ENDING = re.compile(r"\b(?:until|till|by when|back|home|return|end|finish|last)
 _TOWARDS = re.compile(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b")
 _MANNER = re.compile(r"how (?:it|they|the)\b", re.IGNORECASE)
 _WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
+_CALL = r"(?:do|did|should i|shall i) (?:you )?call"
+_ASKS_NAME = re.compile(rf"\b(?:name|called|title|{_CALL})\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
     "why": (stems_of("reasons"), 2.4),
@@ -289,17 +282,13 @@ def synonyms(word: str) -> frozenset[str]:
 def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
     words = frozenset(content(clause.text))
-    total = kind_degree(slot, clause)
-    is_told = clause.kind == "wh" or (clause.kind == "tell" and "describe" in clause.text)
-    is_told = is_told and slot.is_known and bool(slot.words)
+    total, stated = kind_degree(slot, clause), facts(clause.text)
+    may_be_told = clause.kind == "wh" or (clause.kind == "tell" and "describe" in clause.text)
     if slot.is_time:
-        stated = facts(clause.text)
-        is_told = (
-            is_told and bool(slot.facts) and all(any(own.agrees(one) for one in stated) for own in slot.facts)
-        )
+        is_told = bool(slot.facts) and all(any(map(own.agrees, stated)) for own in slot.facts)
     else:
-        is_told = is_told and words.issuperset(slot.words)
-    if total < 0 or is_told:
+        is_told = words.issuperset(slot.words)
+    if total < 0 or (may_be_told and slot.is_known and slot.words and is_told):
         return 0.0
     also: set[str] = set()
     for token in tokens(clause.text):
@@ -379,13 +368,7 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
 
 def is_named(slot: Slot, clause: DialogueAct) -> bool:
     """Whether a clause asks what something is called, and the slot has a name as its value."""
-    asks_name = (
-        re.search(
-            r"\b(?:name|called|title|(?:do|did|should i|shall i) (?:you )?call)\b", clause.text, re.IGNORECASE
-        )
-        is not None
-    )
-    return asks_name and bool(slot.stems & _NAMED)
+    return _ASKS_NAME.search(clause.text) is not None and bool(slot.stems & _NAMED)
 
 
 def _nearness(slot: Slot, clause: DialogueAct) -> float:

@@ -64,7 +64,8 @@ class Comparer:
     def _compare(self, clause: DialogueAct) -> bool | None:
         """Note what a clause says falsely. Whether all it says of slots is true; None if it says nothing."""
         text = clause.text
-        if clause.kind == "fragment" or any(set(slot.words) & _counted(text) for slot in self._slots):
+        counted = stems(" ".join(re.findall(r"\bone (\w+)", text, re.IGNORECASE)))
+        if clause.kind == "fragment" or any(counted.intersection(slot.words) for slot in self._slots):
             text = re.sub(r"\bone (?=[a-z])", "1 ", text, flags=re.IGNORECASE)
         true, false = self._compare_facts(text)
         for slot in self._slots:
@@ -126,12 +127,8 @@ class Comparer:
         """The slot with a name in it, where a text has a name that the user never heard."""
         names = (token for token in tokens(text) if token.capital and not facts(token.text))
         strange = "|".join(token.text for token in names if self._knowledge.is_strange(token))
-        named = [
-            slot
-            for slot in self._slots
-            if slot.text[:1].isupper() and slot.name not in settled
-            if not (slot.parameter.enum or slot.is_code or slot.families)
-        ]
+        names_in = (slot for slot in self._slots if slot.text[:1].isupper() and slot.name not in settled)
+        named = [slot for slot in names_in if not (slot.parameter.enum or slot.is_code or slot.families)]
         where = DialogueAct(text, "wh", "where")
         if strange and re.search(rf"\b(?:at|in|to|from|near) (?:the )?(?:{strange})", text, re.IGNORECASE):
             named = [slot for slot in named if kind_degree(slot, where) > 0] or named
@@ -143,9 +140,8 @@ class Comparer:
         places = (slot for slot in self._slots if slot.parameter.enum and kind_degree(slot, where) > 0)
         if not self._adds(clause) or (clause.kind == "claim" and self._is_placed(clause)):
             return None
-        return self._main(clause.kind == "claim", true) or next(
-            (slot for slot in places if slot.name not in true), None
-        )
+        others = (slot for slot in places if slot.name not in true)
+        return self._main(clause.kind == "claim", true) or next(others, None)
 
     def _adds(self, clause: DialogueAct) -> bool:
         """Whether a clause names a thing of which the user never heard."""
@@ -185,8 +181,3 @@ class Comparer:
     def _is_strange_noun(self, word: str) -> bool:
         is_plain = word in _PLAIN_NOUNS or any(fact.sort is Sort.NUMBER for fact in facts(word))
         return not is_plain and self._knowledge.is_strange(tokens(word)[0])
-
-
-def _counted(text: str) -> frozenset[str]:
-    """The stems of what a text has one of."""
-    return stems(" ".join(re.findall(r"\bone (\w+)", text, re.IGNORECASE)))

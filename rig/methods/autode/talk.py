@@ -80,9 +80,8 @@ class AutoDeSettings:
                 raise RigError(f"--set {name}={value}: choose from: {', '.join(get_args(allowed))}")
         if self.max_rounds < 1:
             raise RigError("--set max_rounds must be at least 1")
-        if self.compat:
-            object.__setattr__(self, "form", "func")
-            object.__setattr__(self, "required", "compat")
+        for name, value in {"form": "func", "required": "compat"}.items() if self.compat else ():
+            object.__setattr__(self, name, value)
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -153,14 +152,20 @@ def parse_reply(text: str, *, compat: bool = False) -> ParsedReply:
 
     With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
     """
-    if CALL in text:
-        match = _TAGGED.search(text)
-        if match is None and not compat:
-            return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
-        return _call(match.group(1).strip() if match else "{}", text, compat)
-    if DONE in text:
-        return ParsedReply("done", text.replace(DONE, ""))
-    return ParsedReply("talk", text)
+    if CALL not in text:
+        return ParsedReply("done" if DONE in text else "talk", text.replace(DONE, ""))
+    match = _TAGGED.search(text)
+    if match is None and not compat:
+        return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
+    raw = match.group(1).strip() if match else "{}"
+    try:
+        data = json.loads(raw if compat else _FENCE.sub("", raw))
+    except (ValueError, RecursionError) as error:
+        return ParsedReply("malformed", text, fault=f"not JSON: {error}")
+    if not isinstance(data, dict):
+        return ParsedReply("malformed", text, fault="not an object with the arguments by name")
+    name = data.pop(_NAME, None)
+    return ParsedReply("call", text, name if isinstance(name, str) else None, usable(data, compat=compat))
 
 
 def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
@@ -176,19 +181,6 @@ def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
         or isinstance(value, bool)
         or not (compat or value is None or isinstance(value, str))
     }
-
-
-def _call(raw: str, text: str, compat: bool) -> ParsedReply:
-    try:
-        data = json.loads(raw if compat else _FENCE.sub("", raw))
-    except (ValueError, RecursionError) as error:
-        return ParsedReply("malformed", text, fault=f"not JSON: {error}")
-    if not isinstance(data, dict):
-        return ParsedReply("malformed", text, fault="not an object with the arguments by name")
-    function = data.pop(_NAME, None)
-    return ParsedReply(
-        "call", text, function if isinstance(function, str) else None, usable(data, compat=compat)
-    )
 
 
 End: TypeAlias = Literal[
@@ -240,9 +232,8 @@ class Talk:
 
     def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
         """Take in turns that were played before."""
-        for turn in played:
-            for step in turn.steps:
-                self.add(step)
+        for step in (step for turn in played for step in turn.steps):
+            self.add(step)
         return self
 
     @property

@@ -54,11 +54,10 @@ def check(output: Output, truth: Truth) -> None:
         elif "multiple" in truth.category:
             _count(output, truth, "multiple_function_checker")
             _call(output[0], _declared(truth, truth.calls[0]), truth.calls[0], truth)
+        elif len(output) != 1:
+            text = f"{counted(len(output), 'call')}, one is due"
+            raise Wrong("simple_function_checker:wrong_count", text)
         else:
-            if len(output) != 1:
-                raise Wrong(
-                    "simple_function_checker:wrong_count", f"{counted(len(output), 'call')}, one is due"
-                )
             _call(output[0], truth.functions[0], truth.calls[0], truth)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # Where BFCL's own checker ends with an exception, the answer is not right.
@@ -99,7 +98,7 @@ def _count(output: Output, truth: Truth, checker: str) -> None:
 
 def _declared(truth: Truth, call: Mapping[str, Any]) -> JsonObject:
     name = next(iter(call))
-    return next(function for function in [*truth.functions, {}] if not function or function["name"] == name)
+    return next((function for function in truth.functions if function["name"] == name), {})
 
 
 def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, Any], truth: Truth) -> None:
@@ -132,9 +131,8 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
     outer_type, inner_type = types[kind], None if inner is None else types[inner]
     if language != "python":
         if type(value) is not str:
-            raise Wrong(
-                f"type_error:{'js' if language == 'javascript' else 'java'}", _of(name, value, "a text")
-            )
+            kind_of_error = "js" if language == "javascript" else "java"
+            raise Wrong(f"type_error:{kind_of_error}", _of(name, value, "a text"))
         value = value_of(language, value, kind, inner)
     if kind == "tuple" and type(value) is tuple:
         value = list(value)

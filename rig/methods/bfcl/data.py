@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, json_of, lines_of, parsed
@@ -173,18 +173,14 @@ class Words(Foreign):
     content: str
 
 
-class _Parameters(BaseModel):
-    """A JSON Schema with properties; all else of it is kept."""
-
-    model_config = ConfigDict(extra="allow")
+class _Parameters(Foreign):
+    """A JSON Schema with properties."""
 
     properties: dict[str, JsonObject] = Field({})
     required: list[str] = Field([])
 
 
-class _EntryFunction(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
+class _EntryFunction(Foreign):
     name: str
     parameters: _Parameters
 
@@ -203,14 +199,10 @@ class _EntrySource(Foreign):
 def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
     """An entry from what is stored of it. Raises RigError."""
     row = parsed(_EntrySource, source, where, "an entry of BFCL")
-    entry = SingleTurnEntry(
-        row.entry.id,
-        suite or row.entry.id.rpartition("_")[0],
-        [message.model_dump() for message in row.entry.question[0]],
-        [function(declared) for declared in source["entry"]["function"]],
-        row.truth,
-        source,
-    )
+    question = [message.model_dump() for message in row.entry.question[0]]
+    functions = list(map(function, source["entry"]["function"]))
+    names = row.entry.id, suite or row.entry.id.rpartition("_")[0]
+    entry = SingleTurnEntry(*names, question, functions, row.truth, source)
     try:
         # An entry whose truth cannot be read as calls would end a run that has begun.
         entry.answer()
@@ -355,14 +347,12 @@ def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSetti
     """Functions of a language as a model reads them, each name once."""
     docs: list[ToolDoc] = []
     for function in named_functions(functions, language, settings):
-        name, description = function["name"], function["description"]
         declared = function["parameters"]
-        properties = {
-            argument: _prepared(parameter, language) for argument, parameter in declared["properties"].items()
-        }
+        properties = {name: _prepared(one, language) for name, one in declared["properties"].items()}
         required = [argument for argument in declared["required"] if argument in properties]
         schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-        docs.append(ToolDoc(name, description, {**schema, "additionalProperties": False}))
+        schema["additionalProperties"] = False
+        docs.append(ToolDoc(function["name"], function["description"], schema))
     return tuple(docs)
 
 

@@ -72,11 +72,8 @@ class MemorySettings:
     @property
     def fingerprint(self) -> JsonObject:
         told = repr((INSTRUCTIONS, _SETTINGS, _MEMORIES, _ANSWER)).encode()
-        return {
-            "protocol": "bfcl-memory",
-            "backend": self.backend,
-            "prompt_sha256": sha256(told).hexdigest(),
-        }
+        digest = sha256(told).hexdigest()
+        return {"protocol": "bfcl-memory", "backend": self.backend, "prompt_sha256": digest}
 
 
 class MemoryQuestion(Foreign):
@@ -96,6 +93,10 @@ class _ScenarioSource(Foreign):
 
 class _Talk(Foreign):
     question: Many[Many[Words]]
+
+    @property
+    def texts(self) -> list[str]:
+        return [" ".join(message.content for message in turn) for turn in self.question]
 
 
 class _Entry(_Talk):
@@ -162,13 +163,9 @@ class Remembering(Calling):
             self._log.clear()
             is_question = self.task.question(self.turn) is not None
             self._memory = copy.deepcopy(self._written) if is_question else self._written
-            parts = (
-                _SETTINGS.get(self.task.name, ""),
-                _MEMORIES[self.settings.backend],
-                f"<memory>\n{self._memory._dump_core_memory_to_context()}\n</memory>",
-                _ANSWER if is_question else "",
-            )
-            self._context = "\n\n".join(filter(None, parts))
+            setting, held = _SETTINGS.get(self.task.name, ""), self._memory._dump_core_memory_to_context()
+            memory = _MEMORIES[self.settings.backend], f"<memory>\n{held}\n</memory>"
+            self._context = "\n\n".join(filter(None, (setting, *memory, _ANSWER if is_question else "")))
         self.world = Instances({self._name: self._memory})
         super().begin()
 
@@ -208,12 +205,8 @@ def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
             continue
         reply = turn.steps[-1].prediction.reply if turn.steps else None
         right = reply is not None and is_right(reply, question.truths)
-        counts.update(
-            questions=1,
-            correct=right,
-            strict=reply is not None and is_right(_answer_of(reply), question.truths),
-            characters=len(reply or ""),
-        )
+        is_strict = reply is not None and is_right(_answer_of(reply), question.truths)
+        counts.update(questions=1, correct=right, strict=is_strict, characters=len(reply or ""))
         if not right:
             kind = FaultKind.NOT_SAID if reply is not None else FaultKind.GENERATION_FAILED
             faults.append(Fault(kind, turn.turn, f"{question.id}: {question.truths[0]} is not in the answer"))
@@ -270,6 +263,9 @@ def true_reply(task: MemoryScenario, request: Request) -> Prediction:
     return replied(str({"answer": reply, "context": ""}) if is_question else reply)
 
 
+_LENGTH = "characters of an answer"
+
+
 class BFCLMemory(Method):
     """The Berkeley Function Calling Leaderboard's memory category."""
 
@@ -280,23 +276,12 @@ class BFCLMemory(Method):
         metrics=(
             Metric("correct", "right answers", "correct", "questions"),
             Metric("strict", "right by the part `answer` alone", "strict", "questions", place="tables"),
-            Metric(
-                "length",
-                "characters of an answer",
-                "characters",
-                "questions",
-                "lower",
-                "number",
-                place="tables",
-            ),
+            Metric("length", _LENGTH, "characters", "questions", "lower", "number", place="tables"),
         ),
         outcome=(Part("correct", "right", "questions"),),
         error_types="kinds of wrong answers",
     )
-    options: tuple[Option, ...] = (
-        Option("backend", "rec_sum", several=True),
-        Option("code", "", opens=True),
-    )
+    options: tuple[Option, ...] = (Option("backend", "rec_sum", several=True), Option("code", "", opens=True))
     oracles: Mapping[str, Any] = MappingProxyType({"oracle": true_reply})
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = Remembering
@@ -309,30 +294,20 @@ class BFCLMemory(Method):
         if not self.recognises(place):
             raise RigError(f"{place}: is not BFCL's {FILE}")
         truths = {row["id"]: row.get("ground_truth") for row, _ in lines(place.parent / ANSWERS / FILE)}
-        documents = {
-            name: declared_in(place.parent / DOCUMENTATION / f"memory_{name}.json") for name in BACKENDS
-        }
+        folder = place.parent / DOCUMENTATION
+        documents = {name: declared_in(folder / f"memory_{name}.json") for name in BACKENDS}
         questions: dict[str, list[JsonObject]] = {}
         for row, where in lines(place):
             entry = parsed(_Entry, row, where, "an entry of BFCL's memory")
-            text = " ".join(message.content for turn in entry.question for message in turn)
-            questions.setdefault(entry.scenario, []).append(
-                {"id": entry.id, "text": text, "truths": truths.get(entry.id)}
-            )
+            question = {"id": entry.id, "text": " ".join(entry.texts), "truths": truths.get(entry.id)}
+            questions.setdefault(entry.scenario, []).append(question)
         tasks, faults = [], []
         for scenario, asked in questions.items():
             file = place.parent / CONVERSATIONS / f"memory_{scenario}.json"
             try:
-                talks = [parsed(_Talk, row, where, "a conversation") for row, where in lines(file)]
-                source = {
-                    "scenario": scenario,
-                    "conversations": [
-                        [" ".join(message.content for message in turn) for turn in talk.question]
-                        for talk in talks
-                    ],
-                    "questions": asked,
-                    "functions": documents,
-                }
+                talks = [parsed(_Talk, row, where, "a conversation").texts for row, where in lines(file)]
+                source: JsonObject = {"scenario": scenario, "conversations": talks, "questions": asked}
+                source |= {"functions": documents}
                 tasks.append(self.parse(source, f"{place}: {scenario}", "memory"))
             except RigError as error:
                 faults.append(str(error))
@@ -343,11 +318,7 @@ class BFCLMemory(Method):
     def parse(self, source: JsonObject, where: str, suite: str) -> MemoryScenario:
         """A scenario from what is stored of it. Raises RigError."""
         row = parsed(_ScenarioSource, source, where, "a scenario of BFCL's memory")
-        if (
-            not row.conversations
-            or not row.questions
-            or not all(question.truths for question in row.questions)
-        ):
+        if not (row.conversations and row.questions and all(one.truths for one in row.questions)):
             raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")
         return MemoryScenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
 

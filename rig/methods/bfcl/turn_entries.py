@@ -99,9 +99,7 @@ class MultiTurnEntry(PublicTask):
 
     def calls(self, turn: int) -> Iterator[Call]:
         """The true calls of a turn, all arguments by name."""
-        declared = {
-            function["name"]: list(function["parameters"]["properties"]) for function in self.functions
-        }
+        declared = {one["name"]: list(one["parameters"]["properties"]) for one in self.functions}
         for true in self.truth[turn] if turn < len(self.truth) else ():
             places = dict(zip(declared.get(true.name, ()), true.places, strict=False))
             yield Call(true.name, {**places, **true.names})
@@ -118,12 +116,12 @@ def load(place: Path) -> list[MultiTurnEntry]:
     if category is None:
         raise RigError(f"{place}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
     answers = {row["id"]: row.get("ground_truth") for row, _ in lines(place.parent / ANSWERS / place.name)}
+    folder = place.parent / DOCUMENTATION
     docs: dict[str, list[JsonObject]] = {}
     entries = []
     for entry, where in lines(place):
         classes = parsed(_Classes, entry, where, "an entry of BFCL").involved_classes
         for name in (name for name in classes if name not in docs):
-            folder = place.parent / DOCUMENTATION
             if name not in FILES:
                 raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
             docs[name] = declared_in(folder / f"{FILES[name]}.json")
@@ -157,17 +155,9 @@ def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
         truth = [[true_call(text) for text in turn] for turn in row.truth]
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
         raise RigError(f"{where}: not an entry of BFCL: {error}") from error
-    return MultiTurnEntry(
-        row.entry.id,
-        suite,
-        [[message.model_dump() for message in turn] for turn in row.entry.question],
-        row.entry.involved_classes,
-        row.entry.initial_config,
-        row.entry.missed_function,
-        row.functions,
-        truth,
-        source,
-    )
+    entry, turns = row.entry, [[message.model_dump() for message in turn] for turn in row.entry.question]
+    state = entry.involved_classes, entry.initial_config, entry.missed_function
+    return MultiTurnEntry(entry.id, suite, turns, *state, row.functions, truth, source)
 
 
 def true_call(text: str) -> PythonCall:
@@ -233,9 +223,7 @@ class Instances:
         """The attributes whose values are not the expected ones."""
         for name, instance in expected._instances.items():
             for attribute, value in vars(instance).items():
-                if attribute.startswith("_"):
-                    continue
-                if getattr(self._instances[name], attribute) != value:
+                if not attribute.startswith("_") and getattr(self._instances[name], attribute) != value:
                     yield f"{name}.{attribute}"
 
 

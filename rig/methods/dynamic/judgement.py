@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import compress
 
 from rig import times
 from rig.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.dynamic.script import LiveTask
 from rig.methods.dynamic.talk import DynamicSettings, LiveTalk
+from rig.methods.tooltalk.scoring import INCORRECT_ACTIONS
 from rig.methods.tooltalk.setup import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage
@@ -142,15 +144,7 @@ DECLARATION = Declaration(
         Metric("said_rate", "answers said", "all_said", label="all said"),
         Metric("recall", "recall", "matches", "ground_truths", place="meters"),
         Metric("precision", "precision", "matches", "predictions", place="tables"),
-        Metric(
-            "incorrect_action_rate",
-            "incorrect action rate",
-            "bad_actions",
-            "actions",
-            better="lower",
-            label="incorrect actions",
-            place="tables",
-        ),
+        INCORRECT_ACTIONS._replace(place="tables"),
         Metric("fact_rate", "facts said", "facts_said", "facts", place="tables"),
         Metric("length", "length in messages", "messages", better="lower", format="number", place="tables"),
         *(
@@ -173,43 +167,36 @@ DECLARATION = Declaration(
 )
 
 
-def scored(
+def judge(
     presentation: Presentation,
     task: LiveTask,
-    played: Sequence[PlayedTurn],
+    turns: Sequence[PlayedTurn],
     simulator: Simulator,
     grader: Grader,
     settings: DynamicSettings,
 ) -> Score:
-    """The score of a finished conversation as it was put to the model, with what its dials count."""
-    score = judge(task, presentation.cleaned_turns(played), simulator, grader, settings)
-    return presentation.scored(score, played)
+    """The score of a finished conversation as it was put to the model, with what its dials count.
 
-
-def judge(
-    task: LiveTask,
-    played: Sequence[PlayedTurn],
-    simulator: Simulator,
-    grader: Grader,
-    settings: DynamicSettings,
-) -> Score:
-    """The score of a finished conversation. Everything happens again, so the simulator's world is changed."""
+    Everything happens again, so the simulator's world is changed.
+    """
+    played = presentation.cleaned_turns(turns)
     talk = LiveTalk(task, settings.max_rounds).extend(played)
     matching = grader.start(task.truths(grader.toolbox))
     calls = [(turn.turn, call) for turn in played for call in turn.executed]
     for turn, call in calls:
         matching.add(turn, call)
-    verdicts, left_out = matching.verdicts(), matching.optional()
+    verdicts, left_out = list(matching.verdicts()), matching.optional()
     world, told = true_end(task, simulator)
     differences, by_call = ended(task, [call for _, call in calls], verdicts, world, simulator)
     left = unsaid(told, talk.replies)
-    verdicts = [_with_world(verdict, by_call.get(number)) for number, verdict in enumerate(verdicts)]
-    judged = zip(calls, verdicts, strict=True)
-    actions = [
-        verdict
-        for (_, call), verdict in judged
-        if grader.toolbox.is_action(call.name) and not is_declared(call)
-    ]
+    for number, changed in by_call.items():
+        did = [
+            *(f"adds {record.told(changed.missing)}" for record in changed.extra),
+            *(f"takes away {record.told(changed.extra)}" for record in changed.missing),
+        ]
+        verdicts[number] = replace(verdicts[number], reason="; ".join([verdicts[number].reason, *did]))
+    acts = [grader.toolbox.is_action(call.name) and not is_declared(call) for _, call in calls]
+    actions = list(compress(verdicts, acts))
     answered = talk.end not in ("malformed", "call_limit", "context_full", "assistant_failed")
     counts: Counts = {
         "successes": int(not differences and not left and answered),
@@ -231,18 +218,7 @@ def judge(
     faults = [Fault(FaultKind.WORLD_DIFFERS, last, line) for line in differences.lines]
     for fact in left:
         faults.append(Fault(FaultKind.NOT_SAID, last, f"the user was not told {fact}", expected=str(fact)))
-    return Score(counts, tuple(verdicts), faults=tuple(faults))
-
-
-def _with_world(verdict: Verdict, changed: Differences | None) -> Verdict:
-    """A verdict that also says what the call did to the world, if it was not due."""
-    if changed is None:
-        return verdict
-    did = [
-        *(f"adds {record.told(changed.missing)}" for record in changed.extra),
-        *(f"takes away {record.told(changed.extra)}" for record in changed.missing),
-    ]
-    return replace(verdict, reason="; ".join([verdict.reason, *did]))
+    return presentation.scored(Score(counts, tuple(verdicts), faults=tuple(faults)), turns)
 
 
 def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[ReturnedValue, ...]]:

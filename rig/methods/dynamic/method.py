@@ -13,7 +13,7 @@ from rig.calls import JsonObject, without_token
 from rig.errors import RigError
 from rig.methods.autode.talk import DONE, THE_USER
 from rig.methods.base import Grading, Method, Option
-from rig.methods.dynamic.judgement import DECLARATION, VERSION, scored
+from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
 from rig.methods.dynamic.script import LiveTask, LiveUser
 from rig.methods.dynamic.talk import DynamicSettings, LiveTalk, as_heard, opening
 from rig.methods.episode import Asking
@@ -86,7 +86,7 @@ class LiveDialogue(MatchedEpisode):
 
     def score(self) -> Score:
         """How the world ended, and what was said. The simulator's world is another one afterwards."""
-        return scored(self.presentation, self.task, self.played, self.simulator, self.grader, self.settings)
+        return judge(self.presentation, self.task, self.played, self.simulator, self.grader, self.settings)
 
 
 class DynamicSetup(WorldSetup):
@@ -119,7 +119,7 @@ class DynamicSetup(WorldSetup):
     def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: DynamicSettings) -> Score:
         presentation = presented(task.conversation, settings.tooltalk)
         grader = self.grader_of(presentation)
-        return scored(presentation, task, turns, self.simulator_of(0), grader, settings)
+        return judge(presentation, task, turns, self.simulator_of(0), grader, settings)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """The world goes on from the calls that were made, right or wrong."""

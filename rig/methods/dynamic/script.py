@@ -5,7 +5,7 @@ assistant asks for something that was not asked for there, the user answers if i
 to a question that needs no more, and tells the assistant once to go on without it. Nothing is random.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rig.calls import CallPlace, ExecutedCall, Json, JsonObject
 from rig.methods.autode import questions
 from rig.methods.autode.questions import Alike
-from rig.methods.autode.scenarios import ApiDocument, Parameter
+from rig.methods.autode.scenarios import ApiDocument, Kind, Parameter
 from rig.methods.autode.scripted_user import ScriptedUser, as_text
 from rig.methods.autode.talk import DONE
 from rig.methods.tooltalk.conversations import Conversation
@@ -84,14 +84,10 @@ class Known(NamedTuple):
 
 def lines(conversation: Conversation) -> tuple[UserLine, ...]:
     """What the user says before each assistant turn, in order. Later words expect no answer."""
-    script: list[UserLine] = []
-    question = ""
-    for index in conversation.known_turns:
-        expected = conversation.expected(index)
-        script.append(UserLine(" ".join(expected.said), question))
-        is_question = not expected.calls and expected.reply.rstrip().endswith("?")
-        question = expected.reply if is_question else ""
-    return tuple(script)
+    turns = list(map(conversation.expected, conversation.known_turns))
+    asked = (turn.reply if not turn.calls and turn.reply.rstrip().endswith("?") else "" for turn in turns)
+    said = (" ".join(turn.said) for turn in turns)
+    return tuple(map(UserLine, said, ("", *asked)))
 
 
 def script(conversation: Conversation) -> str:
@@ -118,15 +114,11 @@ def script(conversation: Conversation) -> str:
 def document(toolbox: Toolbox, name: str) -> ApiDocument:
     """A tool as a document, for reading which of its parameters a question asks for."""
     tool = toolbox.tools[name]
-    parameters = (
-        Parameter(
-            parameter,
-            str(schema.get("description", "")),
-            "boolean" if schema.get("type") == "boolean" else "string",
-            tuple(map(str, schema.get("enum", ()))),
-        )
-        for parameter, schema in tool.parameters["properties"].items()
-    )
+    parameters = []
+    for parameter, schema in tool.parameters["properties"].items():
+        kind: Kind = "boolean" if schema.get("type") == "boolean" else "string"
+        described, choices = str(schema.get("description", "")), map(str, schema.get("enum", ()))
+        parameters.append(Parameter(parameter, described, kind, tuple(choices)))
     return ApiDocument(name, tool.description, tuple(parameters))
 
 
@@ -158,11 +150,8 @@ class LiveUser(ScriptedUser):
     """Plays the user of conversations, looked up by the request's key."""
 
     rules = f"dynamic {RULES}"
-
-    def __init__(self, tasks: Iterable[LiveTask]) -> None:
-        super().__init__(tasks)
-        self.toolbox = TOOLTALK
-        """The tools that the assistant has; a run's setup says which."""
+    toolbox = TOOLTALK
+    """The tools that the assistant has; a run's setup says which."""
 
     def answer(self, task: LiveTask, own: Sequence[str], heard: str, alike: Alike) -> str:
         true_calls = list(knowledge(task.conversation, self.toolbox))
@@ -176,14 +165,12 @@ def answer(
     spoken = 0
     for text in own:
         spoken += spoken < len(script) and script[spoken].text == text
-    following = script[spoken] if spoken < len(script) else None
-    if following is not None and following.question:
-        return following.text
-    if questions.asks(heard):
+    following = script[spoken] if spoken < len(script) else UserLine(DONE)
+    if not following.question and questions.asks(heard):
         reply = _told(true_calls, heard, alike) or GO_ON
         if reply not in own:
             return reply
-    return following.text if following is not None else DONE
+    return following.text
 
 
 def _told(true_calls: Sequence[Known], heard: str, alike: Alike) -> str:
@@ -193,9 +180,8 @@ def _told(true_calls: Sequence[Known], heard: str, alike: Alike) -> str:
     """
     told: dict[str, Json] = {}
     for api, values in true_calls:
-        for name in questions.read(heard, api, alike).slots:
-            if name in values:
-                told.setdefault(name, values[name])
+        asked = questions.read(heard, api, alike).slots
+        told |= {name: values[name] for name in asked if name in values and name not in told}
     parts = [f"the {questions.spoken(name)} is {as_text(value)}" for name, value in told.items()]
     if text := ", and ".join(parts):
         return f"{text[0].upper()}{text[1:]}."

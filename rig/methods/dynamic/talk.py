@@ -78,10 +78,7 @@ End: TypeAlias = Literal[
 ]
 """How a conversation ended; each is a count of the method's."""
 
-_ENDS: dict[ErrorKind, End] = {
-    **dict.fromkeys(MACHINE, "assistant_failed"),
-    ErrorKind.CALL_CAP: "call_limit",
-}
+_ENDS: dict[ErrorKind, End] = {**dict.fromkeys(MACHINE, "assistant_failed"), ErrorKind.CALL_CAP: "call_limit"}
 
 
 class LiveTalk:
@@ -116,9 +113,8 @@ class LiveTalk:
 
     def extend(self, played: Iterable[PlayedTurn]) -> "LiveTalk":
         """Take in turns that were played before."""
-        for turn in played:
-            for step in turn.steps:
-                self.add(step)
+        for step in (step for turn in played for step in turn.steps):
+            self.add(step)
         return self
 
     @property

@@ -43,7 +43,6 @@ _ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
     "airline": lambda: import_module("tau2.domains.airline.environment"),
 }
 _IMPORT_S = 60.0
-_WRITE = "write"
 _SECTION = re.compile(r"^(Args|Returns|Raises|Examples?|Notes?|Yields):[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w+)[ \t]*(?:\(([^)]*)\))?:[ \t]*(.*(?:\n {5,}.*)*)", re.MULTILINE)
 
@@ -159,10 +158,8 @@ def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
 def _places(place: str) -> tuple[Path, Path]:
     """The package of a checkout, or an installed one, and the folder with the data of its domains."""
     if not place:
-        raise RigError(
-            "where is tau2-bench? Code of its domains is run: name the checkout with --set code=DIR, or in"
-            " $RIG_TAU2"
-        )
+        how = "Code of its domains is run: name the checkout with --set code=DIR, or in $RIG_TAU2"
+        raise RigError(f"where is tau2-bench? {how}")
     root = real(Path(place).expanduser())
     for package in (root / "src/tau2", root / "tau2", root):
         for data in (root / "data/tau2/domains", package / "data/tau2/domains"):
@@ -193,29 +190,16 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
         raise RigError(f"{place_of(fault, package)}: {type(fault).__name__}: {fault}") from fault
     environment, code = done.result
     folder = data / name
-    held = (
-        path for path in folder.glob("*") if path.suffix in (".md", ".toml") or path.name.endswith("db.json")
-    )
-    contents = (read_bytes(path) for path in (*code, *sorted(held)))
+    held = sorted(path for path in folder.glob("*") if path.name.endswith((".md", ".toml", "db.json")))
+    contents = map(read_bytes, (*code, *held))
     kits = [kit for kit in (environment.tools, environment.user_tools) if kit is not None]
-    docs = [
-        tuple(_doc(tool.openai_schema["function"], folder) for tool in kit.get_tools().values())
-        for kit in kits
-    ]
-    user_tools = docs[1] if len(docs) > 1 else ()
-    return Domain(
-        package,
-        str(environment.policy),
-        docs[0] + user_tools if is_solo else docs[0],
-        user_tools,
-        frozenset(tool for kit in kits for tool in kit.tools if _is_write(kit, tool)),
-        sha256(b"\0".join(contents)).hexdigest(),
-        environment,
-    )
-
-
-def _is_write(kit: Any, tool: str) -> bool:
-    return str(getattr(kit.tool_type(tool), "value", "")) == _WRITE
+    schemas = ([tool.openai_schema["function"] for tool in kit.get_tools().values()] for kit in kits)
+    tools, *of_user = (tuple(_doc(schema, folder) for schema in of_kit) for of_kit in schemas)
+    user_tools = of_user[0] if of_user else ()
+    kinds = ((tool, getattr(kit.tool_type(tool), "value", "")) for kit in kits for tool in kit.tools)
+    writes = frozenset(tool for tool, kind in kinds if str(kind) == "write")
+    offered, digest = tools + user_tools if is_solo else tools, sha256(b"\0".join(contents)).hexdigest()
+    return Domain(package, str(environment.policy), offered, user_tools, writes, digest, environment)
 
 
 def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
@@ -226,10 +210,9 @@ def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
 
 def _stand_ins() -> dict[str, dict[str, Any]]:
     """What the domains use of six libraries. The real `dotenv` would read the user's `.env`."""
+    silent = dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None)
     return {
-        "loguru": {
-            "logger": SimpleNamespace(**dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None))
-        },
+        "loguru": {"logger": SimpleNamespace(**silent)},
         "deepdiff": {"DeepDiff": dict},
         "dotenv": {"load_dotenv": lambda *_, **__: True},
         "toml": {"load": lambda file: tomllib.loads(file.read())},
@@ -258,14 +241,9 @@ def parse_docstring(text: str) -> SimpleNamespace:
     head, *parts = _SECTION.split(inspect.cleandoc(text))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     short, _, long = head.strip().partition("\n")
-    return SimpleNamespace(
-        short_description=short or None,
-        long_description=long.strip() or None,
-        params=[
-            SimpleNamespace(arg_name=match[1], type_name=match[2], description=inspect.cleandoc(match[3]))
-            for match in _ITEM.finditer(sections.get("Args", ""))
-        ],
-        returns=None,
-        raises=[],
-        examples=[],
-    )
+    params = [
+        SimpleNamespace(arg_name=match[1], type_name=match[2], description=inspect.cleandoc(match[3]))
+        for match in _ITEM.finditer(sections.get("Args", ""))
+    ]
+    told = {"short_description": short or None, "long_description": long.strip() or None}
+    return SimpleNamespace(**told, params=params, returns=None, raises=[], examples=[])

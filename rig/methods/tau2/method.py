@@ -21,7 +21,7 @@ from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called
 from rig.methods.tau2 import tickets
 from rig.methods.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, TicketWorld, domain, domains_of
-from rig.methods.tau2.tickets import DONE, Action, Assertion, Ticket
+from rig.methods.tau2.tickets import DONE, Assertion, Ticket
 from rig.metrics import Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.tasks import ASSISTANT
@@ -122,10 +122,8 @@ class Solo(Episode):
     def is_exhausted(self) -> bool:
         """Whether a limit is reached. Upstream counts a message and its answer as two steps."""
         steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
-        messages = sum(
-            step.prediction.part == 0 and (step.role == ASSISTANT or step.executed is not None)
-            for step in steps
-        )
+        begun = (step for step in steps if step.prediction.part == 0)
+        messages = sum(step.role == ASSISTANT or step.executed is not None for step in begun)
         return messages >= MOST_MESSAGES or sum(self.errors) >= MOST_ERRORS
 
     @property
@@ -175,8 +173,8 @@ class Solo(Episode):
         due, is_solo = dict(enumerate(self.task.due)), self.settings.is_solo
         verdicts = []
         for call, is_error, caller in zip(self.calls, self.errors, self.callers, strict=True):
-            mine = (at for at, action in due.items() if is_solo or action.requestor == caller)
-            place = next((at for at in mine if _is_same(due[at], call)), None)
+            mine = {at: action for at, action in due.items() if is_solo or action.requestor == caller}
+            place = next((at for at, action in mine.items() if action.is_made_as_written_by(call)), None)
             if place is not None and not is_error:
                 del due[place]
                 is_known = place < len(self.task.expected(0).calls)
@@ -188,11 +186,6 @@ class Solo(Episode):
             else:
                 verdicts.append(Verdict(False, reason="looks something up"))
         return tuple(verdicts)
-
-
-def _is_same(action: Action, call: Call) -> bool:
-    is_free = action.compare_args is not None
-    return action.is_made_by(call) and (is_free or call.arguments == action.arguments)
 
 
 def _failing(world: TicketWorld, assertion: Assertion) -> str:
@@ -316,18 +309,11 @@ class Tau2(Method):
     def declaration_of(self, tasks: Sequence[Ticket]) -> Declaration:
         """A rate for each intent beside the one of all tasks."""
         intents = list(dict.fromkeys(task.intent for task in tasks))
-        kinds = (
-            Metric(
-                f"success.{name}",
-                f"success, {name.replace('_', ' ')}",
-                f"success.{name}",
-                f"tasks.{name}",
-                place="tables",
-            )
-            for name in intents
-        )
-        parts = tuple(kinds) if len(intents) > 1 else ()
-        sound = sound_metrics(tasks, dict.fromkeys(dict.fromkeys(t.suite for t in tasks), "success"))
+        parts = []
+        for name in intents if len(intents) > 1 else ():
+            right, noun = f"success.{name}", f"success, {name.replace('_', ' ')}"
+            parts.append(Metric(right, noun, right, f"tasks.{name}", place="tables"))
+        sound = sound_metrics(tasks, dict.fromkeys((task.suite for task in tasks), "success"))
         return self.declaration._replace(metrics=(*self.declaration.metrics, *sound, *parts))
 
     settings_class: type[Tau2Settings] = Tau2Settings
@@ -347,14 +333,9 @@ class Tau2(Method):
 
     def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:
         """The policy and the tools, which all tasks share, and then the ticket."""
-        place = settings.domain(task.domain)
-        return Request(
-            StepKey(task.name),
-            INSTRUCTIONS.format(policy=place.policy),
-            (*place.tools, _DONE),
-            f"<ticket>\n{task.ticket}\n</ticket>",
-            several_calls=True,
-        )
+        place, ticket = settings.domain(task.domain), f"<ticket>\n{task.ticket}\n</ticket>"
+        parts = INSTRUCTIONS.format(policy=place.policy), (*place.tools, _DONE), ticket
+        return Request(StepKey(task.name), *parts, several_calls=True)
 
     def ready(self, values: Mapping[str, Any]) -> SoloSetup:
         return SoloSetup(self, self.settings(values))

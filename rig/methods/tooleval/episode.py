@@ -11,7 +11,7 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import WentBack
 from rig.methods.episode import Asking, Episode
 from rig.methods.tooleval.queries import Query, ToolEvalSettings, messages, which_is_better
-from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
+from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, search
 from rig.metrics import Score
 from rig.models import Message, Prediction, Request
 from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text, observation
@@ -25,11 +25,6 @@ class State(NamedTuple):
 
     world: Snapshot | None
     executed: ExecutedCall | None = None
-
-
-def searching(settings: ToolEvalSettings, state: Any = None) -> Searching:
-    """The search of these settings."""
-    return search(settings.strategy, state, settings.max_queries)
 
 
 def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
@@ -48,7 +43,7 @@ def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
 
 def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found, int]:
     """The search that these steps begin with, and how many they are; -1 if they are too few."""
-    course, used = searching(settings, State(None)), 0
+    course, used = search(settings.strategy, State(None), settings.max_queries), 0
     try:
         asked = next(course)
         for used, step in enumerate(steps, start=1):
@@ -126,7 +121,8 @@ class Search(Episode):
     def speak(self) -> Asking:
         """Search for an answer."""
         self._simulator.start(*self.task.start)
-        course = searching(self.settings, State(self._simulator.snapshot()))
+        state = State(self._simulator.snapshot())
+        course = search(self.settings.strategy, state, self.settings.max_queries)
         try:
             self._asked = next(course)
             while True:
@@ -136,8 +132,7 @@ class Search(Episode):
                 yield from self.ask(self.evaluated)
                 step = self.steps[-1]
                 world = self._simulator.snapshot() if step.executed is not None else None
-                state = State(world, step.executed)
-                self._asked = course.send(answer(self._asked, step, number, state))
+                self._asked = course.send(answer(self._asked, step, number, State(world, step.executed)))
         except StopIteration as stop:
             self.result = stop.value
 

@@ -78,8 +78,7 @@ class AnswerJudge:
         verdicts = [names(words, ways, query.answer) for ways in query.named]
         named, open_ = verdicts.count(True), verdicts.count(None)
         is_right = changes == due
-        executed = [step.executed for step in steps if step.executed is not None]
-        calls = [call for call in executed if call.name != FINISH]
+        calls = list(calls_of(steps))
         counts: Counts = {
             "passes": int(is_answered and is_right and named == len(query.named)),
             "answered": int(is_answered),
@@ -192,12 +191,9 @@ def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
         executed = simulator.execute(call)
         if executed.exception is not None:
             yield f"{call.name} fails: {executed.exception}"
-    for ways in query.named:
-        if not names(query.answer, ways):
-            yield f"the answer does not name {' or '.join(ways)}"
-    for ways in query.named:
-        if names(query.query, ways):
-            yield f"the query gives {' or '.join(ways)} away"
+    named = [(" or ".join(ways), ways) for ways in query.named]
+    yield from (f"the answer does not name {text}" for text, ways in named if not names(query.answer, ways))
+    yield from (f"the query gives {text} away" for text, ways in named if names(query.query, ways))
     acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
     if not acts and not query.named:
         yield "it wants no action and no fact"
@@ -297,9 +293,6 @@ class ToolEvalSetup(Setup):
         if slot not in self._simulators:
             self._simulators[slot] = self._opened.twin()
         return self._simulators[slot]
-
-    def score(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Score:
-        return self.judgement.score(task, settings, turns)
 
     def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Sequence[Step]:
         return path_of(replayed(settings, turns), turns)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -102,10 +103,9 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
             answer=_text(source, "answer"),
             suite=suite,
         )
-    except KeyError as error:
-        raise RigError(f"{where}: not a query: {error.args[0]} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise RigError(f"{where}: not a query: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fault = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+        raise RigError(f"{where}: not a query: {fault}") from error
 
 
 def load(place: Path) -> list[Query]:
@@ -253,9 +253,8 @@ def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
     tools = settings.toolbox.tools
     unknown = sorted(set(query.plugins) - set(settings.toolbox.plugins))
     if unknown:
-        raise RigError(
-            f"{query.name}: the toolbox {settings.toolbox.name} has no plugin {', '.join(unknown)}"
-        )
+        lacking = f"has no plugin {', '.join(unknown)}"
+        raise RigError(f"{query.name}: the toolbox {settings.toolbox.name} {lacking}")
     names = [name for name, tool in tools.items() if settings.tools == "all" or tool.plugin in query.plugins]
     return (*settings.toolbox.docs(names), FINISH_TOOL)
 
@@ -273,35 +272,30 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
     history: list[Message] = [UserMessage(query.query)]
     beside = ""
     for node in path:
+        has_call = any(child.kind == "action" and child.step == node.step for child in node.children)
         if node.kind == "input":
             executed: ExecutedCall = node.state.executed
             call = Call(executed.name, without_token(executed.arguments))
             history.append(CallMessage(call, seen_outcome(executed), beside))
             beside = ""
-        elif node.kind == "thought" and any(
-            child.kind == "action" and child.step == node.step for child in node.children
-        ):
+        elif node.kind == "thought" and has_call:
             beside = node.text
         elif node.kind == "thought":
             history += [ReplyMessage(node.text), UserMessage(GO_ON)]
-    if tried:
-        lines = "\n".join(readable(attempt) for node in tried for attempt in _attempt(node))
-        if lines:
-            history.append(UserMessage(OTHERWISE.format(tried=lines)))
+    if lines := "\n".join(readable(attempt) for node in tried for attempt in _attempt(node)):
+        history.append(UserMessage(OTHERWISE.format(tried=lines)))
     return tuple(history)
 
 
 def which_is_better(query: Query, first: SearchNode, second: SearchNode) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
-    attempts = [readable([told for part in node.path for told in _told(part)]) for node in (first, second)]
+    attempts = []
+    for end in (first, second):
+        # A call, which is two nodes, appears once.
+        parts = (node for node in end.path if node.kind != "action")
+        told = ([{"thought": node.text}] if node.kind == "thought" else _attempt(node) for node in parts)
+        attempts.append(readable(list(chain.from_iterable(told))))
     return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
-
-
-def _told(node: SearchNode) -> list[JsonObject]:
-    """The text about a node that is compared. A call, which is two nodes, appears once."""
-    if node.kind == "thought":
-        return [{"thought": node.text}]
-    return _attempt(node) if node.kind == "input" else []
 
 
 def seen_outcome(executed: ExecutedCall) -> Outcome:

@@ -158,14 +158,14 @@ def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers:
     if strategy.width:
         root = SearchNode("root", "", 0, state=state)
         result.roots.append(root)
-        result.last = yield from _tree(root, result, strategy, budget, answers)
+        result.last = yield from _tree(root, result, budget, answers)
     else:
-        yield from _chains(result, strategy, state, answers)
+        yield from _chains(result, state, answers)
     return result
 
 
-def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Generator[Asked, Any, None]:
-    for _ in range(strategy.tries):
+def _chains(result: Found, state: Any, answers: int) -> Generator[Asked, Any, None]:
+    for _ in range(result.strategy.tries):
         node = SearchNode("root", "", 0, state=state)
         result.roots.append(node)
         while not (node.pruned or node.terminal or node.depth >= DEPTH):
@@ -180,9 +180,7 @@ def _chains(result: Found, strategy: Strategy, state: Any, answers: int) -> Gene
             return
 
 
-def _tree(
-    node: SearchNode, result: Found, strategy: Strategy, budget: int, answers: int
-) -> Generator[Asked, Any, int]:
+def _tree(node: SearchNode, result: Found, budget: int, answers: int) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
     result.visited += 1
     if node.terminal:
@@ -195,44 +193,38 @@ def _tree(
             return 2
         return 1
     ends: list[SearchNode] = []
-    for _ in range(strategy.width):
+    for _ in range(result.strategy.width):
         result.queries += 1
         step = yield Expand(node)
         if result.queries >= budget:
             return 100_000
-        ends.append(_grow(node, step))
-        if not strategy.ranks and (
-            levels := (yield from _below(ends.pop(), result, strategy, budget, answers))
-        ):
+        end = _grow(node, step)
+        if result.strategy.ranks:
+            ends.append(end)
+        elif levels := (yield from _below(end, result, budget, answers)):
             return levels
     for end in (yield from _ranked(node, ends, result)):
-        if levels := (yield from _below(end, result, strategy, budget, answers)):
+        if levels := (yield from _below(end, result, budget, answers)):
             return levels
     return 1
 
 
-def _below(
-    node: SearchNode, result: Found, strategy: Strategy, budget: int, answers: int
-) -> Generator[Asked, Any, int]:
+def _below(node: SearchNode, result: Found, budget: int, answers: int) -> Generator[Asked, Any, int]:
     """Visit a child. 0: go on with the next; else how many levels to go up."""
-    levels = yield from _tree(node, result, strategy, budget, answers)
+    levels = yield from _tree(node, result, budget, answers)
     return 10_000 if len(result.terminals) >= answers else levels - 1
 
 
 def _ranked(
     node: SearchNode, ends: Sequence[SearchNode], result: Found
 ) -> Generator[Asked, Any, list[SearchNode]]:
-    """The nodes, best first: each pair is compared in both orders, a win counts 1 and a draw half."""
+    """The nodes, best first: each pair is compared in both orders, and each win is half a point."""
     scores = dict.fromkeys(map(id, ends), 0.0)
-    for one, other in combinations(ends, 2):
-        result.queries += 2
-        first = yield Rank(node, one, other)
-        second = yield Rank(node, other, one)
-        if first != second:
-            scores[id(one if first else other)] += 1
-        else:
-            scores[id(one)] += 0.5
-            scores[id(other)] += 0.5
+    for pair in combinations(ends, 2):
+        for one, other in (pair, pair[::-1]):
+            result.queries += 1
+            better = one if (yield Rank(node, one, other)) else other
+            scores[id(better)] += 0.5
     return sorted(ends, key=lambda end: scores[id(end)], reverse=True)
 
 

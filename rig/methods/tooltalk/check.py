@@ -103,9 +103,8 @@ def _against(recorded: Json, returned: Json) -> str:
     return f"recorded {before}, the simulator gives {now}"
 
 
-PARTS = (
-    *("name", "conversation_id", "suites_used", "apis_used", "scenario", "user", "metadata", "conversation"),
-)
+_BEFORE = "name", "conversation_id", "suites_used", "apis_used"
+PARTS = (*_BEFORE, "scenario", "user", "metadata", "conversation")
 """The parts of a conversation file, in the order in which ours are written."""
 
 
@@ -138,28 +137,28 @@ class Defect:
         return asdict(self)
 
 
+@dataclass(frozen=True)
 class FileCheck:
     """The check of one file against a world and the tools that act in it."""
 
-    def __init__(self, path: Path, conversation: Conversation, world: World, toolbox: Toolbox) -> None:
-        self._path = path
-        self._conversation = conversation
-        self._world = world
-        self._toolbox = toolbox
+    path: Path
+    conversation: Conversation
+    world: World
+    toolbox: Toolbox
 
     def fault(self, kind: str, text: str, position: int | None = None, call: int | None = None) -> Defect:
         """A fault of this file, with the turn as people count them."""
-        is_turn = position in self._conversation.known_turns
-        turn = turn_number(self._conversation, position) if is_turn and position is not None else None
-        return Defect(self._path.name, kind, text, position, call, turn)
+        is_turn = position in self.conversation.known_turns
+        turn = turn_number(self.conversation, position) if is_turn and position is not None else None
+        return Defect(self.path.name, kind, text, position, call, turn)
 
     def faults(self) -> Iterator[Defect]:
         """The shape of the file: what must be there, in which order, and that its parts agree; its calls."""
-        conversation = self._conversation
+        conversation = self.conversation
         for part in PARTS:
             if part not in conversation.source:
                 yield self.fault("missing", f"there is no {part}")
-        if conversation.name != self._path.stem:
+        if conversation.name != self.path.stem:
             yield self.fault("name", f"the name {conversation.name!r} is not the file's")
         try:
             uuid.UUID(conversation.id)
@@ -175,7 +174,7 @@ class FileCheck:
 
     def _turns(self) -> Iterator[Defect]:
         previous = "assistant"
-        for position, turn in enumerate(self._conversation.source["conversation"]):
+        for position, turn in enumerate(self.conversation.source["conversation"]):
             role = turn["role"]
             if "index" not in turn:
                 yield self.fault("index", "the turn has none", position)
@@ -193,7 +192,7 @@ class FileCheck:
                 yield self.fault("apis", "the list of calls is empty; leave it out", position)
 
     def _lists(self) -> Iterator[Defect]:
-        conversation, tools = self._conversation, self._toolbox.tools
+        conversation, tools = self.conversation, self.toolbox.tools
         called = {call.name for call in conversation.ground_truth if call.name in tools}
         plugins = {tools[name].plugin for name in called}
         lists = (("apis_used", conversation.tools, called), ("suites_used", conversation.plugins, plugins))
@@ -205,23 +204,18 @@ class FileCheck:
                     yield self.fault(part, f"the list {what} {', '.join(names)}")
 
     def _login(self) -> Iterator[Defect]:
-        user, metadata = self._conversation.user, self._conversation.metadata
-        token = self._conversation.source["metadata"].get("session_token")
+        user, named = self.conversation.user, self.conversation.metadata.username
+        token = self.conversation.source["metadata"].get("session_token")
         if user.session_token != token:
             yield self.fault("token", f"user has {user.session_token!r}, metadata has {token!r}")
         username = user.username if user.session_token else None
-        if metadata.username != username:
-            text = f"metadata.username is {metadata.username!r}, it should be {username!r}"
-            yield self.fault("token", text)
-        account = self._world.accounts.find(user.username)
+        if named != username:
+            yield self.fault("token", f"metadata.username is {named!r}, it should be {username!r}")
+        account = self.world.accounts.find(user.username)
         if account is None:
-            registered = {
-                call.arguments.get("username")
-                for call in self._conversation.ground_truth
-                if (tool := self._toolbox.tools.get(call.name))
-                and tool.login == "in"
-                and call.exception is None
-            }
+            logins = {tool.name for tool in self.toolbox.tools.values() if tool.login == "in"}
+            made = (call for call in self.conversation.ground_truth if call.exception is None)
+            registered = {call.arguments.get("username") for call in made if call.name in logins}
             if user.session_token or user.verification_code or user.username not in registered:
                 yield self.fault("user", f"{user.username!r} is not in the world and does not register")
             return
@@ -232,13 +226,12 @@ class FileCheck:
 
     def _calls(self) -> Iterator[Defect]:
         """Whether each ground-truth call is one that its tool takes, written as the dataset writes it."""
-        positions = self._conversation.ground_truth_positions()
-        for place, call in zip(positions, self._conversation.ground_truth, strict=True):
-            if call.name not in self._toolbox.tools:
+        positions = self.conversation.ground_truth_positions()
+        for place, call in zip(positions, self.conversation.ground_truth, strict=True):
+            if call.name not in self.toolbox.tools:
                 yield self.fault("tool", f"there is no tool {call.name!r}", *place)
                 continue
-            for text in self._arguments(call):
-                yield self.fault("arguments", text, *place)
+            yield from (self.fault("arguments", text, *place) for text in self._arguments(call))
             if call.response is not None and call.exception is not None:
                 yield self.fault("outcome", "there is a response and an exception", *place)
             if call.response is None and call.exception is None:
@@ -246,7 +239,7 @@ class FileCheck:
                 yield self.fault("outcome", text, *place)
 
     def _arguments(self, call: ExecutedCall) -> Iterator[str]:
-        tool = self._toolbox.tools[call.name]
+        tool = self.toolbox.tools[call.name]
         arguments = {name: value for name, value in call.arguments.items() if name not in tool.injected}
         try:
             check(tool, arguments)

@@ -5,22 +5,22 @@ What calls return can be written into them, and everything else there is left as
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import YAML_ENDINGS, Lines, read
+from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.ends import Expectation, unmet
+from rig.methods.tooltalk.ends import unmet
 from rig.methods.tooltalk.setup import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons
@@ -65,17 +65,15 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
 
 def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
     """Where each true call of each conversation of a file is written."""
-    if is_in_tooltalks_shape(path):
-        return [
-            [
-                f"{path}: turn {turn_number(conversation, turn)} call {call + 1}"
-                for turn, call in conversation.ground_truth_positions()
-            ]
-            for conversation in conversations
-        ]
+    if not is_in_tooltalks_shape(path):
+        parts = conversation_parts(path)
+        return [[call.place for turn in turn_parts(part) for call in call_parts(turn)] for part in parts]
     return [
-        [call.place for turn in turn_parts(part) for call in call_parts(turn)]
-        for part in conversation_parts(path)
+        [
+            f"{path}: turn {turn_number(one, turn)} call {call + 1}"
+            for turn, call in one.ground_truth_positions()
+        ]
+        for one in conversations
     ]
 
 
@@ -97,7 +95,8 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
-    for name in sorted({one.call.name for one in _expectations(conversation)}):
+    expected = (one.call.name for turn in conversation.turns for one in turn.expected or ())
+    for name in sorted(set(expected)):
         if name not in tools or tools[name].action:
             what = "changes things" if name in tools else "is not a tool"
             yield f"{path}: {conversation.name}: expect calls {name}, which {what}"
@@ -121,11 +120,6 @@ def _otherwise(
                 at = "" if pointer == "/" else f", at {pointer}"
                 text = f"returns {reasons.show(now)}, written is {reasons.show(written)}{at}"
                 yield f"{place}: {text} (take `returns` out and record it again)"
-
-
-def _expectations(conversation: Conversation) -> Iterator[Expectation]:
-    for turn in conversation.turns:
-        yield from turn.expected or ()
 
 
 def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:
@@ -233,16 +227,11 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
             text = _with_line(text, reduce(_inside, (*above, last), roots[number]), outcome)
     if not is_yaml:
         return f"{json.dumps(documents[0], indent=2, ensure_ascii=False)}\n" if unrecorded else text
-    with TemporaryDirectory(prefix="rig-record-") as folder:
-        copy = Path(folder) / f"copy{path.suffix}"
-        copy.write_text(text, encoding="utf-8")
-        try:
-            is_same = [document.value for document in read(copy)] == documents
-        except RigError:
-            is_same = False
-    if not is_same:
-        raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
-    return text
+    with suppress(RigError):
+        again = [document.value for document in from_yaml(text.removeprefix("\ufeff"), path)]
+        if again == documents and len(text.encode()) <= LARGEST_YAML:
+            return text
+    raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
 
 
 def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[int, _Path, JsonObject]]:
@@ -277,9 +266,8 @@ def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
     if node.flow_style:
         end = node.end_mark.index - 1
         return f"{text[:end].rstrip()}, {words}{text[end:]}"
-    end = _end(node)
-    line = text.find("\n", end)
-    line = len(text) if line < 0 else line
+    end = text.find("\n", _end(node))
+    line = len(text) if end < 0 else end
     return f"{text[:line]}\n{' ' * node.start_mark.column}{words}{text[line:]}"
 
 

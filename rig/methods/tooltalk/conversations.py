@@ -224,39 +224,28 @@ class _File(BaseModel):
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
-    file = parsed(_File, source, where, "a conversation")
+    file, fault = parsed(_File, source, where, "a conversation"), f"{where}: not a conversation"
     try:
         times.read(file.metadata.timestamp, times.INSTANT)
     except ValueError as error:
-        raise RigError(f"{where}: not a conversation: metadata.timestamp: {error}") from error
+        raise RigError(f"{fault}: metadata.timestamp: {error}") from error
     if not file.name:
-        raise RigError(f"{where}: not a conversation: name: is empty")
+        raise RigError(f"{fault}: name: is empty")
     if not any(turn.role == "assistant" for turn in file.conversation):
-        raise RigError(
-            f"{where}: not a conversation: the assistant never speaks, so nothing can be predicted"
-        )
+        raise RigError(f"{fault}: the assistant never speaks, so nothing can be predicted")
     turns = []
     for turn in file.conversation:
         try:
             calls = tuple(call.as_true_call() for call in turn.apis)
             end = () if turn.expect is None else ends.parsed(turn.expect)
         except RigError as error:
-            raise RigError(f"{where}: not a conversation: rules: {error}") from error
+            raise RigError(f"{fault}: rules: {error}") from error
         never = frozenset(turn.must_not_call)
         ordered, expects = turn.order == "given", turn.expect is not None
         turns.append(Turn(turn.role, turn.text, calls, ordered, never, expects, end))
-    return Conversation(
-        file.name,
-        file.conversation_id,
-        file.user,
-        file.metadata,
-        tuple(turns),
-        tuple(file.suites_used),
-        tuple(file.apis_used),
-        file.scenario,
-        file.world,
-        source,
-    )
+    who = file.name, file.conversation_id, file.user, file.metadata
+    tools = tuple(file.suites_used), tuple(file.apis_used)
+    return Conversation(*who, tuple(turns), *tools, file.scenario, file.world, source)
 
 
 def load_conversation(path: Path) -> Conversation:

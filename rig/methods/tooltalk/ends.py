@@ -1,10 +1,10 @@
 """How a turn ends: what its conversation expects of the world then, whichever calls led there."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rig.calls import Call, Fault, FaultKind, Json
-from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.metrics import Counts, Declaration, Metric, Part, Score
 from rig.scoring import reasons
@@ -65,15 +65,6 @@ Expected = Sequence[Expectation] | None
 """What is expected of the end of a turn: these, or with None the world that the true calls make."""
 
 
-def written(part: DocumentPart) -> Json:
-    """What is written under `expect`, as it is stored. Raises RigError, with the place."""
-    try:
-        parsed(part.value)
-    except RigError as error:
-        raise part.fault(str(error).removeprefix("expect: ")) from error
-    return part.value
-
-
 def parsed(source: Json) -> Expected:
     """What is stored under `expect`. Raises RigError."""
     if source == SAME:
@@ -103,11 +94,4 @@ def with_ends(score: Score, turns: Mapping[int, tuple[str, ...]]) -> Score:
         return score
     counts: Counts = {"ends": len(turns), "right_ends": sum(not lines for lines in turns.values())}
     faults = [Fault(FaultKind.WORLD_DIFFERS, turn, line) for turn, lines in turns.items() for line in lines]
-    return Score(
-        {**score.counts, **counts},
-        score.verdicts,
-        score.error_types,
-        (*score.faults, *faults),
-        score.doubts,
-        score.unclear,
-    )
+    return replace(score, counts={**score.counts, **counts}, faults=(*score.faults, *faults))

@@ -44,12 +44,8 @@ def claims_success(reply: str) -> bool:
     """
     text = reply[:_LONGEST].casefold().replace("\u2019", "'")
     sentences = re.findall(r"[^.!?\n]+[.!?]?", text)
-    return any(
-        _CLAIM.search(sentence) is not None
-        and _DENIAL.search(sentence) is None
-        and not sentence.rstrip().endswith("?")
-        for sentence in sentences
-    )
+    claims = (one for one in sentences if _CLAIM.search(one) and not one.rstrip().endswith("?"))
+    return any(_DENIAL.search(claim) is None for claim in claims)
 
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
@@ -81,9 +77,9 @@ def find_faults(
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
     forbidden = conversation.terms.forbidden
-    did_harm = any(verdict.bad_action for verdict in verdicts) or any(
-        call.name in forbidden.get(index, ()) for index, turn in acted.items() for call, _ in turn.calls
-    )
+    called = ((index, call.name) for index, turn in acted.items() for call, _ in turn.calls)
+    did_harm = any(verdict.bad_action for verdict in verdicts)
+    did_harm |= any(name in forbidden.get(index, ()) for index, name in called)
     if not did_harm and all(position in held for position, _ in truths):
         return ()
     faults: list[Fault] = []
@@ -93,10 +89,8 @@ def find_faults(
         if index in acted:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            examined = _ExaminedTurn(
-                conversation, index, acted[index], due, later, seen.copy(), compare, toolbox
-            )
-            faults += examined.faults()
+            of_turn = acted[index], due, later, seen.copy()
+            faults += _ExaminedTurn(conversation, index, *of_turn, compare, toolbox).faults()
         for number, call in enumerate(turn.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
         seen.say(turn.text)
@@ -119,16 +113,13 @@ class _ExaminedTurn:
     """Those of `due` that some call was meant to be."""
 
     def faults(self) -> list[Fault]:
-        wrong = {
-            step
-            for step, (executed, verdict) in enumerate(self.acted.calls)
-            if not verdict.match and not is_declared(executed)
-        }
+        calls = enumerate(self.acted.calls)
+        wrong = [step for step, (call, verdict) in calls if not (verdict.match or is_declared(call))]
         # A tool that was due and called is answered, before others are said to have been called instead.
-        meant = {step: self._meant(step) for step in sorted(wrong)}
+        meant = {step: self._meant(step) for step in wrong}
         faults: list[Fault] = []
         for step, (executed, _) in enumerate(self.acted.calls):
-            if step in wrong:
+            if step in meant:
                 faults += self._wrong_call(step, meant[step])
             self.seen.answer(executed)
         return [*faults, *self._missing(), *self._ending()]
@@ -192,12 +183,9 @@ class _ExaminedTurn:
 
     def _unfounded(self, executed: ExecutedCall) -> list[str]:
         """The arguments of a call that nothing the model had seen speaks for."""
-        if not isinstance(executed.arguments, dict):
-            return []
-        tool = self.toolbox.tools[executed.name]
-        return [
-            name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
-        ]
+        tool, speaks_for = self.toolbox.tools[executed.name], self.seen.speaks_for
+        arguments = executed.arguments if isinstance(executed.arguments, dict) else {}
+        return [name for name, value in arguments.items() if not speaks_for(tool, name, value)]
 
     def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
         """The first call that was due and that nothing was meant to be, if its name fits."""

@@ -17,14 +17,8 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Rejudged
 from rig.methods.base import Method, Option, Report
 from rig.methods.episode import Asking, Episode
-from rig.methods.tooltalk import ends
-from rig.methods.tooltalk.conversations import (
-    OWN,
-    Conversation,
-    holds_conversations,
-    load_directory,
-    parse_conversation,
-)
+from rig.methods.tooltalk import conversations, ends
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings, begun, call_message, opening, presented
 from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
@@ -147,10 +141,6 @@ class ToolTalkEpisode(MatchedEpisode):
             true_end = self._worlds[self._true_ends[turn]]
             self._ended[turn] = ends.unmet(of_turn.expected, self.simulator, true_end)
 
-    @property
-    def is_over(self) -> bool:
-        return len(self.played) >= len(self.task.known_turns)
-
     def begin(self) -> None:
         """Nothing is heard but the true history."""
 
@@ -211,13 +201,13 @@ class ToolTalk(Method):
         return (*self.own_options, *dials.options())
 
     def recognises(self, place: Path) -> bool:
-        return place.is_dir() and holds_conversations(place)
+        return place.is_dir() and conversations.holds_conversations(place)
 
     def load(self, place: Path) -> Sequence[Conversation]:
-        return load_directory(place)
+        return conversations.load_directory(place)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
-        return replace(parse_conversation(source, where), suite=suite)
+        return replace(conversations.parse_conversation(source, where), suite=suite)
 
     def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
         """Calls that must not be made, and how turns end, are counted where there is anything of it."""
@@ -265,10 +255,9 @@ def _own_toolbox(place: Path, toolbox: Toolbox | None) -> Toolbox | None:
     if toolbox is not None:
         return None if toolbox is TOOLTALK else toolbox
     for folder in (place, place.parent):
-        if holds_toolbox(folder) and (folder is place or place.name == OWN):
+        if holds_toolbox(folder) and (folder is place or place.name == conversations.OWN):
             if holds_code(folder):
-                raise RigError(
-                    f"{folder}: its tools are code, which is run when you name it: --toolbox {folder}"
-                )
+                how = f"which is run when you name it: --toolbox {folder}"
+                raise RigError(f"{folder}: its tools are code, {how}")
             return find_toolbox(str(folder))
     return None

@@ -22,6 +22,8 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
 RECALL = Metric("recall", "recall", "matches", "ground_truths")
+_NAMES = "incorrect_action_rate", "incorrect action rate"
+INCORRECT_ACTIONS = Metric(*_NAMES, "bad_actions", "actions", "lower", label="incorrect actions")
 
 DECLARATION = Declaration(
     method="tooltalk",
@@ -30,14 +32,7 @@ DECLARATION = Declaration(
         Metric("soft_success", "soft success", "soft_successes", place="tables"),
         RECALL,
         Metric("precision", "precision", "matches", "predictions", place="meters"),
-        Metric(
-            "incorrect_action_rate",
-            "incorrect action rate",
-            "bad_actions",
-            "actions",
-            better="lower",
-            label="incorrect actions",
-        ),
+        INCORRECT_ACTIONS,
         Metric("action_precision", "action precision", "valid_actions", "actions", place="json"),
     ),
     success="successes",
@@ -50,12 +45,8 @@ DECLARATION = Declaration(
 )
 
 
-FORBIDDING = DECLARATION._replace(
-    outcome=(
-        *DECLARATION.outcome,
-        Part("forbidden", "forbidden calls", short="forbidden", better="lower"),
-    )
-)
+_FORBIDDEN = Part("forbidden", "forbidden calls", short="forbidden", better="lower")
+FORBIDDING = DECLARATION._replace(outcome=(*DECLARATION.outcome, _FORBIDDEN))
 """What is counted where there are calls that must not be made."""
 
 
@@ -130,10 +121,10 @@ def name_callers(
         if index in played:
             session = Session(conversation.user, toolbox)
             session.username = truth.username
-            steps = (
-                replace(step, executed=session.follow(step.executed)) if step.executed else step
-                for step in played[index].steps
-            )
+            steps = list(played[index].steps)
+            for number, step in enumerate(steps):
+                if step.executed:
+                    steps[number] = replace(step, executed=session.follow(step.executed))
             named[index] = replace(played[index], steps=tuple(steps))
         for call in turn.calls:
             truth.follow(call)
@@ -174,13 +165,12 @@ def error_types(
         return {}
     types: dict[int, Counter[ErrorType]] = {}
     for turn in sorted({*calls, *due}):
+        wrong = Counter(executed.name for executed, verdict in calls[turn] if not verdict.match)
+        lacking = Counter(missed[turn])
         if turn not in due:
             premature = sum(verdict.bad_action for _, verdict in calls[turn])
             types[turn] = +Counter({ErrorType.PREMATURE_CALL: premature})
-            continue
-        wrong = Counter(executed.name for executed, verdict in calls[turn] if not verdict.match)
-        lacking = Counter(missed[turn])
-        if wrong or lacking:
+        elif wrong or lacking:
             # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
             is_planned = wrong.keys() == lacking.keys() and wrong <= lacking
             types[turn] = Counter(
@@ -224,26 +214,17 @@ def judge(
     doubts = []
     for number, truth, difference in matching.unclear():
         index, step, executed = places[number]
-        texts = (str(difference.expected), str(difference.got))
-        doubts.append(
-            Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
-        )
-    faults = find_faults(conversation, acted, due, grader.compare, grader.toolbox)
-    unrecorded = [
-        Fault(FaultKind.NOT_RECORDED, turn, f"no answer is recorded to {executed.name}", step)
-        for turn, step, executed in places
-        if executed.exception == NOT_RECORDED
-    ]
+        texts = str(difference.expected), str(difference.got), difference.note or ""
+        doubts.append(Doubt(index, step, truth, executed.name, difference.what, *texts))
+    faults = list(find_faults(conversation, acted, due, grader.compare, grader.toolbox))
+    for index, step, executed in (place for place in places if place[2].exception == NOT_RECORDED):
+        text = f"no answer is recorded to {executed.name}"
+        faults.append(Fault(FaultKind.NOT_RECORDED, index, text, step))
+    named = {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()}
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
-    return Score(
-        counts,
-        tuple(verdicts),
-        {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
-        (*faults, *unrecorded),
-        tuple(doubts),
-        {name: value - counts[name] for name, value in would.items()},
-    )
+    unclear = {name: value - counts[name] for name, value in would.items()}
+    return Score(counts, tuple(verdicts), named, tuple(faults), tuple(doubts), unclear)
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:

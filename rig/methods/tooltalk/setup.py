@@ -69,11 +69,10 @@ def replayed_truths(
     conversation: Conversation, simulator: Simulator, grader: Grader
 ) -> list[tuple[CallPlace, ExecutedCall]]:
     """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
-    return [
-        (CallPlace(index, number), decisive(recorded, replayed, grader))
-        for index, turn, _, calls in replay(conversation, simulator)
-        for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True))
-    ]
+    played = [call for turn in replay(conversation, simulator) for call in turn.calls]
+    true = zip(conversation.ground_truth, played, strict=True)
+    calls = (decisive(recorded, replayed, grader) for recorded, replayed in true)
+    return list(zip(conversation.ground_truth_positions(), calls, strict=True))
 
 
 _MOST_REPLAYED = 500
@@ -132,9 +131,8 @@ class WorldSetup(Setup):
         named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
-                raise RigError(
-                    "--reader has no effect with --grader upstream or --similarity exact; leave it out"
-                )
+                without = "--grader upstream or --similarity exact"
+                raise RigError(f"--reader has no effect with {without}; leave it out")
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         grader = Grader(values["grader"], measure, toolbox)
@@ -190,9 +188,8 @@ class WorldSetup(Setup):
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
         has_rules |= any(turn.expects_end for turn in conversation.turns)
         if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
-            raise RigError(
-                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
-            )
+            fault = "has rules for its calls, which --grader upstream does not know of"
+            raise RigError(f"{conversation.name}: {fault}")
         try:
             _check_calls(conversation, settings.toolbox)
             self.simulator.start(*conversation.start)
@@ -201,10 +198,8 @@ class WorldSetup(Setup):
         if settings.toolbox.fingerprint.get("servers") == "replay":
             for _, truth in replayed_truths(conversation, self.simulator, self.matcher):
                 if truth.exception == NOT_RECORDED:
-                    raise RigError(
-                        f"{conversation.name}: nobody recorded what {truth.name} answers to a true call;"
-                        " record again with `rig tools record`"
-                    )
+                    fault = f"nobody recorded what {truth.name} answers to a true call"
+                    raise RigError(f"{conversation.name}: {fault}; record again with `rig tools record`")
 
 
 class ToolTalkSetup(WorldSetup):
@@ -227,17 +222,16 @@ class ToolTalkSetup(WorldSetup):
 
     def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
         """How the turns of which an end is expected end, once their calls are made again."""
-        expecting = {index: turn for index, turn in enumerate(task.turns) if turn.expects_end}
-        true = list(replay(task, self.simulator)) if expecting else []
-        last = self.simulator.snapshot() if expecting else None
-        ended = {}
+        ended: dict[int, tuple[str, ...]] = {}
+        if not any(turn.expects_end for turn in task.turns):
+            return ended
+        worlds = [*(true.world for true in replay(task, self.simulator)), self.simulator.snapshot()]
         for played in turns:
-            if (turn := expecting.get(played.turn)) is not None and last is not None:
-                self.simulator.restore(true[played.turn].world)
+            if (turn := task.turns[played.turn]).expects_end:
+                self.simulator.restore(worlds[played.turn])
                 for executed in played.executed:
                     self.simulator.repeat(executed)
-                after = [*(other.world for other in true[played.turn + 1 :]), last][0]
-                ended[played.turn] = unmet(turn.expected, self.simulator, after)
+                ended[played.turn] = unmet(turn.expected, self.simulator, worlds[played.turn + 1])
         return ended
 
     def _truths(self, task: Conversation) -> Truths:

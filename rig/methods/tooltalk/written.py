@@ -112,33 +112,33 @@ def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
         if answer["order"] not in ("any", "given"):
             raise fields["order"].fault(f"is any or given, not {answer['order']}")
     own = fields["must_not_call"].texts() if "must_not_call" in fields else []
-    if never := [*forbidden, *own]:
-        due = [call["request"]["api_name"] for call in calls if call["request"]["api_name"] in own]
-        if due:
-            raise fields["must_not_call"].fault(f"{due[0]} is due in this turn and must not be called in it")
-        answer["must_not_call"] = [
-            name for name in never if name not in {call["request"]["api_name"] for call in calls}
-        ]
+    due = dict.fromkeys(call["request"]["api_name"] for call in calls)
+    if wrong := [name for name in due if name in own]:
+        raise fields["must_not_call"].fault(f"{wrong[0]} is due in this turn and must not be called in it")
+    if forbidden or own:
+        answer["must_not_call"] = [name for name in (*forbidden, *own) if name not in due]
     if "expect" in fields:
-        answer["expect"] = ends.written(fields["expect"])
+        try:
+            ends.parsed(fields["expect"].value)
+        except RigError as error:
+            raise fields["expect"].fault(str(error).removeprefix("expect: ")) from error
+        answer["expect"] = fields["expect"].value
     yield answer
 
 
 def _call(part: DocumentPart) -> JsonObject:
     name, arguments, fields = _parts_of_call(part)
-    ruled = {}
+    parameters, written = {}, {}
     for argument, value in arguments.items():
         try:
-            ruled[argument] = rules.parse(value.value) or rules.nested(value.value)
+            rule = rules.parse(value.value) or rules.nested(value.value)
         except RigError as error:
             raise value.fault(str(error)) from error
-    parameters = {}
-    for argument, value in arguments.items():
-        rule = ruled[argument]
+        if rule is not None:
+            written[argument] = rule.as_json()
         # Where any value will do, none will, too.
         with suppress(LookupError):
             parameters[argument] = value.value if rule is None else rule.example
-    written = {argument: rule.as_json() for argument, rule in ruled.items() if rule is not None}
     call: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
     call |= {"rules": written} if written else {}
     if "optional" in fields and fields["optional"].flag():

@@ -148,15 +148,14 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
         notes.append(f"{path}: no result of {counted(len(missing), 'dialogue')}, such as {missing[0]}")
     trials = min(map(len, by_dialogue.values()))
     if extra := sum(map(len, by_dialogue.values())) - trials * len(by_dialogue):
-        notes.append(
-            f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
-        )
+        left_out = f"{extra} results beyond trial {trials} are left out"
+        notes.append(f"{path}: {left_out}, as upstream leaves them out")
     mode = _mode(by_dialogue, scenarios)
     settings = AutoDeSettings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
     episodes = [
-        (scenarios[name].name, trial, turns(record, scenarios[name], mode))
+        (scenarios[name].name, trial, turns(records[trial], scenarios[name], mode))
         for trial in range(trials)
-        for name, record in ((name, records[trial]) for name, records in by_dialogue.items())
+        for name, records in by_dialogue.items()
     ]
     return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes)
 

@@ -124,10 +124,8 @@ class Trials:
 
     def means(self, name: str) -> list[float]:
         """The mean over dialogues of a count, trial by trial."""
-        return [
-            fmean(counts[trial].get(name, 0) for counts in self.by_task.values())
-            for trial in range(self.trials)
-        ]
+        several = self.by_task.values()
+        return [fmean(counts[at].get(name, 0) for counts in several) for at in range(self.trials)]
 
     def mean(self, name: str) -> float:
         """The mean over trials of the means over dialogues."""
@@ -147,29 +145,21 @@ def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
     tables = []
     for grader, several in by_grader.items():
         cells = _told_apart([_cell(score) for score in several])
-        for subject, header, rows, note in (
-            ("Table 1. Slot scores", _SCORES, _scores(cells), ""),
-            (
-                "Table 2. Agreement with human evaluation, over assistants",
-                ("user", "assistants", "ICC3", "R"),
-                _agreements(cells),
-                _files_note(cells),
-            ),
-            ("Case study. How dialogues ended", _ENDS, _case_study(cells), ""),
-            (
-                "Agreement dialogue by dialogue",
-                ("assistant", "users", "dialogues", "ICC3", "R"),
-                _by_dialogue(cells),
-                "",
-            ),
+        for subject, header, rows in (
+            ("Table 1. Slot scores", _SCORES, _scores(cells)),
+            (_AGREEMENT, ("user", "assistants", "ICC3", "R"), _agreements(cells)),
+            ("Case study. How dialogues ended", _ENDS, _case_study(cells)),
+            ("Agreement dialogue by dialogue", _DIALOGUES, _by_dialogue(cells)),
         ):
-            listed = list(rows)
+            listed, note = list(rows), _files_note(cells) if subject == _AGREEMENT else ""
             cited = CITED if any("(paper)" in str(texts[0]) for texts, _ in listed) else ""
             if listed:
                 tables.append(Table(subject, grader, several[0].graded_by, header, listed, note or cited))
     return tables
 
 
+_AGREEMENT = "Table 2. Agreement with human evaluation, over assistants"
+_DIALOGUES = ("assistant", "users", "dialogues", "ICC3", "R")
 _SCORES = ("assistant", "user", "P", "R", "F1", "±", "F1 over dialogues", "dialogues")
 _ENDS = (
     *("assistant", "user", "dialogues", *(name.replace("_", " ") for name in OUTCOMES), "length"),
@@ -252,10 +242,10 @@ def _files_note(cells: Sequence[Trials]) -> str:
     others = [cell.arm for cell in cells if not cell.is_published]
     if not others:
         return ""
+    listed = f"{', '.join(others[:3])}{', …' if len(others) > 3 else ''}"
     return (
         "Table 2 is made of the files that the paper used, and of no other of the same assistant and user:"
-        f" {len(others)} arms stand in the other tables alone ({', '.join(others[:3])}"
-        f"{', …' if len(others) > 3 else ''})."
+        f" {len(others)} arms stand in the other tables alone ({listed})."
     )
 
 
@@ -267,23 +257,18 @@ def _beside_published(
     missing = [[name, way] for way, cells in sides.items() for name in ASSISTANTS if name not in cells]
     count = str(len(ASSISTANTS))
     if missing:
-        f1 = [
-            np.array(
-                [
-                    100 * cells[name].mean("f1") if name in cells else float(TABLE_1[name, way].f1)
-                    for name in ASSISTANTS
-                ],
-                dtype=float,
-            )
-            for way, cells in sides.items()
-        ]
+        f1 = []
+        for way, cells in sides.items():
+            known = {name: 100 * cells[name].mean("f1") for name in ASSISTANTS if name in cells}
+            cited = {name: float(TABLE_1[name, way].f1) for name in ASSISTANTS}
+            f1.append(np.array(list({**cited, **known}.values())))
         measured = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
         sources = {"method": method, "source": "run and paper", "from_paper": missing}
         label = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper"
         yield (label, count, *(f"{value:.4f}" for value in measured.values())), sources | measured
     paper = TABLE_2[method]
-    cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
-    yield (f"{title} (paper)", count, *paper), cited
+    printed = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
+    yield (f"{title} (paper)", count, *paper), printed
 
 
 def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
@@ -291,10 +276,8 @@ def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
     static = _by_method(cells).get(STATIC, {})
     for cell in cells:
         played = len(cell.by_task) * cell.trials
-        totals = {
-            name: sum(counts.get(name, 0) for trials in cell.by_task.values() for counts in trials)
-            for name in OUTCOMES
-        }
+        every = [counts for trials in cell.by_task.values() for counts in trials]
+        totals = {name: sum(counts.get(name, 0) for counts in every) for name in OUTCOMES}
         other = static.get(cell.assistant) if cell.method != STATIC else None
         gaps, intervals = _against(cell, other) if other else ({}, {})
         texts = (
@@ -313,11 +296,8 @@ def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, I
     """How much a cell differs from another, and in the dialogues of both, with intervals over these."""
     gaps = {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")}
     tasks = [task for task in cell.by_task if task in other.by_task]
-    return gaps, {
-        name: agreement.mean(cell.over_trials(name, tasks) - other.over_trials(name, tasks))
-        for name in AGAINST_STATIC
-        if tasks
-    }
+    pairs = {name: (cell.over_trials(name, tasks), other.over_trials(name, tasks)) for name in AGAINST_STATIC}
+    return gaps, {name: agreement.mean(ours - theirs) for name, (ours, theirs) in pairs.items() if tasks}
 
 
 def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
@@ -333,12 +313,8 @@ def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
                 continue
             measured = agreement.by_task(one.over_trials("f1", tasks), other.over_trials("f1", tasks))
             label, users = ASSISTANTS.get(assistant, assistant), f"{one.user}, {other.user}"
-            sources = {
-                "assistant": assistant,
-                "methods": [cell.method for cell in pair],
-                "arms": [cell.arm for cell in pair],
-                "dialogues": len(tasks),
-            }
+            cells_of = {"methods": [cell.method for cell in pair], "arms": [cell.arm for cell in pair]}
+            sources = {"assistant": assistant, **cells_of, "dialogues": len(tasks)}
             yield (label, users, str(len(tasks)), *_texts(measured)), sources | _as_json(measured)
 
 

@@ -25,16 +25,8 @@ from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
-from rig.solutions.judgements import (
-    SEED,
-    Judgement,
-    ModelAnswers,
-    Shape,
-    judgements_of,
-    own_id,
-    parse,
-    parse_judgement,
-)
+from rig.solutions import judgements
+from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape
 from rig.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
@@ -66,10 +58,9 @@ def load(
                 others = by_key.setdefault(key, {})
                 for name, solution in solutions.items():
                     if others.setdefault(name, solution) != solution:
-                        raise RigError(
-                            f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file,"
-                            " or a folder for each way of search"
-                        )
+                        other = f"{key[0]} has another answer to query {name} of {key[1]}"
+                        way_out = "name one file, or a folder for each way of search"
+                        raise RigError(f"{path}: {other}; {way_out}")
         except RigError as error:
             if faults is None:
                 raise
@@ -88,7 +79,7 @@ def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str]
         answer = convert(data, method, str(path), shape, seed)
         yield (folder.parent.name, folder.name), {query_id(path.stem): answer}
     elif is_converted(data):
-        solutions = {name: parse(value, f"{path}, {name}") for name, value in data.items()}
+        solutions = {name: judgements.parse(value, f"{path}, {name}") for name, value in data.items()}
         yield (folder.name, path.stem), solutions
 
 
@@ -129,7 +120,7 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
     ids: dict[str, dict[str, int]] = {}
     for row in rows:
         suite = row.suite or "tasks"
-        name = own_id(row.name, suite)
+        name = judgements.own_id(row.name, suite)
         ids.setdefault(suite, {})[name] = 0
         if row.solution is not None:
             sets.setdefault((row.model, suite), {})[name] = row
@@ -238,16 +229,14 @@ class ToolBench(Method):
     declaration = DECLARATION
     oracles = MappingProxyType[str, Any]({})
     options: tuple[Option, ...] = (
-        Option("answers_of", "", several=True),
-        Option("invalid", "seeded"),
-        Option("walk_seed", SEED),
+        *(Option("answers_of", "", several=True), Option("invalid", "seeded"), Option("walk_seed", SEED)),
     )
 
     def load(self, place: Path) -> NoReturn:
         raise _not_played(place)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Recorded:
-        return Recorded.of(parse_judgement(source, where, suite))
+        return Recorded.of(judgements.parse_judgement(source, where, suite))
 
     def settings(self, values: Mapping[str, Any]) -> ToolBenchSettings:
         return ToolBenchSettings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
@@ -258,7 +247,7 @@ class ToolBench(Method):
             ToolDoc(str(tool.get("name", "")), str(tool.get("description", "")), tool.get("parameters", {}))
             for tool in (solution.tools if solution else ())
         )
-        return Request(StepKey(task.name, 0, 0), "", tools, "", ())
+        return Request(StepKey(task.name), tools=tools)
 
     def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
         return ToolBenchSetup(self, self.settings(values))
@@ -273,7 +262,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
             by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
     sets = [ModelAnswers(*key, solutions) for key, solutions in by_key.items()]
     ids = query_ids(place) if place is not None else None
-    tasks = list(map(Recorded.of, judgements_of(sets, ids=ids)))
+    tasks = list(map(Recorded.of, judgements.judgements_of(sets, ids=ids)))
     arms = [
         _arm(model, tasks, replace(settings, answers=model), ids is not None)
         for model in dict.fromkeys(model for model, _ in by_key)

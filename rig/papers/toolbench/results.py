@@ -20,22 +20,13 @@ from rig.errors import RigError
 from rig.files import csv_line, filling, inert, write
 from rig.methods.paper import Results, Standing
 from rig.papers.toolbench.method import file_name, read_json
-from rig.solutions.judgements import (
-    SCORES,
-    AnswerStatus,
-    Compared,
-    Judged,
-    ModelAnswers,
-    Preference,
-    RecordedPasses,
-)
+from rig.solutions import judgements
+from rig.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses
 from rig.solutions.solution import Solution
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
 
-TEST_SETS = (
-    *("G1_instruction", "G1_category", "G1_tool", "G2_instruction", "G2_category", "G3_instruction"),
-)
+TEST_SETS = ("G1_instruction", "G1_category", "G1_tool", "G2_instruction", "G2_category", "G3_instruction")
 """Upstream's. Files of results are called TEST_SET_MODEL, or TEST_SET_REFERENCE_CANDIDATE."""
 
 _PASS_COLUMNS = {
@@ -116,29 +107,22 @@ def write_results(
     written = []
     with filling(directory) as folder:
         for stem, several in groups.items():
-            texts = (
-                _win_texts(cast(list[Compared], several), raw)
-                if isinstance(several[0], Compared)
-                else _pass_texts(cast(list[Judged], several), raw)
-            )
+            if isinstance(several[0], Compared):
+                texts = _win_texts(cast(list[Compared], several), raw)
+            else:
+                judged = {row.query_id: row for row in cast(list[Judged], several)}
+                text, passes = pass_json(judged), {name: row.tally.passes for name, row in judged.items()}
+                texts = text, pass_table(json.loads(text), several[0].model, passes=passes, raw=raw)
             for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts, strict=True):
                 write(text, folder / name, folders=True)
                 written.append(directory / name)
     return written
 
 
-def _pass_texts(rows: Sequence[Judged], raw: bool) -> tuple[str, str]:
-    text = pass_json({row.query_id: row for row in rows})
-    passes = {row.query_id: row.tally.passes for row in rows}
-    return text, pass_table(json.loads(text), rows[0].model, passes=passes, raw=raw)
-
-
 def _win_texts(rows: Sequence[Compared], raw: bool) -> tuple[str, str]:
     models = rows[0].reference, rows[0].model
     votes = {row.query_id: row.votes for row in rows}
-    pairs = {
-        row.query_id: (first, second) for row in rows for first, second in [row.pair] if first and second
-    }
+    pairs = {row.query_id: (row.pair[0], row.pair[1]) for row in rows if row.pair[0] and row.pair[1]}
     table = {name: votes[name] for name in pairs}
     return preference_json(votes, *models), preference_table(table, pairs, *models, raw=raw)
 
@@ -204,7 +188,7 @@ class _Passes(Foreign):
 
 
 _Status = Annotated[
-    AnswerStatus,
+    judgements.AnswerStatus,
     BeforeValidator(lambda value: value.removeprefix("AnswerStatus.") if isinstance(value, str) else value),
 ]
 
@@ -223,9 +207,9 @@ def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
         counts = parsed(dict[str, _Passes], dict(rows), where, what)
         return RecordedPasses({name: row.failed <= row.passed for name, row in counts.items()}, {})
     passes: dict[str, bool] = {}
-    rounds: dict[str, dict[str, AnswerStatus]] = {}
+    rounds: dict[str, dict[str, judgements.AnswerStatus]] = {}
     for name, row in parsed(dict[str, _Statuses], dict(rows), where, what).items():
-        passes[name] = fmean(SCORES[status] for status in row.is_solved.values()) >= 0.5
+        passes[name] = fmean(judgements.SCORES[status] for status in row.is_solved.values()) >= 0.5
         for number, status in row.is_solved.items():
             rounds.setdefault(number, {})[name] = status
     return RecordedPasses(passes, dict(sorted(rounds.items())))
@@ -233,14 +217,10 @@ def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
 
 def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
     """A file of preferences."""
-    rows = {
-        name: {
-            reference: _number(vote.reference),
-            candidate: _number(vote.candidate),
-            **{f"round_{number}": "complete" for number in range(vote.rounds)},
-        }
-        for name, vote in votes.items()
-    }
+    rows = {}
+    for name, vote in votes.items():
+        counts = {reference: _number(vote.reference), candidate: _number(vote.candidate)}
+        rows[name] = {**counts, **{f"round_{number}": "complete" for number in range(vote.rounds)}}
     return json.dumps(rows, indent=4, ensure_ascii=False)
 
 
@@ -300,12 +280,10 @@ def leaderboard_text(rows: Sequence[Standing]) -> str:
     """
     sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
     header = ["Method", "WinRate", "StdError"]
-    lines: list[list[str | float]] = [
-        [*header, *(f"{name}_WinRate" for name in sets), *(f"{name}_StdError" for name in sets)]
-    ]
+    header += [f"{name}_{number}" for number in ("WinRate", "StdError") for name in sets]
+    lines: list[list[str | float]] = [[*header]]
     for row in sorted(rows, key=lambda standing: -standing.win_rate):
-        cells = [row.by_set.get(name) for name in sets]
-        numbers = [*(cell[0] if cell else "" for cell in cells), *(cell[1] if cell else "" for cell in cells)]
+        numbers = [row.by_set.get(name, ("", ""))[number] for number in (0, 1) for name in sets]
         lines.append([row.method, row.win_rate, row.std_error, *numbers])
     return "".join(f"{csv_line(line)}\n" for line in lines)
 
