@@ -258,13 +258,22 @@ class Run(FlatRecord):
         with self._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
-            played = []
-            for cell in runs.each_cell(stored):
-                name = cell.conversation
-                place = (self.id, stored.arms[cell.arm].name, suites[name], name, cell.repeat)
-                success = None if cell.counts is None else stored.declaration.succeeded(cell.counts)
-                state = (cell.state, cell.turns, cell.turns_done, success)
-                played.append(PlayedConversation(*place, *state, self, cell.arm))
+            played = [
+                PlayedConversation(
+                    self.id,
+                    stored.arms[cell.arm].name,
+                    suites[cell.conversation],
+                    cell.conversation,
+                    cell.repeat,
+                    cell.state,
+                    cell.turns,
+                    cell.turns_done,
+                    None if cell.counts is None else stored.declaration.succeeded(cell.counts),
+                    self,
+                    cell.arm,
+                )
+                for cell in runs.each_cell(stored)
+            ]
         return RecordTable(played)
 
     @property
@@ -299,11 +308,20 @@ def _scores(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[Conversation
     """The scores of an arm by the grader whose scores are shown."""
     if arm.grader is None:
         return
+    declaration = run.declaration
     for cell in runs.scored_cells(run, arm.grader, [arm.position]):
-        place, counts = (run.id, arm.name, cell.suite, cell.conversation, cell.repeat), cell.counts
-        success, unclear = run.declaration.succeeded(counts), round(counts.get("unclear", 0))
-        rates = run.declaration.rates(counts)
-        yield ConversationScore(*place, success, unclear, rates, counts, cell.errors)
+        yield ConversationScore(
+            run.id,
+            arm.name,
+            cell.suite,
+            cell.conversation,
+            cell.repeat,
+            declaration.succeeded(cell.counts),
+            round(cell.counts.get("unclear", 0)),
+            declaration.rates(cell.counts),
+            cell.counts,
+            cell.errors,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +357,17 @@ class Store:
 
     def _run(self, stored: StoredRun) -> Run:
         arms: list[PlayedArm] = []
-        about = (stored.id, stored.name, stored.created, stored.state, stored.declaration.method)
-        run = Run(*about, stored.repeats, stored.settings, RecordTable(), self)
+        run = Run(
+            stored.id,
+            stored.name,
+            stored.created,
+            stored.state,
+            stored.declaration.method,
+            stored.repeats,
+            stored.settings,
+            RecordTable(),
+            self,
+        )
         for arm in stored.arms:
             fingerprint = arm.fingerprint or {}
             rates = stored.declaration.rates(arm.rated) if arm.rated else {}

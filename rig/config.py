@@ -49,8 +49,9 @@ class Setting:
 
 
 def read_settings() -> dict[tuple[str, ...], Setting]:
-    """Every setting by its path. Those of the working folder replace the user's. Raises RigError for a file
-    that cannot be read, or is not TOML.
+    """Every setting by its path. Those of the working folder replace the user's.
+
+    Raises RigError for a file that cannot be read, or is not TOML.
     """
     settings: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):

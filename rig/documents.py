@@ -251,9 +251,10 @@ def _plain(word: str) -> Json:
 
 
 def _kind(value: Json) -> str:
-    names = {dict: "names with values", list: "a list", bool: "true or false", type(None): "nothing"}
-    text = "a text" if value else "an empty text"
-    return text if isinstance(value, str) else names.get(type(value), "a number")
+    names = {dict: "names with values", list: "a list", str: "a text", bool: "true or false"}
+    if value is None:
+        return "nothing"
+    return "an empty text" if value == "" else names.get(type(value), "a number")
 
 
 Value = TypeVar("Value")
@@ -338,10 +339,12 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 def _first(error: ValidationError) -> str:
     """The first fault: the path to it, with positions from 1, and what is wrong."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    steps = (str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"])
-    text = _FAULTS.get(fault["type"], fault["msg"]).removeprefix("Input ")
-    own = text.removeprefix("Value error, ")
-    return f"{'.'.join(steps) or 'it'}{' ' if own == text else ': '}{own}"
+    steps = [str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"]]
+    place = ".".join(steps) or "it"
+    text = _FAULTS.get(fault["type"], fault["msg"])
+    if text.startswith("Value error, "):
+        return f"{place}: {text.removeprefix('Value error, ')}"
+    return f"{place} {text.removeprefix('Input ')}"
 
 
 _FAULTS = {

@@ -43,7 +43,8 @@ class EngineOptions:
         " recommends (author), as llama.cpp's programs do (llama.cpp), or by llama.cpp's samplers with these"
         " settings.",
         metavar="greedy|author|llama.cpp|FILE|NAME=VALUE,…",
-        marks="several opens",
+        several=True,
+        opens=True,
         unset="greedy, or by --temperature",
         verbs="judge",
     )
@@ -202,7 +203,8 @@ class EngineOptions:
         " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
         " smaller model of the family.",
         metavar="none|sibling|lookup|MODEL",
-        marks="several opens",
+        several=True,
+        opens=True,
     )
     grammar: GrammarArm = generation_option(
         "json",

@@ -44,8 +44,10 @@ class ConversationInfo:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens, seconds and costs (of `rig.meters`) so far: sums over steps, and rates in tokens per second,
-    None before any token. `cpu_s` is the CPU time that the process used in turns, None if nobody measured it.
+    """Tokens, seconds and costs so far.
+
+    Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
+    process used in turns, None if nobody measured it. The costs are those of `rig.meters`.
     Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
     """
 
@@ -110,8 +112,15 @@ class Speed:
 
     def as_json(self) -> JsonObject:
         """Sums, costs and rates by name."""
-        shares = ("cached_share", "forced_share", "accepted_share")
-        names = (*self.__dataclass_fields__, "prefill_rate", "decode_rate", *shares, "first_token")
+        rates = (
+            "prefill_rate",
+            "decode_rate",
+            "cached_share",
+            "forced_share",
+            "accepted_share",
+            "first_token",
+        )
+        names = [*self.__dataclass_fields__, *rates]
         return {name: getattr(self, name) for name in names}
 
 
@@ -122,8 +131,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """First event of a run. `finished_turns` and `finished_conversations` count what an earlier, interrupted
-    start left in the store; `declaration` says what the counts of later events are.
+    """First event of a run.
+
+    `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
+
+    `declaration` says what is counted, and so what the counts of later events are.
     """
 
     run: str
@@ -186,8 +198,9 @@ class StepEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class WentBack(StepEvent):
-    """A search goes back: the step about to be made follows not the one before, but the step `parent`, with
-    -1 for the beginning of the turn.
+    """A search goes back: the step about to be made follows not the one before, but the step `parent`.
+
+    -1 stands for the beginning of the turn.
     """
 
     parent: int

@@ -18,7 +18,6 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -100,6 +99,7 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
     """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
+
     Raises RigError for a folder with too much in it, such as a whole file system.
     """
     files, waiting, seen = [], [place], 0
@@ -113,8 +113,9 @@ def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Pa
                     elif entry.name.endswith(ending) and entry.is_file():
                         files.append(Path(entry.path))
             if seen > MOST_ENTRIES:
-                many = f"{place}: holds more than {MOST_ENTRIES} files"
-                raise RigError(f"{many}; name the folder with those you mean")
+                raise RigError(
+                    f"{place}: holds more than {MOST_ENTRIES} files; name the folder with those you mean"
+                )
     except OSError as error:
         raise RigError(f"{error.filename or place}: cannot be read: {error.strerror or error}") from error
     return sorted(files)
@@ -147,8 +148,12 @@ def values_at(value: Json, depth: int) -> Sequence[Json]:
     """The values at this depth of lists and objects in a JSON value; none if it is not that deep."""
     level = [value]
     for _ in range(depth):
-        outer = (of.values() if isinstance(of, dict) else of for of in level if isinstance(of, dict | list))
-        level = list(chain.from_iterable(outer))
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
     return level
 
 
@@ -157,7 +162,8 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
     """A text file to write, UTF-8 with line ends as they are, which takes its place once all is written.
 
     Over a file that is there only with `force`, with `folders` into ones that are made where there are none.
-    Devices and pipes are written to as they are; what a link points to is replaced. Raises RigError.
+    Devices and pipes are written to as they are, and what a link
+    points to is replaced, not the link. Raises RigError.
     """
     try:
         if folders:
@@ -284,7 +290,8 @@ def _replacing(target: Path) -> Iterator[TextIO]:
 
 
 CLOCK_SET_S = 60.0
-"""The clock may be set by this much without making a process look like another."""
+"""The clock may be set by this much without making a process look like another: starts are given in its time.
+"""
 ELSEWHERE_S = 24 * 3600.0
 """A process of another machine cannot be looked at. What it made counts as left behind at this age."""
 

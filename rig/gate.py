@@ -7,7 +7,6 @@ interval over conversations, and what was measured once by that number.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -103,7 +102,9 @@ class Policy:
                 raise RigError(f"{path}: {key}: needs {needed}")
         if not 0 < values.get("alpha", 0.05) < 1:
             raise RigError(f"{path}: alpha: is not between 0 and 1; 0.05 is usual")
-        conditions = tuple(chain.from_iterable(_conditions(path, *table) for table in tables.items()))
+        conditions = tuple(
+            condition for tier, rows in tables.items() for condition in _conditions(path, tier, rows)
+        )
         if not any(condition.tier is not Tier.INFORMATIVE for condition in conditions):
             raise RigError(f"{path}: required: has no condition, so nothing could fail; add [[required]]")
         return cls(path, conditions, **values)
@@ -152,9 +153,12 @@ class ConditionResult(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether the gate does not pass because of it."""
-        is_open = self.decision is Decision.CANNOT_TELL and self.condition.tier is Tier.REQUIRED
-        is_worse = self.decision is Decision.WORSE and self.condition.tier is not Tier.INFORMATIVE
-        return is_open or is_worse
+        by_tier = {
+            Tier.REQUIRED: self.decision is not Decision.PASSES,
+            Tier.SUPPORTING: self.decision is Decision.WORSE,
+            Tier.INFORMATIVE: False,
+        }
+        return by_tier[self.condition.tier]
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -205,8 +209,9 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
     and for a condition on a metric that these runs do not have.
     """
     chosen = choose(runs, addresses)
-    across = policy.across_settings
-    question = ComparisonOptions(policy.baseline, None, policy.alpha, across, one_will_do=True)
+    question = ComparisonOptions(
+        policy.baseline, alpha=policy.alpha, across_settings=policy.across_settings, one_will_do=True
+    )
     compared = compare_chosen(runs, chosen, question)
     first = pick_baseline(chosen, policy.baseline)
     if first.label in compared.left_out:
@@ -238,8 +243,10 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
         others = f"{', '.join(bounds[:-1])} or {bounds[-1]}"
         raise RigError(f"{path}: {key}.{condition.bound}: {name} takes {others}")
     if alone and condition.bound not in ("min", "max"):
-        only = f"{comparison.baseline.label} is the only arm"
-        raise RigError(f"{path}: {key}.{condition.bound}: {only}; name another run or arm to compare it with")
+        raise RigError(
+            f"{path}: {key}.{condition.bound}: {comparison.baseline.label} is the only arm; name another run"
+            " or arm to compare it with"
+        )
 
 
 def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionResult:

@@ -78,7 +78,9 @@ class Metric(NamedTuple):
     def bounds(self, counts: Counts) -> Bounds | None:
         """Between what the rate lies; None if nothing is unclear that could change it."""
         least, most = self.rate(counts), self.rate(if_right(counts))
-        return None if least is None or most is None or least == most else Bounds(*sorted((least, most)))
+        if least is None or most is None or least == most:
+            return None
+        return Bounds(min(least, most), max(least, most))
 
     @property
     def scale(self) -> float:
@@ -172,13 +174,13 @@ class Declaration(NamedTuple):
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
-        """The inverse of `to_json`. What a newer rig may have added to it is left out. Raises ValueError,
-        KeyError or TypeError for what is none.
+        """The inverse of `to_json`. What a newer rig may have added to it is left out.
+
+        Raises ValueError, KeyError or TypeError for what is none.
         """
-        rows: dict[str, Any] = {}
-        for name, kind in _ROWS.items():
-            known = ({key: row[key] for key in row if key in kind._fields} for row in data[name])
-            rows[name] = tuple(kind(**row) for row in known)
+        rows: dict[str, Any] = {
+            name: tuple(_of(kind, row) for row in data[name]) for name, kind in _ROWS.items()
+        }
         if unknown := {metric.place for metric in rows["metrics"]} - {*_PLACES}:
             raise ValueError(f"{unknown.pop()!r} is no place of a metric")
         named = {"method": data["method"], "success": data["success"]}
@@ -240,14 +242,21 @@ class Declaration(NamedTuple):
     def bounds_json(self, counts: Counts) -> JsonObject:
         """How many texts are unclear, and both ends of each rate, which are the same where nothing is."""
         ends = {metric.name: metric.bounds(counts) or (metric.rate(counts),) * 2 for metric in self.metrics}
-        lower, upper = ({name: of[end] for name, of in ends.items()} for end in (0, 1))
-        return {"unclear": counts.get(UNCLEAR, 0), "lower": lower, "upper": upper}
+        return {
+            "unclear": counts.get(UNCLEAR, 0),
+            "lower": {name: lower for name, (lower, _) in ends.items()},
+            "upper": {name: upper for name, (_, upper) in ends.items()},
+        }
 
     def as_json(self, counts: Counts) -> JsonObject:
         """Rates and counts by name. That of the tasks is called `conversations`."""
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
-        told = {**self.rates(counts), **self.bounds_json(counts), "conversations": counts.get(TASKS, 0)}
-        return told | {name: counts.get(name, 0) for name in names if name}
+        return {
+            **self.rates(counts),
+            **self.bounds_json(counts),
+            "conversations": counts.get(TASKS, 0),
+            **{name: counts.get(name, 0) for name in names if name},
+        }
 
     def succeeded(self, counts: Counts) -> bool:
         """Whether these counts, of one task, are a success."""
@@ -276,8 +285,12 @@ class Declaration(NamedTuple):
 UNDECLARED = Declaration()
 """That of a run which nobody told of."""
 
-_ROWS: Mapping[str, Any] = {"metrics": Metric, "counts": NamedCount, "outcome": Part}
+_ROWS = {"metrics": Metric, "counts": NamedCount, "outcome": Part}
 """What a declaration has several of, and what each is."""
+
+
+def _of(kind: Any, data: JsonObject) -> Any:
+    return kind(**{name: value for name, value in data.items() if name in kind._fields})
 
 
 def total(parts: Iterable[Counts]) -> dict[str, float]:

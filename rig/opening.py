@@ -81,8 +81,10 @@ def require_named(
     if hidden := [(option, place) for option, place in places if place not in names and not _is_named(place)]:
         opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
         what = ", ".join(dict.fromkeys(option for option, _ in hidden))
-        rule = "rig opens what a store names only if you name it, too"
-        raise RigError(f"run {run} names files ({what}), and {rule}: begin with `rig {opened}`")
+        raise RigError(
+            f"run {run} names files ({what}), and rig opens what a store names only if you name it, too:"
+            f" begin with `rig {opened}`"
+        )
 
 
 def note_started(run: str, settings: Mapping[str, Any]) -> None:

@@ -13,7 +13,13 @@ Reader: TypeAlias = Literal["run", "method", "engine"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
 GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
-    *("Conversations", "Dials", "Prompt", "Generation", "Machine", "Servers", "Grading"),
+    "Conversations",
+    "Dials",
+    "Prompt",
+    "Generation",
+    "Machine",
+    "Servers",
+    "Grading",
 )
 """The groups of options in the help, in order."""
 
@@ -108,12 +114,9 @@ class Option:
         return value
 
 
-def option(
-    default: Any, help_text: str, group: str = "", *, verbs: str = "", marks: str = "", **more: Any
-) -> Any:
-    """A field of the table. `more` are parts of `Option`; `verbs` and `marks` (parts that hold) are words."""
+def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
+    """A field of the table. `more` are parts of `Option`; `verbs` are words."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
-    told |= dict.fromkeys(marks.split(), True)
     kind = "default_factory" if callable(default) else "default"
     return field(**{kind: default}, metadata={"option": told})
 
@@ -143,7 +146,7 @@ def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
     default: Any = part.default if part.default is not MISSING else part.default_factory
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
-    if told["key"].endswith("."):
+    if told["key"].endswith("."):  # the dials', which go by their names
         told["key"] += part.name
     if (values := told.get("values")) and hint is not int:
         choices = tuple(values)

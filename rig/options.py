@@ -61,7 +61,9 @@ class RunOptions:
         "Apply a LoRA adapter (GGUF), with a scale if it is not 1; `none` runs the model without.",
         MACHINE,
         metavar="FILE[:SCALE]",
-        marks="several listed opens",
+        several=True,
+        listed=True,
+        opens=True,
         verbs="screen",
     )
     suite: str = conversation_option(
@@ -93,13 +95,17 @@ class RunOptions:
         "Choose who plays a role that is not evaluated.",
         CONVERSATIONS,
         metavar="ROLE=MODEL",
-        marks="several listed opens",
+        several=True,
+        listed=True,
+        opens=True,
     )
     set: tuple[str, ...] = conversation_option(
         (),
         "Set an option that only the method knows.",
         metavar="NAME=VALUE",
-        marks="several listed users_only",
+        several=True,
+        listed=True,
+        users_only=True,
     )
     until: Literal["verdict"] | None = option(
         None,
@@ -133,7 +139,8 @@ class MethodOptions:
         None,
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
         metavar="NAME|DIR|mcp:COMMAND",
-        marks="opens users_only",
+        opens=True,
+        users_only=True,
     )
     servers: Answers = conversation_option(
         "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
@@ -177,7 +184,8 @@ class MethodOptions:
         "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
         GRADING,
         metavar="NAME",
-        marks="opens users_only",
+        opens=True,
+        users_only=True,
     )
     reader: str | None = option(
         None,
@@ -185,7 +193,8 @@ class MethodOptions:
         " GGUF file, or a folder with a sentence-transformers cross-encoder for entailment.",
         GRADING,
         metavar="FILE",
-        marks="opens users_only",
+        opens=True,
+        users_only=True,
     )
     fill: int = dial_option(
         0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"

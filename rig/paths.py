@@ -40,7 +40,9 @@ def real(path: Path) -> Path:
 def models_directory() -> Path:
     """Where GGUF files are kept: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
     chosen = os.environ.get("RIG_MODELS")
-    return expanded(chosen) if chosen else (CHECKOUT or Path()) / "models"
+    if chosen:
+        return expanded(chosen)
+    return _CHECKOUT / "models" if _IN_CHECKOUT else Path("models")
 
 
 def runs_file() -> Path:

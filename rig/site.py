@@ -12,8 +12,9 @@ START = "index.html"
 
 
 def build(folder: Path) -> None:
-    """Write the site to a folder. Raises RigError if this rig is no checkout, or if mkdocs is missing or
-    fails.
+    """Write the site to a folder.
+
+    Raises RigError if this rig is no checkout, or if mkdocs is missing or fails.
     """
     if CHECKOUT is None:
         raise RigError("the documentation can only be built in a checkout of rig")
@@ -29,14 +30,17 @@ def build(folder: Path) -> None:
 
 def site() -> Path:
     """Where the built pages are: `$RIG_DOCS`, else those of an installed rig, else the checkout's `site/`,
-    built now if it is not there yet. Raises RigError if there are none.
+    built now if it is not there yet.
+
+    Raises RigError if there are none.
     """
     chosen = os.environ.get("RIG_DOCS")
     folder = expanded(chosen) if chosen else DOCUMENTATION
     if not chosen and not (folder / START).is_file():
         if CHECKOUT is None:
-            packs = "`make wheel` or `rig bundle` of a checkout packs it"
-            raise RigError(f"no documentation is inside this rig; {packs}")
+            raise RigError(
+                "no documentation is inside this rig; `make wheel` or `rig bundle` of a checkout packs it"
+            )
         build(folder)
     if not (folder / START).is_file():
         raise RigError(f"{folder}: there is no documentation ($RIG_DOCS names this folder)")

@@ -136,13 +136,18 @@ def select(
     part: Part | None = None,
     without: Literal["defects"] | None = None,
 ) -> list[AnyTask]:
-    """Those named in `only` (all when empty), `without` those that are known to be wrong, of them those of
-    `part`, then the first `limit`. Raises RigError for unknown names, and if nothing is left.
+    """Those named in `only` (all when empty), of them those of `part`, then the first `limit`.
+
+    They are `without` those that are known to be wrong, if that is said.
+
+    Raises RigError for unknown names, and if nothing is left.
     """
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
-        called = f"{', '.join(unknown)}{did_you_mean(unknown[0], names)}"
-        raise RigError(f"no conversation is called {called}; `rig check` lists what there is")
+        near = did_you_mean(unknown[0], names)
+        raise RigError(
+            f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
+        )
     chosen = [task for task in tasks if not only or task.name in only]
     if without is not None:
         chosen = [task for task in chosen if not getattr(task, "defect", "")]

@@ -67,9 +67,16 @@ class RigApp(App[Leave | Resume]):
     TITLE = "rig"
     CSS_PATH = "rig.tcss"
     COMMANDS = {KeyCommands}  # noqa: RUF012 - as Textual declares it
-    # RUF012: as Textual declares them.
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide"), (160, "-vast")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
+        (0, "-narrow"),
+        (60, "-normal"),
+        (116, "-wide"),
+        (160, "-vast"),
+    ]
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
+        (0, "-low"),
+        (34, "-high"),
+    ]
     KEYS: ClassVar[tuple[Section, ...]] = (
         section(
             "Everywhere",

@@ -33,8 +33,10 @@ _LOOK_S = 0.5
 
 
 class TuiDisplay:
-    """Shows a run in the terminal. When the view is left or fails, the run continues under the `fallback`
-    (plain progress on stderr), which receives the milestones that the view had shown.
+    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run
+    continues.
+
+    The fallback (plain progress on stderr) receives the milestones that the view had shown.
     """
 
     def __init__(self, fallback: Display | None = None) -> None:

@@ -58,10 +58,14 @@ def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
 def _start(terminal: int, painted: int) -> subprocess.Popen[bytes]:
     modes = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, text=True, check=False)
     keys = os.dup(terminal)  # under a number that is not one of the three that are redirected
-    command = ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)]
-    pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
-        return subprocess.Popen(command, stdin=pipe, stdout=none, stderr=painted, pass_fds=(keys,))
+        return subprocess.Popen(
+            ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=painted,
+            pass_fds=(keys,),
+        )
     finally:
         os.close(keys)
 

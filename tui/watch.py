@@ -78,8 +78,12 @@ class TourScreen(WatchScreen, inherit_bindings=False):
 
     def _elsewhere(self) -> Sequence[Line]:
         progress, *_ = self._guide()
-        end: Span = ("  to go back to the tour.", Tint.STRONG)
-        return [progress, ((" Press ", Tint.STRONG), (" q ", Tint.BRAND), end)]
+        back: Line = (
+            (" Press ", Tint.STRONG),
+            (" q ", Tint.BRAND),
+            ("  to go back to the tour.", Tint.STRONG),
+        )
+        return [progress, back]
 
     def _guide(self) -> Iterable[Line]:
         done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)

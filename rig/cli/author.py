@@ -77,12 +77,12 @@ def command(
             raise RigError("say where the conversations go, as in: rig author -o mine")
         output = Path(toolbox) / "conversations"
     place = scenes or SCENES
-    read = [place] if place.is_file() else [*files_below(place, ".yaml"), *files_below(place, ".yml")]
+    scene_files = [place] if place.is_file() else [*files_below(place, ".yaml"), *files_below(place, ".yml")]
     settings: JsonObject = {
         "name": maker.name,
         "parts": [[part.count, part.seed, part.tag] for part in maker.parts],
         "toolbox": maker.toolbox.sha256,
-        "scenes": hashlib.sha256(b"\0".join(map(read_bytes, read))).hexdigest(),
+        "scenes": hashlib.sha256(b"\0".join(map(read_bytes, scene_files))).hexdigest(),
     }
     line = ProgressLine(maker.name, "conversation")
 

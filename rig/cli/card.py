@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import click
 
@@ -73,11 +73,11 @@ def make(
     if output is None:
         click.echo(printable(text), nl=False)
         return
-    signature, signed = sign(text.encode(), key, model_card.NAMESPACE) if key else None, ""
+    signature = sign(text.encode(), key, model_card.NAMESPACE) if key else None
     write(text, output, force=force)
     if signature is not None:
         write(signature, _signature_of(output), force=force)
-        signed = f", signed in {_signature_of(output)}"
+    signed = f", signed in {_signature_of(output)}" if signature is not None else ""
     say(f"wrote {output} ({form}){signed}")
 
 
@@ -118,10 +118,7 @@ def verify_(
         sound = "the counts add up, and the rates follow from them"
         checks.append(CardCheck("numbers", fault is None, fault or sound))
     if model is not None:
-        digest, actual = about["subject"].get("file_sha256"), sha256_of(inspect(resolve(model).path).path)
-        same = f"{model} is the file that was tested"
-        other = f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}"
-        checks.append(CardCheck("model", digest == actual, same if digest == actual else other))
+        checks.append(_model_check(about, model))
     checks.append(_signature_check(card, signers))
     if as_json:
         print_json({"card": str(card), "checks": [check.as_json() for check in checks]})
@@ -130,6 +127,14 @@ def verify_(
         for check in checks:
             say(" ".join(f"{words[check.is_good]:5}  {check.name}: {check.text}".split("\n")))
     return int(any(check.is_good is False for check in checks))
+
+
+def _model_check(card: JsonObject, model: str) -> CardCheck:
+    digest: Any = card["subject"].get("file_sha256")
+    actual = sha256_of(inspect(resolve(model).path).path)
+    if digest != actual:
+        return CardCheck("model", False, f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}")
+    return CardCheck("model", True, f"{model} is the file that was tested")
 
 
 def _signature_check(card: Path, signers: Path | None) -> CardCheck:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import ALPHA, AS_JSON, GRADED_BY, MODEL, STORE, complete_runs, json_option
+from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
@@ -54,7 +54,10 @@ class ComparisonQuestion:
         start=5.0,
     )
     alpha: float = option(
-        "The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.", "X", **ALPHA
+        "The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.",
+        "X",
+        type=SHARE,
+        start=0.05,
     )
     across_settings: bool = option(
         "Compare arms even if they differ from the baseline in more than one setting, and list the"
@@ -135,32 +138,36 @@ def command(
             arms = question.addresses
             print_tables(leaderboard.published(stored, arms), {"arms": list(arms)}, as_json=as_json)
             return None
-        told: SequentialComparison | Comparison
+        comparison: SequentialComparison | Comparison
         if deciding.sequential:
             tested = (deciding.fail_if_worse or question.loss) / 100
-            told = compare_sequentially(stored, question.addresses, tested, question.options)
+            comparison = compare_sequentially(stored, question.addresses, tested, question.options)
         else:
             noise = question.noise_in(stored)
             # Curves of several files differ in the file, too.
             options = replace(question.options, across_settings=question.across_settings or deciding.curve)
-            told = compare(stored, question.addresses, options, noise)
+            comparison = compare(stored, question.addresses, options, noise)
     decisions: dict[str, Decision] = {}
-    if isinstance(told, SequentialComparison):
-        baseline = told.baseline
-        decisions = {} if limit is None else {arm.arm: arm.decision for arm in told.arms}
+    if isinstance(comparison, SequentialComparison):
+        baseline = comparison.baseline
+        if limit is not None:
+            decisions = {arm.arm: arm.decision for arm in comparison.arms}
     else:
-        baseline = told.baseline.label
-        asked = "unsure" if deciding.fail_if_worse is None else "worse"
-        decisions = {} if limit is None else _decisions(told, limit, asked)
+        baseline = comparison.baseline.label
+        if limit is not None:
+            asked = "unsure" if deciding.fail_if_worse is None else "worse"
+            decisions = _decisions(comparison, limit, asked)
     if as_json:
         judged = {"failed": Decision.WORSE, "unsure": Decision.CANNOT_TELL}
-        by = {name: [arm for arm, of in decisions.items() if of is kind] for name, kind in judged.items()}
-        print_json({**told.as_json(), **by})
-    elif isinstance(told, SequentialComparison):
-        say(looks_text(told))
+        arms_by = {
+            name: [arm for arm in decisions if decisions[arm] is kind] for name, kind in judged.items()
+        }
+        print_json({**comparison.as_json(), **arms_by})
+    elif isinstance(comparison, SequentialComparison):
+        say(looks_text(comparison))
     else:
-        _say_comparison(told, deciding)
-    return _exit_code(decisions, limit, baseline, deciding.fail_if_unsure, as_json)
+        _say_comparison(comparison, deciding)
+    return _exit_code(decisions, limit, baseline, fails_unsure=deciding.fail_if_unsure, as_json=as_json)
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
@@ -187,7 +194,12 @@ def _decisions(comparison: Comparison, points: float, asked: str) -> dict[str, D
 
 
 def _exit_code(
-    decisions: Mapping[str, Decision], points: float | None, baseline: str, fails_unsure: bool, as_json: bool
+    decisions: Mapping[str, Decision],
+    points: float | None,
+    baseline: str,
+    *,
+    fails_unsure: bool,
+    as_json: bool,
 ) -> int:
     """The exit code, after a line on each arm that does not pass; beside JSON these go to stderr."""
     limit = counted(points or 0.0, "point")
@@ -196,8 +208,8 @@ def _exit_code(
             say(f"\n{arm} is worse than {baseline} by more than {limit}", err=as_json)
         elif decision is Decision.CANNOT_TELL:
             green = "" if fails_unsure else "; that passes all the same, unless --fail-if-unsure is given"
-            unseen = f"cannot tell: a loss of more than {limit} could have gone unseen"
-            say(f"\n{arm}: {unseen}{green}", err=as_json)
+            line = f"\n{arm}: cannot tell: a loss of more than {limit} could have gone unseen{green}"
+            say(line, err=as_json)
     if Decision.WORSE in decisions.values():
         return Decision.WORSE
     is_unsure = fails_unsure and Decision.CANNOT_TELL in decisions.values()
@@ -306,14 +318,17 @@ def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != ranking.tasks for place in ranking.places):
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
-        common = f"the {len(ranking.tasks)} that all have in common, word for word"
-        click.echo(f"* has other tasks, too: arms are ranked by {common}; {left} are left out")
+        click.echo(
+            f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
+            f" word for word; {left} are left out"
+        )
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
         click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
     if len({grader.rules for grader in ranking.graders}) > 1:
-        one = "`rig compare` goes by one that all arms share"
-        click.echo(f"the graders differ, so the order means little; {one}")
+        click.echo(
+            "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
+        )
     elif len(ranking.graders) > 1:
         runs = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
         say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")

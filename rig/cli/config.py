@@ -30,6 +30,11 @@ _ONLY_USERS = {
     *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
 }
 """Options that can have code run, files replaced, or something sent: not for a folder of somebody else's."""
+_ONLY_USERS_SAY = (
+    "can run code, reach a server or replace files, so it is only read from your own file"
+    " (`rig config` names it)"
+)
+
 Settings = Mapping[tuple[str, ...], Setting]
 
 
@@ -74,8 +79,7 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
             kind = "verb or option" if options else "verb"
             raise replace(setting, path=key[:depth]).unknown([*members, *options], f"{kind} of {verb}")
         elif not setting.is_users and (name in _ONLY_USERS or "://" in str(setting.value)):
-            own = "so it is only read from your own file (`rig config` names it)"
-            raise setting.fault(f"can run code, reach a server or replace files, {own}")
+            raise setting.fault(_ONLY_USERS_SAY)
         else:
             values[str(options[name].name)] = _value(setting, options[name])
     return values
@@ -111,16 +115,21 @@ def _value(setting: Setting, option: click.Option) -> Any:
 
 def from_file(context: click.Context) -> dict[str, Any]:
     """The parameters that have their value from a file, by name."""
-    source = context.get_parameter_source
-    return {name: of for name, of in context.params.items() if source(name) is ParameterSource.DEFAULT_MAP}
+    return {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    }
 
 
 def say_what_is_from_file(context: click.Context) -> None:
     """One line on stderr that names what a verb has from a file, if it has anything from there."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.get_params(context)}
-    read = from_file(context).items()
-    values = {flags[name]: value if isinstance(value, tuple) else (value,) for name, value in read}
-    if texts := [f"{flag} {','.join(map(str, of))}" for flag, of in values.items()]:
+    texts = [
+        f"{flags[name]} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in from_file(context).items()
+    ]
+    if texts:
         say(f"rig: from rig.toml: {', '.join(texts)} (`rig config` shows the files)", err=True)
 
 

@@ -106,8 +106,10 @@ def _server(url: str) -> Iterator[Symptom]:
     served = load(url, settings, lambda _remark: None)
     yield Symptom("server", "ok", served.line)
     try:
-        found = dict.fromkeys(probe(served))
-        faults = [Symptom(one.name, "fail", one.fault, one.advice) for one in found]
+        faults = [
+            Symptom(symptom.name, "fail", symptom.fault, symptom.advice)
+            for symptom in dict.fromkeys(probe(served))
+        ]
     except ServerFault as fault:
         faults = [Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log")]
     finally:
@@ -134,8 +136,10 @@ def _libraries() -> Iterator[Symptom]:
             continue
         versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
-            tested = f"what rig was tested with ({requirement.specifier})"
-            yield Symptom("libraries", "warn", f"{requirement.name} {installed} is not {tested}", _SETUP)
+            fault = (
+                f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})"
+            )
+            yield Symptom("libraries", "warn", fault, _SETUP)
     yield Symptom("libraries", "ok", ", ".join(versions))
 
 

@@ -124,7 +124,8 @@ def _export_files(store: Path, run: StoredRun, form: str, output: Path | None) -
         raise RigError(f"--format {form} writes files; name a directory with --output")
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
-        paths: Sequence[Path] = papers[form].export(finished(store, run.id)[1], output)
+        _, tasks = finished(store, run.id)
+        paths: Sequence[Path] = papers[form].export(tasks, output)
         return paths
     method = run.declaration.method
     if form not in (method, paper.of_method(method).name):

@@ -132,13 +132,21 @@ _MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "
 
 def _summary(result: GateResult) -> str:
     """The decision and a table of the conditions, as Markdown in which no name links to anything."""
-    rows = []
-    for judged in result.results:
-        decision = f"{_MARKS[judged.decision]} {word(judged.decision)}"
-        texts = map(inert, (judged.arm, judged.condition.text, judged.text))
-        rows.append((decision, judged.condition.tier, *map(mentioning_nobody, texts)))
+    rows = [
+        (
+            f"{_MARKS[judged.decision]} {word(judged.decision)}",
+            judged.condition.tier,
+            *map(_quiet, (judged.arm, judged.condition.text, judged.text)),
+        )
+        for judged in result.results
+    ]
     table = markdown(("", "", "arm", "condition", "what was found"), rows, texts=5)
-    return f"### {_MARKS[result.decision]} {mentioning_nobody(inert(_verdict(result)))}\n\n{table}\n"
+    return f"### {_MARKS[result.decision]} {_quiet(_verdict(result))}\n\n{table}\n"
+
+
+def _quiet(text: str) -> str:
+    """Text that is inert in Markdown, and mentions nobody on GitHub."""
+    return mentioning_nobody(inert(text))
 
 
 def _add_to_summary(place: str, text: str) -> None:

@@ -80,7 +80,8 @@ class JudgeOptions:
         if not places:
             raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
         is_win = self.against is not None
-        for name in ("ties",) if is_win else ("orders", "passes"):
+        unfit = ("ties",) if is_win else ("orders", "passes")
+        for name in unfit:
             if getattr(self, name) is not None:
                 raise RigError(f"--{name} {'has no effect with' if is_win else 'needs'} --against")
         chosen = dict(vars(self))
@@ -127,9 +128,9 @@ def answers(
     code = run.exit_code(stored, control)
     files = write_results(runs, stored, output, raw=raw) if output and not code else []
     if as_json:
-        told = stored.declaration
+        declaration = stored.declaration
         paths = [str(file) for file in files]
-        run.print_end(stored, runs, caution=told.caution, decides=told.decides, files=paths)
+        run.print_end(stored, runs, caution=declaration.caution, decides=declaration.decides, files=paths)
     elif displays.is_watched(display):
         say(f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}")
     run.say_where(stored, runs, control, is_said=displays.is_watched(display) and not as_json)

@@ -45,7 +45,9 @@ def _page(name: str, typed: str, command: click.Command, below: list[str]) -> It
             yield from (".PP", ".nf", *map(_text, lines[1:]), ".fi")
         elif lines:
             yield from (".PP", *(_text(line.strip()) for line in lines))
-    records = list(filter(None, (option.get_help_record(context) for option in command.get_params(context))))
+    records = [
+        record for option in command.get_params(context) if (record := option.get_help_record(context))
+    ]
     yield from (".SH OPTIONS",) if records else ()
     for flags, does in records:
         yield from (".TP", f"\\fB{_text(flags)}\\fR", _text(" ".join(does.split())) or "\\&")

@@ -90,17 +90,18 @@ def quantize(
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
     if as_json:
-        told = [
-            {
-                **file.entry.model_dump(),
-                "path": str(file.entry.path),
-                "bits_per_weight": file.info.bits_per_weight,
-                "origin": file.info.origin and file.info.origin.as_json(),
-                "seconds": file.seconds,
-            }
-            for file in files
-        ]
-        print_json(told)
+        print_json(
+            [
+                {
+                    **file.entry.model_dump(),
+                    "path": str(file.entry.path),
+                    "bits_per_weight": file.info.bits_per_weight,
+                    "origin": file.info.origin and file.info.origin.as_json(),
+                    "seconds": file.seconds,
+                }
+                for file in files
+            ]
+        )
         return
     rows = []
     for file in files:
@@ -110,13 +111,17 @@ def quantize(
         size = file_size(file.entry.size)
         rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
     print_table(_HEADER, rows)
-    for entry in (file.entry for file in files if file.entry.fell_back):
-        counts = ", ".join(f"{count} from {change}" for change, count in entry.fell_back.items()).lower()
-        say(f"{entry.name}: tensors whose rows are too short for their type got another: {counts}")
+    for file in files:
+        name, fell_back = file.entry.name, file.entry.fell_back
+        if fell_back:
+            counts = ", ".join(f"{count} from {change}" for change, count in fell_back.items()).lower()
+            say(f"{name}: tensors whose rows are too short for their type got another: {counts}")
     origins = [file.info.origin for file in files if file.info.origin]
     if origins and origins[0].requantized:
-        less = "these files lose more than the same types made from the original weights would"
-        say(f"{origins[0].note}: its weights were quantized before, so {less}")
+        say(
+            f"{origins[0].note}: its weights were quantized before, so these files lose more than"
+            " the same types made from the original weights would"
+        )
 
 
 def _asked(parent: ResolvedModel) -> tuple[str, ...]:

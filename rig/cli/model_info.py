@@ -16,6 +16,7 @@ from rig.engine.formats.detection import Native, Unsupported, native_of
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
+from rig.engine.memory.plan import DeviceUse
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -94,9 +95,18 @@ def show_fit(
     settings = with_room_to_think(settings, source or "")
     plan = plan_for(info, settings, tried.append, load=load)
     if as_json:
-        told = {"name_in_rig": name, "path": str(info.path), **plan.as_json(), "n_threads": available_cores()}
-        told |= {"context_length": info.context_length, "loaded": load}
-        print_json({**told, "made_from": info.origin and info.origin.as_json(), "tried": tried})
+        print_json(
+            {
+                "name_in_rig": name,
+                "path": str(info.path),
+                **plan.as_json(),
+                "n_threads": available_cores(),
+                "context_length": info.context_length,
+                "loaded": load,
+                "made_from": info.origin and info.origin.as_json(),
+                "tried": tried,
+            }
+        )
         return
     where = " and ".join(use.title for use in plan.gpus) or "the CPU"
     layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
@@ -114,10 +124,7 @@ def show_fit(
         }
     )
     click.echo()
-    parts = ("weights", "kv", "state", "compute", "other", "held", "free", "margin")
-    sizes = ([file_size(getattr(use, part)) for part in parts] for use in plan.uses)
-    rows = ([use.title, use.layers, *of_use] for use, of_use in zip(plan.uses, sizes, strict=True))
-    print_table(_FIT_HEADER, rows)
+    print_table(_FIT_HEADER, map(_use_row, plan.uses))
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     for line in (*tried, *plan.remarks):
         say(line)
@@ -125,6 +132,11 @@ def show_fit(
         click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
+
+
+def _use_row(use: DeviceUse) -> tuple[object, ...]:
+    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
+    return (use.title, use.layers, *map(file_size, sizes))
 
 
 _PARAMETERS: JsonObject = {
@@ -203,8 +215,10 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     for fault in native.faults:
         yield "note", fault
     if not native.has_stable_prefix:
-        place = "the tools stand before the last message of the user"
-        yield "note", f"{place}: prompts share less from turn to turn"
+        yield (
+            "note",
+            "the tools stand before the last message of the user: prompts share less from turn to turn",
+        )
     if native.faults:
         yield "", "another template can be given with --chat-template FILE"
 

@@ -22,8 +22,13 @@ from rig.errors import RigError, did_you_mean
 from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
 
-_FILES = ("quantize", "merge", "widen", "calibrate")
-_MAKING = {name: Verb(f"rig.cli.model_files:{name}") for name in _FILES} | {"tune": Verb("rig.cli.tune")}
+_MAKING = {
+    "quantize": Verb("rig.cli.model_files:quantize"),
+    "merge": Verb("rig.cli.model_files:merge"),
+    "widen": Verb("rig.cli.model_files:widen"),
+    "calibrate": Verb("rig.cli.model_files:calibrate"),
+    "tune": Verb("rig.cli.tune"),
+}
 
 
 _FITTING = (
@@ -51,11 +56,20 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json(rows)
         return
-    texts = {"parameters": millions, "context_length": lambda length: length or "", "size": file_size}
-    names = ("name", "architecture", "parameters", "quantization", "context_length", "size", "status")
     print_table(
-        [name.removesuffix("_length").upper() for name in names],
-        [[texts.get(name, str)(row[name]) if name in row else "" for name in names] for row in rows],
+        ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"),
+        [
+            (
+                row["name"],
+                row.get("architecture", ""),
+                millions(row["parameters"]) if "parameters" in row else "",
+                row.get("quantization", ""),
+                str(row.get("context_length") or ""),
+                file_size(row["size"]),
+                row["status"],
+            )
+            for row in rows
+        ],
     )
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 

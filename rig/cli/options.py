@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rig import displays, opening
-from rig.cli.verbs import OTHERS, argument, option
+from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
 from rig.option import GRADING, GROUPS, SERVERS, Option
 from rig.options import TABLE
@@ -63,8 +63,7 @@ def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterabl
 
 OUTPUT = "Output"
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-ALPHA: dict[str, Any] = {"type": SHARE, "start": 0.05}
-"""A chance of a false alarm."""
+"""Above 0 and below 1."""
 THRESHOLD = option(
     "Texts at least this similar are the same.  [default: calibrated for each kind of text]",
     "X",
@@ -77,12 +76,14 @@ _WIDEST = 24
 
 
 class _NumberOrWord(click.IntRange):
-    """A number, or one of the `words` that stand for one."""
+    """A number, or one of the words that stand for one."""
 
-    words: Sequence[str] = ()
+    def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
+        super().__init__(least, most)
+        self._words = tuple(words)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in self.words else super().convert(value, param, ctx)
+        return value if value in self._words else super().convert(value, param, ctx)
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
@@ -95,8 +96,12 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     default = (() if is_several else None) if single else told.start
     in_help = False if single or default in (None, (None,)) else told.unset or True
     flag, metavar = told.flag, told.metavar
-    parts: dict[str, Any] = {"group": told.group, "default": default, "multiple": is_several}
-    parts["show_default"] = in_help
+    parts: dict[str, Any] = {
+        "group": told.group,
+        "default": default,
+        "show_default": in_help,
+        "multiple": is_several,
+    }
     if told.commas:
         parts |= {"type": _Levels(told), "callback": _as_one}
     elif told.choices:
@@ -143,9 +148,7 @@ def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
         return click.FloatRange(least, told.most, min_open=told.more_than is not None)
     # click takes whole numbers alone as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
-    whole = _NumberOrWord(least, most)
-    whole.words = words
-    return whole
+    return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
 
 
 def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
@@ -172,9 +175,11 @@ def chosen_options(context: click.Context) -> dict[str, Any]:
 
     What was said about a role with an option of its own is there as `ROLE=MODEL`.
     """
-    source = context.get_parameter_source
-    given = (name for name in context.params if source(name) is not ParameterSource.DEFAULT)
-    options = {name: context.params[name] for name in given if name in TABLE}
+    options = {
+        name: value
+        for name, value in context.params.items()
+        if name in TABLE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
     roles = context.command.roles() if isinstance(context.command, RolesCommand) else ()
     by_role = [f"{role}={model}" for role in roles for model in context.params.get(role) or ()]
     if by_role:
@@ -289,11 +294,17 @@ class RolesCommand(Grouped):
         parameters = super().get_params(context)
         flags = {flag for parameter in parameters for flag in parameter.opts}
         players = "a model, `human` (you), or a player of the method such as `scripted`"
-        roles: list[click.Parameter] = []
-        for role in self.roles():
-            text = f"Choose who plays the {role}: {players}.{_MARK}"
-            make = option(text, "MODEL", f"--{role}", group=TABLE["role"].group)
-            roles += [make(role, tuple[str, ...])] if f"--{role}" not in flags else []
+        roles: list[click.Parameter] = [
+            GroupedOption(
+                [f"--{role}"],
+                group=TABLE["role"].group,
+                multiple=True,
+                metavar="MODEL",
+                help=f"Choose who plays the {role}: {players}.{_MARK}",
+            )
+            for role in self.roles()
+            if f"--{role}" not in flags
+        ]
         place = 1 + max((n for n, parameter in enumerate(parameters) if parameter.name == "role"), default=-1)
         return [*parameters[:place], *roles, *parameters[place:]]
 

@@ -22,8 +22,10 @@ AnyForm = TypeVar("AnyForm", bound=str)
 
 
 class _Unbroken:
-    """A stream that keeps going when nobody reads it any more, as before `| head -1`. If it cannot be written
-    for another reason, such as a full disk, writing raises RigError.
+    """A stream that keeps going when nobody reads it any more, as before `| head -1`: what is printed is
+    lost.
+
+    If it cannot be written for another reason, such as a full disk, writing raises RigError.
     """
 
     def __init__(self, stream: TextIO) -> None:

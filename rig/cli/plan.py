@@ -14,7 +14,7 @@ from rig.cli.verbs import argument, option, verb
 from rig.compare.planned import ASSUMED, KnownSpread, VerdictPlan, earlier_spread, plan_verdict
 from rig.displays.texts import clock_time, percent
 from rig.errors import RigError, counted
-from rig.rates.power import POWER, Spread
+from rig.rates.power import ALPHA, POWER, Spread
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan
 from rig.running.trial import ArmPace, try_out
@@ -32,7 +32,9 @@ def command(
     power: float = option(
         "How often a loss of that size is to be found.", "P", type=shared.SHARE, start=POWER
     ),
-    alpha: float = option("The chance of a false alarm, over all arms together.", "X", **shared.ALPHA),
+    alpha: float = option(
+        "The chance of a false alarm, over all arms together.", "X", type=shared.SHARE, start=ALPHA
+    ),
     flips: float | None = option(
         "The conversations, in percent, that end differently for arms that are equally good.  [default: as in"
         f" an earlier run, else {100 * ASSUMED:g}]",
@@ -72,11 +74,19 @@ def command(
     with TemporaryDirectory(prefix="rig-plan-") as folder:
         todo = plan(chosen, Path(folder) / "runs.sqlite")
         if todo.declaration.success_metric is None:
-            fault = f"the method {todo.method.name} does not say what succeeds, so nothing can be lost"
-            raise RigError(fault)
-        asked = (todo.method.name, len(todo.tasks), len(todo.arms), chosen.loss / 100)
-        known = _known(todo, flips, like, runs)
-        verdict = plan_verdict(*asked, known, repeats=chosen.repeats, power=power, alpha=alpha)
+            raise RigError(
+                f"the method {todo.method.name} does not say what succeeds, so nothing can be lost"
+            )
+        verdict = plan_verdict(
+            todo.method.name,
+            len(todo.tasks),
+            len(todo.arms),
+            chosen.loss / 100,
+            _known(todo, flips, like, runs),
+            repeats=chosen.repeats,
+            power=power,
+            alpha=alpha,
+        )
         each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
         if seconds:
             say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
@@ -111,8 +121,8 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
         "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
     }
     times: JsonObject = {}
-    for name, of in plays.items():
-        seconds = [pace.seconds_for(of) for pace in paces] if of else []
+    for name, played in plays.items():
+        seconds = [pace.seconds_for(played) for pace in paces] if played else []
         times[name] = sum(filter(None, seconds)) if seconds and None not in seconds else None
     return times
 

@@ -286,13 +286,13 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
-    failures = [(arm.name, arm.failure) for arm in stored.arms if arm.failure]
+    failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
     failures += [
-        (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
+        f"{arm.name}: not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated
     ]
-    for name, failure in failures:
-        say(f"rig: {name}: {failure}", err=True)
-    return int(bool(failures))
+    for failure in failures:
+        say(f"rig: {failure}", err=True)
+    return 1 if failures else 0
 
 
 def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:
@@ -306,8 +306,9 @@ def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resu
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not options.get("models"):
-        names = "a name from `rig models list`, the path of a .gguf file, or `oracle`"
-        raise RigError(f"which model? Give {names}")
+        raise RigError(
+            "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
+        )
     shared.require_one_suite(options)
     return plan(Options(**options), store, name)
 
@@ -320,7 +321,7 @@ def noise(
     of: str | None = option(
         "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=complete_runs
     ),
-    alpha: float = option("Intervals cover 1 - alpha.", "X", **shared.ALPHA),
+    alpha: float = option("Intervals cover 1 - alpha.", "X", type=shared.SHARE, start=0.05),
     playing: Playing,
     network: Network,
     full: bool = shared.FULL,
@@ -346,8 +347,9 @@ def noise(
     with Runs.open(store) as opened:
         arms = choose(opened, [of])
         if len(arms) < 2:
-            alone = f"{arms[0].address} is the only arm of its run"
-            raise RigError(f"{alone}; `rig noise` makes a run that has more")
+            raise RigError(
+                f"{arms[0].address} is the only arm of its run; `rig noise` makes a run that has more"
+            )
         noises = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
         stored = opened.get(of)
     if as_json:

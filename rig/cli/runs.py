@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -118,9 +118,15 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 
 def _row(run: StoredRun) -> tuple[object, ...]:
-    about = (run.id, run.name or "", f"{run.created.astimezone():%Y-%m-%d %H:%M}", run.state)
-    success = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms)
-    return (*about, len(run.conversations), out_of(run.turns_done, run.turns), success)
+    return (
+        run.id,
+        run.name or "",
+        f"{run.created.astimezone():%Y-%m-%d %H:%M}",
+        run.state,
+        len(run.conversations),
+        out_of(run.turns_done, run.turns),
+        ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
+    )
 
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
@@ -155,8 +161,10 @@ def show(
         raise RigError("--tables shows a whole run; leave out the conversation")
     if by is not None and (tables or conversation is not None):
         raise RigError("--by shows a whole run; leave out --tables and the conversation")
-    if (diff or arms) and conversation is None:
-        raise RigError(f"--{'diff' if diff else 'arm'} needs a conversation; name it after the run")
+    if diff and conversation is None:
+        raise RigError("--diff needs a conversation; name it after the run")
+    if arms and conversation is None:
+        raise RigError("--arm needs a conversation; name it after the run")
     with Runs.open(runs, graded_by) as store:
         stored = store.get(run)
         if by is not None:
@@ -187,7 +195,10 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
             {
                 "conversation": cell.conversation,
                 "arm": run.arms[cell.arm].name,
-                **{part: getattr(cell, part) for part in ("repeat", "state", "turns", "turns_done")},
+                "repeat": cell.repeat,
+                "state": cell.state,
+                "turns": cell.turns,
+                "turns_done": cell.turns_done,
                 "metrics": cell.counts and run.declaration.as_json(cell.counts),
                 "errors": cell.errors,
             }
@@ -246,8 +257,12 @@ def _show_conversation(
     names = [arm.name for arm in run.arms]
     if unknown := [name for name in arms if name not in names]:
         raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {', '.join(names)}")
-    places = product([arm.position for arm in run.arms if not arms or arm.name in arms], range(run.repeats))
-    transcripts = [stored.transcript(run, conversation, *place) for place in places]
+    transcripts = [
+        stored.transcript(run, conversation, arm.position, repeat)
+        for arm in run.arms
+        if not arms or arm.name in arms
+        for repeat in range(run.repeats)
+    ]
     both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]
     if as_json:
         as_values = [transcript_json(*pair) for pair in both]
@@ -255,8 +270,9 @@ def _show_conversation(
     else:
         say("\n\n".join(transcript_text(*pair, places_of_path(run, pair[0])) for pair in both))
     if any(effect is not None and effect.other_world for _, effect in both):
-        other = "the world is not the one this run was made in; --diff shows the present one"
-        click.echo(f"rig: {other}", err=True)
+        click.echo(
+            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
+        )
 
 
 def _state(run: StoredRun, cell: Cell) -> str:
@@ -327,7 +343,10 @@ def tell(
     full: bool = False,
     is_kept: bool = True,
 ) -> int:
-    """Tell a stored run under a display, then its end, and where it is if it is kept; the exit code."""
+    """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
+
+    Returns the exit code.
+    """
     stream = sys.stderr if as_json else sys.stdout
     view = displays.resolve(display, stream)
     live = view == "tui"

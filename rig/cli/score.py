@@ -217,8 +217,8 @@ def _score_files(
     for method, setup in setups:
         acting = require_world(setup) if reexecute else None
         by_folder = score_files(place, method, setup)
-        every_one = [scored.conversation for several in by_folder.values() for scored in several]
-        declaration = method.declaration_of(every_one)
+        conversations = [scored.conversation for several in by_folder.values() for scored in several]
+        declaration = method.declaration_of(conversations)
         groups = [ScoredGroup(name, declaration, acting, as_json=as_json) for name in by_folder]
         for group in groups:
             for scored in by_folder[group.arm]:

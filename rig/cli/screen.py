@@ -82,8 +82,9 @@ def command(
         raise RigError(f"--output {output}: no such folder")
     if text or save_all_logits or kl_divergence_base:
         if against or not kld:
-            these = "--text, --save-all-logits and --kl-divergence-base"
-            raise RigError(f"{these} are for --kld without --against")
+            raise RigError(
+                "--text, --save-all-logits and --kl-divergence-base are for --kld without --against"
+            )
         screened_text = _text(options, text, kl_divergence_base, save_all_logits)
         if output is not None:
             write(json_text(screened_text.as_json(), indent=1) + "\n", output, force=True)
@@ -156,8 +157,9 @@ def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     """The options of the command line, the method, and the conversations that they choose."""
     if not options.get("models"):
-        first = "Give the one to compare with first, then the others"
-        raise RigError(f"which models? {first} (`rig models list`)")
+        raise RigError(
+            "which models? Give the one to compare with first, then the others (`rig models list`)"
+        )
     shared.require_one_suite(options)
     varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
     chosen = Options(**{**options, **varied})
@@ -177,14 +179,15 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
-        # How a model is asked, not which model it is.
-        asked = [
-            {key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()}
-            for of in fingerprints
-        ]
-        if len(set(map(json.dumps, asked))) > 1:
-            ways = "its arms were asked in different ways (such as --docs or --kv)"
-            raise RigError(f"{', '.join(against)}: {ways}; name those to be screened as RUN/ARM")
+        asked = {
+            json.dumps({key: value for key, value in fingerprint.items() if _asks(key)})
+            for fingerprint in fingerprints
+        }
+        if len(asked) > 1:
+            raise RigError(
+                f"{', '.join(against)}: its arms were asked in different ways (such as --docs or --kv);"
+                " name those to be screened as RUN/ARM"
+            )
         run = arms[0].run
         tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
@@ -199,6 +202,11 @@ def _as_stored(
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
+
+
+def _asks(key: str) -> bool:
+    """Whether a part of a fingerprint says how a model is asked, not which model it is."""
+    return key.startswith("protocol.") or key in _VARIED.values()
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -259,8 +267,10 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
     rows += [Row(label, [cell(arm) for arm in screen.arms]) for label, cell in _rows(screen)]
     lines = [line.rstrip() for line in columns(rows, width)]
     count = len(screen.conversations)
-    played = f"{count} conversation{'s' * (count != 1)}"
-    lines.append(f"\n{played}; log-probabilities and divergences in nats; against {screen.base.name}")
+    lines.append(
+        f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"
+        f" against {screen.base.name}"
+    )
     for arm in screen.arms:
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
         lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
@@ -297,13 +307,17 @@ def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
             (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
             for kind in KINDS
         ]
-    divergences = {(arm.name, on): arm.divergence(on) for arm in screen.arms for on in (*DECIDED, None)}
-    for title, figure in _DIVERGENCE.items() if any(divergences.values()) else ():
+    divergences = {
+        arm.name: {decides: arm.divergence(decides) for decides in (*DECIDED, None)} for arm in screen.arms
+    }
+    for title, figure in (
+        _DIVERGENCE.items() if any(divergences[arm.name][None] for arm in screen.arms) else ()
+    ):
         rows.append((title, lambda _arm: ""))
         for decides in (*DECIDED, None):
 
             def of_arm(arm: ArmScreen, decides: Decided | None = decides, figure: Any = figure) -> str:
-                divergence = divergences[arm.name, decides]
+                divergence = divergences[arm.name][decides]
                 return UNKNOWN if divergence is None else figure(divergence)
 
             rows.append((f"  {_KINDS[decides]}", of_arm))

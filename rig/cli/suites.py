@@ -1,6 +1,7 @@
 """`rig suites`, `rig check` and `rig tools`: what is played, and the tools that are called."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,9 +52,16 @@ def list_(*, as_json: bool = AS_JSON) -> None:
         {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
         for name, (method, place) in methods.suites().items()
     ]
-    for name in methods.made_suites():
-        method, size = (plugins.registered().suites.attribute(name, part) for part in ("method", "size"))
-        rows.append({"suite": name, "method": method, "tasks": size, "place": "made when used"})
+    about = plugins.registered().suites.attribute
+    rows += [
+        {
+            "suite": name,
+            "method": about(name, "method"),
+            "tasks": about(name, "size"),
+            "place": "made when used",
+        }
+        for name in methods.made_suites()
+    ]
     if as_json:
         print_json(rows)
     else:
@@ -64,13 +72,14 @@ def list_(*, as_json: bool = AS_JSON) -> None:
 def info(suite: str = argument("NAME|PATH"), *, as_json: bool = AS_JSON) -> None:
     """List the tasks of a suite."""
     method, tasks = methods.find_tasks(suite)
-    names = ("task", "turns", "calls")
-    rows = [(task.name, len(task.known_turns), task.ground_truth_count) for task in tasks]
+    rows = [
+        {"task": task.name, "turns": len(task.known_turns), "calls": task.ground_truth_count}
+        for task in tasks
+    ]
     if as_json:
-        told = [dict(zip(names, row, strict=True)) for row in rows]
-        print_json({"suite": suite, "method": method.name, "tasks": told})
+        print_json({"suite": suite, "method": method.name, "tasks": rows})
     else:
-        print_table(names, rows)
+        print_table(("task", "turns", "calls"), [row.values() for row in rows])
 
 
 @command.verb()
@@ -135,9 +144,7 @@ def check(
     elif record:
         raise click.UsageError("--record needs a DIRECTORY.")
     else:
-        checked = [method for method in methods.known().values() if world is None or method.holds_responses]
-        every = [method.check(place, world) for method in checked for place in method.suites().values()]
-        reports = [report for report in every if report is not None]
+        reports = list(_of_suites(world))
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -145,6 +152,14 @@ def check(
             for line in (*report.faults, *report.summary):
                 say(str(line))
     return any(report.faults for report in reports)
+
+
+def _of_suites(world: Path | None) -> Iterator[Report]:
+    """The reports on the suites of all methods that can be checked, in this world if one is named."""
+    for method in methods.known().values():
+        if world is None or method.holds_responses:
+            reports = (method.check(place, world) for place in method.suites().values())
+            yield from (report for report in reports if report is not None)
 
 
 def _check(
@@ -281,22 +296,23 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
-    write_server = None
     is_server = file.startswith(COMMAND)
     if is_server:
         listing, write_server = imported(file, ServerUse("live", server_network), output or Path())
     else:
-        listing = read_listing(Path(file))
+        listing, write_server = read_listing(Path(file)), None
     target = None if output is None else output / LISTING
     if target is not None:
         if target.exists():
             raise RigError(f"{target}: already exists; give another folder, or delete it")
         if write_server is not None:
             write_server()
-        tools = list(listing.tools)
-        for place, tool in enumerate(tools if not is_server else ()):
-            if tool.action and tool.default is UNSAID:
-                tools[place] = replace(tool, default={"status": "ok"})
+        tools = (
+            replace(tool, default={"status": "ok"})
+            if tool.action and tool.default is UNSAID and not is_server
+            else tool
+            for tool in listing.tools
+        )
         write_listing(Listing(listing.form, tuple(tools)), target)
     if as_json:
         notes = list(listing.notes)
@@ -351,6 +367,11 @@ def _rule(how: object) -> str:
 
 
 def _as_json(tool: Tool) -> JsonObject:
-    parts = ("name", "description", "action", "parameters", "returns")
-    rules = {name: _rule(how) for name, how in tool.match.arguments.items()}
-    return {**{part: getattr(tool, part) for part in parts}, "match": rules}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "action": tool.action,
+        "parameters": tool.parameters,
+        "returns": tool.returns,
+        "match": {name: _rule(how) for name, how in tool.match.arguments.items()},
+    }

@@ -78,11 +78,15 @@ def command(
     given = ((name, value) for name, value in values.items() if value not in (None, ()))
     options = {name: value for name, value in given if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
-    largest = int(float(amount[1]) * _UNITS[amount[2].upper()])
-    mixtures = ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES
-    screening, kinds = screening_of(chosen, method, tasks), types(to) if to else KINDS
-    tuning = Tuning(screening, largest, kinds, mixtures, candidates)
-    folder, tell = output or Path(f"{tuning.base.name}-tuned"), partial(say, err=True)
+    tuning = Tuning(
+        screening_of(chosen, method, tasks),
+        int(float(amount[1]) * _UNITS[amount[2].upper()]),
+        types(to) if to else KINDS,
+        ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES,
+        candidates,
+    )
+    folder = output or Path(f"{tuning.base.name}-tuned")
+    tell = partial(say, err=True)
     with endings_as_exceptions():
         funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), tell)
         tell(funnel.text)
@@ -102,12 +106,22 @@ def command(
         write(form(card), Path(place), force=True)
     tell(funnel.text)
     if as_json:
-        told = {"model": best.arm, "path": str(info.path), "size": info.size, "cards": cards}
-        told |= {"origin": info.origin and info.origin.as_json()}
-        told |= {"verdict": {**best.as_json(), "text": best.judged.text}}
-        told |= {"played": [arm.as_json() for arm in played], "screened": funnel.screened}
-        told |= {"funnel": funnel.text, "against": model, "run": funnel["run"], "store": str(runs)}
-        print_json(told)
+        print_json(
+            {
+                "model": best.arm,
+                "path": str(info.path),
+                "size": info.size,
+                "cards": cards,
+                "origin": info.origin and info.origin.as_json(),
+                "verdict": {**best.as_json(), "text": best.judged.text},
+                "played": [arm.as_json() for arm in played],
+                "screened": funnel.screened,
+                "funnel": funnel.text,
+                "against": model,
+                "run": funnel["run"],
+                "store": str(runs),
+            }
+        )
         return None
     for arm in played:
         row, mark = funnel.screened[arm.arm], "*" if arm is best else " "

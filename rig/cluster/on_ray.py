@@ -192,7 +192,10 @@ class RayCluster:
                 self._needs = {"num_gpus": 1, "num_cpus": 1}
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
-        """The model's name, and actors that have it loaded: as many as there is room for. Raises RigError."""
+        """The model's name, and actors that have it loaded: as many as there is room for.
+
+        Raises RigError if there is none.
+        """
         count = self._room(patience_s)
         kind = self._ray.remote(**self._needs)(Worker)
         actors = [kind.remote(self._load, self._weights) for _ in range(count)]
@@ -304,13 +307,18 @@ def openness(environment: Mapping[str, str]) -> str:
 
 
 def _check_listeners(ray: Any) -> None:
-    """End the cluster, and raise RigError, unless it and this process listen on the loopback alone."""
+    """Raise RigError, and end the cluster, unless all its processes listen on the loopback interface alone.
+
+    They are the children of this process, and this process itself.
+    """
     import psutil
 
     this = psutil.Process()
     try:
         processes = (this, *this.children(recursive=True))
-        reachable = sorted({f"{of.name()} at {address}" for of in processes for address in _listeners(of)})
+        reachable = sorted(
+            {f"{process.name()} at {address}" for process in processes for address in _listeners(process)}
+        )
     except psutil.Error as error:
         reachable = [f"what it listens on cannot be seen ({type(error).__name__})"]
     if reachable:

@@ -44,5 +44,7 @@ def _deployment(told: JsonObject) -> str:
 
 def _estimate(rate: list[float | None]) -> str:
     value, low, high = rate
+    if value is None:
+        return "unknown"
     around = f" ({percent(low)} to {percent(high)})" if low is not None and high is not None else ""
-    return "unknown" if value is None else f"{percent(value)}{around}"
+    return f"{percent(value)}{around}"

@@ -63,9 +63,11 @@ class Card:
         rule: Line = ((str(RULE) * width, "rule"),)
         decision = verdicts.headline(self.comparison, width) if self.comparison else []
         table = verdicts.arms_table(self._entries(), told_metrics(self.run.declaration), width)
-        causes = attribution_lines((arm.name, arm.attribution) for arm in self.run.arms)
-        told: list[Line] = [((clip(printable(line), width).text, "plain"),) for line in causes]
-        lines = [*decision, self._title(), rule, *table, *told, rule]
+        arms = ((arm.name, arm.attribution) for arm in self.run.arms)
+        causes: list[Line] = [
+            ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
+        ]
+        lines = [*decision, self._title(), rule, *table, *causes, rule]
         caution = self.run.declaration.caution
         for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
             lines += verdicts.beside(label, note, width)
@@ -88,13 +90,19 @@ class Card:
         labels = {arm.label: arm.position for arm in compared.arms} if compared else {}
         pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
         baseline = compared.baseline.position if compared else None
-        entries = []
-        for arm in self.run.arms:
-            fault = "failed" if arm.failure else "not evaluated" if arm.not_evaluated else ""
-            about = (arm.name, arm.fingerprint or {}, arm.rated, arm.speed, fault)
-            place = arm.position
-            entries.append(verdicts.ArmEntry(*about, pairs.get(place), place == baseline, arm.limits))
-        return entries
+        return [
+            verdicts.ArmEntry(
+                arm.name,
+                arm.fingerprint or {},
+                arm.rated,
+                arm.speed,
+                "failed" if arm.failure else "not evaluated" if arm.not_evaluated else "",
+                pairs.get(arm.position),
+                arm.position == baseline,
+                arm.limits,
+            )
+            for arm in self.run.arms
+        ]
 
     # Below it
 
@@ -116,11 +124,11 @@ class Card:
         if len(cut) > SENTENCES:
             yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
         # How reliable each arm is, and what it succeeds in now and then.
-        told: list[str] = []
+        repeats: list[str] = []
         for arm, repeated in zip(run.arms, self.repeated, strict=False):
-            told += summary.repeat_rates(arm.name, repeated)
-            told += summary.repeat_notes(arm.name, repeated, arm.fingerprint or {})
-        yield from zip(("repeats", *[""] * SENTENCES), told[:SENTENCES], strict=False)
+            repeats += summary.repeat_rates(arm.name, repeated)
+            repeats += summary.repeat_notes(arm.name, repeated, arm.fingerprint or {})
+        yield from zip(("repeats", *[""] * SENTENCES), repeats[:SENTENCES], strict=False)
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import isnan
 
-from rig.compare.findings import ArmPair, Comparison, Flip
+from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
@@ -68,24 +68,32 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
 def quality_rows(comparison: Comparison) -> list[Row]:
     """Rates with their intervals, counts, and what went wrong by kind."""
     arms = comparison.arms
-    metrics = comparison.metrics
-    rows = [Row(of.noun, [estimate(arm.rates[of.name], of) for arm in arms]) for of in metrics]
+    rows = [
+        Row(metric.noun, [estimate(arm.rates[metric.name], metric) for arm in arms])
+        for metric in comparison.metrics
+    ]
     rows += summary.limit_rows([arm.limits for arm in arms])
     rows += summary.repeat_rows(arms)
     if any(arm.counts.get(UNCLEAR) for arm in arms):
         rows.append(summary.count_row("texts unclear", arms, UNCLEAR))
-    for metric in comparison.metrics:
-        # The rate that it would be if everything unclear were right; only where that is another.
-        rates = [metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None for arm in arms]
-        cells = [UNKNOWN if rate is None else metric.amount(rate) + metric.unit for rate in rates]
-        if set(cells) != {UNKNOWN}:
-            rows.append(Row(f"{metric.noun}, if they are right", cells, detail=True))
+        for metric in comparison.metrics:
+            cells = [_if_right(metric, arm) for arm in arms]
+            if set(cells) != {UNKNOWN}:
+                rows.append(Row(f"{metric.noun}, if they are right", cells, detail=True))
     return rows + summary.wrong_rows(comparison.declaration, arms)
+
+
+def _if_right(metric: Metric, arm: ArmResult) -> str:
+    """The rate that it would be if everything unclear were right; only where that is another."""
+    value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
+    return UNKNOWN if value is None else metric.amount(value) + metric.unit
 
 
 def difference_rows(comparison: Comparison) -> list[Row]:
     """Differences from the baseline in points, what they are worth, and how much flipped."""
-    pairs, judge, noun = comparison.pairs, comparison.metric, comparison.metric.noun
+    pairs = comparison.pairs
+    judge = comparison.metric
+    noun = judge.noun
     judged = [pair.differences[judge.name] for pair in pairs]
     tests = ", ".join(sorted({test.test for test in judged}))
     corrected = ", corrected" if len(pairs) > 1 else ""
@@ -94,8 +102,9 @@ def difference_rows(comparison: Comparison) -> list[Row]:
     turns = [(sum(flip.outcome == "won" for flip in pair.turn_flips), pair.turn_flips) for pair in pairs]
     rows = []
     for metric in comparison.metrics:
-        differences = (pair.differences[metric.name] for pair in pairs)
-        rows.append(Row(metric.noun, [with_interval(partial(signed, metric), of) for of in differences]))
+        in_points = partial(signed, metric)
+        cells = [with_interval(in_points, pair.differences[metric.name]) for pair in pairs]
+        rows.append(Row(metric.noun, cells))
     least = [UNKNOWN if test.detectable is None else judge.amount(test.detectable) for test in judged]
     return [
         *rows,
@@ -122,8 +131,10 @@ def how_often(flip: Flip) -> str:
     """Of repeats, how many each arm got right; nothing if there are none."""
     if flip.baseline_repeats == flip.arm_repeats == 1:
         return ""
-    right = f"right {flip.arm_right} of {flip.arm_repeats} times"
-    return f" ({right}, baseline {flip.baseline_right} of {flip.baseline_repeats})"
+    return (
+        f" (right {flip.arm_right} of {flip.arm_repeats} times,"
+        f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
+    )
 
 
 def signed(metric: Metric, difference: float) -> str:
@@ -196,9 +207,12 @@ def hint(comparison: Comparison) -> list[str]:
     open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
     if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
         runs = dict.fromkeys(arm.run for arm in comparison.arms if arm.counts.get(UNCLEAR))
-        verbs = (" and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score"))
-        return [f"to decide them: {', then '.join(verbs)}"]
-    declaration, finer = comparison.declaration, comparison.declaration.progress
+        asked, scored = (
+            " and ".join(f"rig {verb} {run}" for run in runs) for verb in ("adjudicate", "score")
+        )
+        return [f"to decide them: {asked}, then {scored}"]
+    declaration = comparison.declaration
+    finer = declaration.progress
     if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
         return []
     noun = next(part.short or part.noun for part in declaration.outcome if part.name == finer.numerator)

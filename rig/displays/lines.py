@@ -77,9 +77,11 @@ def _count(line: JsonObject, counted: Counted) -> None:
             line[name] = turn_number(counted, line[name])
     if line.get("verdict"):
         line["verdict"] = numbered(line["verdict"], counted)
-    for place, moved in enumerate(line.get("rejudged", ())):
-        verdict = numbered(moved["verdict"], counted)
-        line["rejudged"][place] = {**numbered(moved, counted), "verdict": verdict}
+    if "rejudged" in line:
+        line["rejudged"] = [
+            {**numbered(moved, counted), "verdict": numbered(moved["verdict"], counted)}
+            for moved in line["rejudged"]
+        ]
 
 
 def _json(value: Any) -> Json:
@@ -138,7 +140,8 @@ class PlainDisplay:
                 pass
 
     def _start(self, event: events.RunStarted) -> None:
-        self._started, progress = event, self._progress
+        self._started = event
+        progress = self._progress
         arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
         conversations = counted(len(event.conversations), "conversation")
         turns = f", {progress.total} turns" if progress.unit == "turns" else ""
@@ -157,13 +160,15 @@ class PlainDisplay:
         told = ", ".join(filter(None, [*rates, unclear_texts(counts)]))
         if not self._answered.evaluated(event.where.arm):
             told = NOT_EVALUATED
-        left = "?"
-        if remaining := self._progress.remaining:
-            left, low, high = map(clock_time, remaining)
-            left += f" ({low} to {high})" if low != high else ""
-        done = f"{self._progress.done:{len(str(total))}}/{total} {sign.label:<{_SIGN}}{who}"
-        pace = f"{rate(event.speed.decode_rate)} tok/s, {left} left"
-        return f"{done} {event.where.conversation}{got} | {told} | {pace}"
+        remaining, left = self._progress.remaining, "?"
+        if remaining is not None:
+            low, high = clock_time(remaining.low), clock_time(remaining.high)
+            left = clock_time(remaining.seconds) + (f" ({low} to {high})" if low != high else "")
+        return (
+            f"{self._progress.done:{len(str(total))}}/{total} {sign.label:<{_SIGN}}{who}"
+            f" {event.where.conversation}{got} | {told}"
+            f" | {rate(event.speed.decode_rate)} tok/s, {left} left"
+        )
 
     def _arm(self, position: int) -> str:
         return self._started.arms[position].name

@@ -29,8 +29,10 @@ def is_ascii() -> bool:
 
 
 def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
-    """Whether a terminal, or anything else that output goes to, needs ASCII: because the user asks for it,
-    the encoding is not UTF, the locale is named C, or the terminal is known to lack the signs.
+    """Whether a terminal, or anything else that output goes to, needs ASCII.
+
+    It does if the user asks for it, if the encoding is not UTF, if the locale is named C, and if the terminal
+    is known to lack the signs.
     """
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "")
@@ -124,7 +126,10 @@ RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
 INTERRUPTED_RUN = Sign(Glyph("!", "!"), "interrupted", "error")
 MARKED = Sign(Glyph("▸", "*"), "marked for comparing", "call")
 
-SAID = {INCORRECT: "an unexpected action was carried out", ERROR: "a step gave no usable answer"}
+SAID = {
+    INCORRECT: "an unexpected action was carried out",
+    ERROR: "a step gave no usable answer",
+}
 """Outcomes that their word alone does not explain, in a few more."""
 
 

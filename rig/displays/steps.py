@@ -227,8 +227,11 @@ class Ended:
 
 def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -> Ended:
     """The end of a conversation with these counts and failed steps by kind, in the words of its method."""
-    success, faults = declaration.succeeded(counts), declaration.faults(counts)
-    sign = signs.ended(success=success, incorrect=bool(faults), error=bool(errors))
+    sign = signs.ended(
+        success=declaration.succeeded(counts),
+        incorrect=bool(declaration.faults(counts)),
+        error=bool(errors),
+    )
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items()))
     return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
 
@@ -320,12 +323,19 @@ def repeats(before: StepView, view: StepView) -> bool:
 
 def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
     """A step of the assistant turn at position `turn`, its texts cut to `longest` characters each."""
-    lengths, prediction = Lengths.of(longest), step.prediction
-    answer = made(turn, number, prediction, lengths, step.role, by_argument=True)
-    outcome = returned(turn, number, step.executed.outcome, lengths) if step.executed else None
-    verdict = judged(turn, number, step.verdict, lengths) if step.verdict else None
-    written = (prediction.salvage, clip(prediction.raw, longest), thought(turn, number, prediction, lengths))
-    return StepView(turn, number, answer, outcome, verdict, *written, back(turn, number, step))
+    lengths = Lengths.of(longest)
+    executed, verdict = step.executed, step.verdict
+    return StepView(
+        turn,
+        number,
+        made(turn, number, step.prediction, lengths, step.role, by_argument=True),
+        returned(turn, number, executed.outcome, lengths) if executed else None,
+        judged(turn, number, verdict, lengths) if verdict else None,
+        step.prediction.salvage,
+        clip(step.prediction.raw, longest),
+        thought(turn, number, step.prediction, lengths),
+        back(turn, number, step),
+    )
 
 
 def thought(turn: int, step: int, prediction: Prediction, lengths: Lengths) -> Thought | None:
@@ -389,15 +399,27 @@ def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Return
 
 def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> CallVerdict:
     """How a call was judged."""
-    differences = []
-    for of in verdict.differences[: lengths.differences]:
-        values = (clip_json(of.expected, lengths.value), clip_json(of.got, lengths.value))
-        note = None if of.note is None else clip(of.note, lengths.value)
-        differences.append(Differing(clip(of.what, lengths.name), *values, of.similarity, of.threshold, note))
     unexplained = not verdict.match and not verdict.differences
-    reason = clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value)
-    about = (verdict.match, verdict.ground_truth, verdict.bad_action)
-    return CallVerdict(turn, step, *about, reason, tuple(differences))
+    differences = (
+        Differing(
+            clip(difference.what, lengths.name),
+            clip_json(difference.expected, lengths.value),
+            clip_json(difference.got, lengths.value),
+            difference.similarity,
+            difference.threshold,
+            None if difference.note is None else clip(difference.note, lengths.value),
+        )
+        for difference in verdict.differences[: lengths.differences]
+    )
+    return CallVerdict(
+        turn,
+        step,
+        verdict.match,
+        verdict.ground_truth,
+        verdict.bad_action,
+        clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value),
+        tuple(differences),
+    )
 
 
 Piece: TypeAlias = (

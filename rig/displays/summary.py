@@ -42,7 +42,7 @@ def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
 def cpu_share_text(speed: Speed, fingerprint: JsonObject | None) -> str:
     """As a cell of a table."""
     share = cpu_share(speed, fingerprint)
-    return percent(share and min(share, 1.0))
+    return UNKNOWN if share is None else percent(min(share, 1.0))
 
 
 def contention_notes(arms: Iterable[Timed]) -> list[str]:
@@ -96,14 +96,20 @@ def cost_rows(
     arms: "Sequence[StoredArm | ArmResult]", place: Literal["run", "compare"] = "compare"
 ) -> list[Row]:
     """Tokens, speed, memory, energy; no row for what no arm has."""
-    shown = (cost for cost in _COSTS if cost[2] in ("", place))
-    rows = (Row(label, [cell(arm) for arm in arms], detail) for label, detail, _, cell in shown)
+    rows = [
+        Row(label, tuple(cell(arm) for arm in arms), detail)
+        for label, detail, only, cell in _COSTS
+        if only in ("", place)
+    ]
     return [row for row in rows if set(row.cells) != {UNKNOWN}]
 
 
 def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[RepeatOutcomes]" = ()) -> str:
-    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded. Arms
-    that do not fit into `width` cells follow below; `repeated` says of each what its repeats tell.
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
+
+    `repeated` says of each arm what its repeats tell, if there are any.
+
+    Arms that do not fit into `width` cells follow below.
     """
     shown = run.declaration.shown("tables")
     rows = [Row("", [arm.name for arm in run.arms])]

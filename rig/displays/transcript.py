@@ -32,8 +32,10 @@ def transcript_text(
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
-    name, facts = f"{task.name}, {transcript.arm}{repeat}", ", ".join(task.facts.values())
-    lines = [f"{name}: {_outcome(transcript)}", facts]
+    lines = [
+        f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
+        ", ".join(task.facts.values()),
+    ]
     matches = steps.matched(transcript)
     for turn in transcript.turn_numbers:
         lines += [*_said(task.expected(turn).said), "", f"turn {turn_number(task, turn)}"]
@@ -109,9 +111,15 @@ def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tup
     numbers = below.get(number, [])
     if len(numbers) == 1:
         return [(numbers[0], drawn, drawn)]
-    further = [(number, f"{drawn}{signs.BRANCH}", f"{drawn}{signs.BESIDE_BRANCH}") for number in numbers]
-    further[-1:] = [(number, f"{drawn}{signs.LAST_BRANCH}", f"{drawn}   ") for number in numbers[-1:]]
-    return further[::-1]
+    last = numbers[-1] if numbers else -1
+    return [
+        (
+            number,
+            f"{drawn}{signs.LAST_BRANCH if number == last else signs.BRANCH}",
+            f"{drawn}{'   ' if number == last else signs.BESIDE_BRANCH}",
+        )
+        for number in reversed(numbers)
+    ]
 
 
 def _is_answer(step: Step) -> bool:
@@ -213,8 +221,10 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         played = transcript.turns.get(index)
         turns += _said_json(truth.said, index - len(truth.said), number)
         entry: JsonObject = {"turn": number, "position": index, "role": "assistant", "text": truth.reply}
-        calls = ((call.as_json(), CallPlace(index, place)) for place, call in enumerate(truth.calls))
-        entry["ground_truth"] = [{**call, "match": place in matches} for call, place in calls]
+        entry["ground_truth"] = [
+            {**call.as_json(), "match": CallPlace(index, place) in matches}
+            for place, call in enumerate(truth.calls)
+        ]
         entry["steps"] = played and [_step_json(place, step, task) for place, step in enumerate(played.steps)]
         for place, effect in (effects.by_call if effects is not None and played is not None else {}).items():
             if place.turn == index:
@@ -277,8 +287,12 @@ def question_text(
     lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
     lines += [f"  … {left_out} earlier"] if left_out else []
     lines += [f"  {signs.USER.word if role == 'user' else role}: {_text(text)}" for role, text in history]
-    lines += [f"  {doubt.tool}, {doubt.argument}", f"    expected: {_text(doubt.expected)}"]
-    lines += [f"    got:      {_text(doubt.got)}", f"  {doubt.note}"]
+    lines += [
+        f"  {doubt.tool}, {doubt.argument}",
+        f"    expected: {_text(doubt.expected)}",
+        f"    got:      {_text(doubt.got)}",
+        f"  {doubt.note}",
+    ]
     for clauses in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
         lines += [f"    {_text(clause) or '-'}" for clause in clauses]
     if opinion is not None:

@@ -3,7 +3,7 @@
 The end of a run, `rig compare` and the report say it alike.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
 
@@ -124,11 +124,7 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         rates = [(measured(metric, entry.rated), tint) for entry in entries]
         table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
         if not late and any(entry.pair for entry in entries):
-            by_arm = [entry.pair.differences.get(metric.name) if entry.pair else None for entry in entries]
-            values = [None if difference is None else difference.value for difference in by_arm]
-            none: Span = (UNKNOWN, "muted")
-            deltas = [none if value is None else (signed(metric, value), "strong") for value in values]
-            table.append(_Column(str(DELTA), deltas, 9))
+            table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
     # Of several limits, the one that cut off most.
     cut = [max((limit.share for limit in entry.limits), default=0.0) for entry in entries]
     if any(cut):
@@ -152,8 +148,16 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
 def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[Metric]:
     """The metric that is judged by, or success; then what is better low, then the others of a line."""
     first = first or declaration.success_metric or next(iter(declaration.metrics), None)
-    others = (metric for metric in declaration.shown("lines") if metric != first)
-    return [first, *sorted(others, key=lambda metric: metric.better == "higher")] if first else []
+    others = sorted(
+        (metric for metric in declaration.shown("lines") if metric != first),
+        key=lambda metric: metric.better == "higher",
+    )
+    return [first, *others] if first else []
+
+
+def _difference(metric: Metric, pair: ArmPair | None) -> Span:
+    value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
+    return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
 
 
 def verdict_span(entry: ArmEntry) -> Span:
@@ -205,12 +209,20 @@ def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
 
 def entries_of(comparison: Comparison) -> list[ArmEntry]:
     """The arms of a comparison as rows, the baseline first."""
-    pairs, entries = {pair.arm: pair for pair in comparison.pairs}, []
-    for arm in comparison.arms:
-        about = (arm.label, arm.fingerprint, arm.counts, arm.speed, "failed" if arm.failure else "")
-        is_baseline = arm is comparison.baseline
-        entries.append(ArmEntry(*about, pairs.get(arm.label), is_baseline, arm.limits))
-    return entries
+    pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
+    return [
+        ArmEntry(
+            arm.label,
+            arm.fingerprint,
+            arm.counts,
+            arm.speed,
+            "failed" if arm.failure else "",
+            pairs.get(arm.label),
+            arm is comparison.baseline,
+            arm.limits,
+        )
+        for arm in comparison.arms
+    ]
 
 
 def opening(comparison: Comparison, width: int | None) -> list[Line]:

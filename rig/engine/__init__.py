@@ -34,7 +34,8 @@ def register(registry: Registry) -> None:
     registry.formats.later("rig", "rig.engine.formats.base:RigFormat")
     registry.formats.later("object", "rig.engine.formats.base:ObjectFormat")
     for name in _FAMILIES:
-        registry.presets.later(name, f"rig.engine.formats.shape:{name.upper().replace('-', '_')}")
+        constant = name.upper().replace("-", "_")
+        registry.presets.later(name, f"rig.engine.formats.shape:{constant}")
 
 
 def check(settings: EngineSettings) -> None:

@@ -32,7 +32,10 @@ class Build:
 
 
 def built_for(site: Path | None = None) -> Build:
-    """Of rig's llama.cpp, or of one in a folder. Raises RigError, with the reason alone, if it fails."""
+    """Of the llama.cpp that rig uses, or of one that was unpacked to a folder.
+
+    Raises RigError, with the reason alone, where it does not start.
+    """
     paths = [str(site)] if site else []
     paths += filter(None, [os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)} if paths else None

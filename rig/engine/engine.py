@@ -235,7 +235,10 @@ class LlamaCppModel(Model):
         self._lanes[slot] = Lane(request, on_piece, time.perf_counter())
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Decode one batch for all steps; those finished, by slot. A listener that raises ends them all."""
+        """Decode one batch for all steps under way; those that are finished by it, by slot.
+
+        When a listener raises, every step is given up.
+        """
         self._finished: list[tuple[int, Prediction]] = []
         try:
             for slot, lane in sorted(self._lanes.items()):
@@ -338,8 +341,9 @@ class LlamaCppModel(Model):
         room = self.context.n_ctx - length
         lane.usage = replace(lane.usage, prompt_tokens=length)
         if room < 1:
-            fault = f"the prompt has {length} tokens, the context {self.context.n_ctx}"
-            raise DecodeError(ErrorKind.CONTEXT, fault)
+            raise DecodeError(
+                ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
+            )
         turn = request.key.conversation, request.key.repeat, request.key.turn
         ahead = self._ahead[slot]
         ahead.settle()

@@ -52,8 +52,9 @@ def load(
     settings = replace(settings, kv_type=keys if keys == values else f"{keys}/{values}")
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
-    text = settings.sampling
-    sampling = Sampling(temp=settings.temperature) if text is None else sampling_of(text, info)
+    sampling = Sampling(temp=settings.temperature)
+    if settings.sampling is not None:
+        sampling = sampling_of(settings.sampling, info)
     if settings.draft != "none":
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
@@ -81,11 +82,13 @@ def load(
     plan = loaded.plan
     # At least half of the context is for thoughts, and more where it was made for them.
     for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - room.answered if room else 0)
-    asked = settings.thinking_tokens
+    thinking_tokens = settings.thinking_tokens
+    if thinking_tokens is None:
+        thinking_tokens = min(DEFAULT_THOUGHTS, for_thoughts)
     settings = replace(
         settings,
         n_ctx=plan.n_ctx,
-        thinking_tokens=min(DEFAULT_THOUGHTS, for_thoughts) if asked is None else asked,
+        thinking_tokens=thinking_tokens,
         n_batch=plan.n_batch,
         # All layers are -1, as which they are asked for.
         n_gpu_layers=-1 if plan.n_gpu_layers == plan.offloadable else plan.n_gpu_layers,
@@ -96,7 +99,8 @@ def load(
     if room:
         notify(f"{name}: {room.remark(plan.n_ctx)}")
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
-    tell((info.origin.note if info.origin else "", grammar.remark(settings)))
+    origin = info.origin.note if info.origin else ""
+    tell((origin, grammar.remark(settings)))
     try:
         tokenizer = Tokenizer(loaded.model)
         template = _template(source, settings.chat_template or info.path, tokenizer)
@@ -173,7 +177,10 @@ class Room(NamedTuple):
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
-    """The settings, with a longer context where a model thinks and nobody says how much."""
+    """The settings with a longer context where a model with this template thinks and nobody says how much.
+
+    Prompts that fit before then still do.
+    """
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings
     try:

@@ -61,7 +61,10 @@ class PromptBuilder:
         self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
-        """The prompt's segments; the last opens the assistant's answer. Raises TemplateError."""
+        """The prompt's segments; the last one is the template's opening of the assistant's answer.
+
+        Raises TemplateError if the template refuses the messages.
+        """
         offer = form.offer()
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))
         shared = f"{request.instructions}\n\n{words}" if words else request.instructions
@@ -125,7 +128,9 @@ class PromptBuilder:
         """A message whose calls, thoughts and names are shielded; its content has no need."""
         if not (message.calls or message.name or all(message.thoughts)):
             return message
-        calls = tuple(ToolCall(of.id, *self._shielded([of.name, of.arguments])) for of in message.calls)
+        calls = tuple(
+            ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
+        )
         thoughts = message.thoughts[0], self._shielded(message.thoughts[1])
         shielded = replace(message, calls=calls, name=self._shielded(message.name), thoughts=thoughts)
         return shielded.with_written_calls()

@@ -38,7 +38,10 @@ class NotInGrammar(Exception):
 
 
 class AnswerToken(NamedTuple):
-    """A token, the byte where it begins, and the ids it was chosen from, ascending; None if it was forced."""
+    """One token, and the byte at which it begins. `allowed` are the ids it was chosen from, ascending.
+
+    None if the grammar left no other.
+    """
 
     token: int
     start: int
@@ -100,8 +103,11 @@ def follow(
 
 def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> int:
     """The allowed token that takes most of what is to follow."""
-    pieces = ((tokenizer.shown(token), -token) for token in np.flatnonzero(mask).tolist())
-    fitting = [(len(piece), place) for piece, place in pieces if piece and rest.startswith(piece)]
+    fitting = [
+        (len(piece), -token)
+        for token in np.flatnonzero(mask).tolist()
+        if (piece := tokenizer.shown(token)) and rest.startswith(piece)
+    ]
     if not fitting:
         raise NotInGrammar(f"the grammar does not allow {_start(rest)} here")
     return -max(fitting)[1]
@@ -179,7 +185,10 @@ class Teacher:
         self.model.close()
 
     def written(self, request: Request, answer: Call | str) -> list[int]:
-        """The tokens of a prompt and of its whole answer. Raises RigError where one cannot be written."""
+        """The tokens of a request's prompt and of the whole answer, as the model reads and writes them.
+
+        Raises RigError where its template refuses the one, or its grammar the other.
+        """
         try:
             form = self.model.form(request)
             prompt = list(chain.from_iterable(self.model.prompts.build(request, form.format)))
@@ -206,8 +215,11 @@ class Teacher:
             tokens = self._answer_tokens(form.language, spans, length)
             n_ctx = self.model.context.n_ctx
             if n_ctx - len(prompt) < len(tokens):
-                fault = f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}"
-                return Assessment(is_reply, prompt_tokens=len(prompt), fault=fault)
+                return Assessment(
+                    is_reply,
+                    prompt_tokens=len(prompt),
+                    fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
+                )
             calling = self._calling(form.language) if is_reply else None
             choices, computed = self._assess(prompt, tokens, spans, calling, listen, watch)
             forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
@@ -232,7 +244,9 @@ class Teacher:
         if trigger and trigger not in self._beginnings:
             tokenizer, opening = self.model.tokenizer, trigger.encode()
             pieces = map(tokenizer.shown, range(tokenizer.n_vocab))
-            begins_call = [piece != b"" and opening.startswith(piece[: len(opening)]) for piece in pieces]
+            begins_call = [
+                bool(piece) and (opening.startswith(piece) or piece.startswith(opening)) for piece in pieces
+            ]
             self._beginnings[trigger] = np.array(begins_call)
         return self._beginnings.get(trigger)
 
@@ -328,7 +342,10 @@ _TOOL = ToolDoc(
 
 
 class GgufReader:
-    """A GGUF model, held to an answer by the grammar that calls are held to. Raises RigError."""
+    """A GGUF model by its file or name, held to an answer by the grammar that tool calls are held to.
+
+    Raises RigError if it cannot be loaded.
+    """
 
     def __init__(self, text: str) -> None:
         model = resolve(text)

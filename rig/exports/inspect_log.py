@@ -38,8 +38,9 @@ class InspectExport(Export):
     def fill(self, source: ExportSource, folder: Path) -> Sequence[Path]:
         run = source.run
         if all(arm.grader is None for arm in run.arms):
-            going_on = f"`rig run --resume {run.id}` continues it"
-            raise RigError(f"run {run.id} has no finished conversation; {going_on}")
+            raise RigError(
+                f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
+            )
         paths = []
         time = run.created.isoformat(timespec="seconds").replace(":", "-")
         for arm in run.arms:
@@ -66,8 +67,10 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
             sample = _sample(transcript, model)
             counts.append(transcript.counts or {})
             summary = ("id", "epoch", "input", "target", "scores", "model_usage", "total_time", "uuid")
-            about = {"completed": True, "message_count": len(sample["messages"])}
-            summaries.append({**{key: sample[key] for key in summary}, **about})
+            messages = len(sample["messages"])
+            summaries.append(
+                {**{key: sample[key] for key in summary}, "completed": True, "message_count": messages}
+            )
             _add(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
         _add(archive, "summaries.json", summaries)
         _add(archive, "header.json", _header(source, arm, counts, model))
@@ -141,12 +144,16 @@ def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObje
         value = metric.rate(summed)
         if value is not None:
             rated = sum(metric.rate(of_sample) is not None for of_sample in counts)
-            title, name = metric.name, "rate"
-            if declaration.is_of_success(metric):
-                title, name = SUCCESS, "accuracy"
-            samples = {"scored_samples": rated, "unscored_samples": len(counts) - rated}
-            measured = {name: {"name": name, "value": value}}
-            scores.append({"name": title, "scorer": "rig", **samples, "metrics": measured})
+            name = "accuracy" if declaration.is_of_success(metric) else "rate"
+            scores.append(
+                {
+                    "name": SUCCESS if declaration.is_of_success(metric) else metric.name,
+                    "scorer": "rig",
+                    "scored_samples": rated,
+                    "unscored_samples": len(counts) - rated,
+                    "metrics": {name: {"name": name, "value": value}},
+                }
+            )
     return scores
 
 
@@ -199,9 +206,11 @@ def _sample(transcript: Transcript, model: str) -> JsonObject:
 
 
 def _usage(parts: Iterable[Usage | Speed]) -> JsonObject:
-    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
-    counts = [[getattr(part, name) for name in names] for part in parts]
-    prompt, completion, cached = (sum(column) for column in zip([0, 0, 0], *counts, strict=True))
+    prompt = completion = cached = 0
+    for part in parts:
+        prompt += part.prompt_tokens
+        completion += part.completion_tokens
+        cached += part.cached_tokens
     tokens = {"input_tokens": prompt - cached, "output_tokens": completion, "input_tokens_cache_read": cached}
     return {**tokens, "total_tokens": prompt + completion}
 
@@ -222,8 +231,12 @@ def _of_step(step: Step, call_id: str, model: str) -> Iterator[JsonObject]:
     if step.role != "assistant":
         yield {"role": "user", "content": prediction.reply or prediction.raw, "metadata": {"role": step.role}}
         return
-    message: JsonObject = {"role": "assistant", "content": prediction.content, "model": model}
-    message["source"] = "generate"
+    message: JsonObject = {
+        "role": "assistant",
+        "content": prediction.content,
+        "model": model,
+        "source": "generate",
+    }
     if prediction.reasoning:
         parts = [{"type": "reasoning", "reasoning": prediction.reasoning}]
         message["content"] = [*parts, {"type": "text", "text": prediction.reply or prediction.content}]

@@ -21,18 +21,22 @@ BySuite: TypeAlias = dict[str, tuple[Tallied, int]]
 """By suite, what an arm has finished, and how many conversations were planned."""
 
 
+def _tallied(source: ExportSource, arm: StoredArm) -> BySuite:
+    declaration = source.run.declaration
+    planned = Counter(task.suite for task in source.runs.conversations(source.run))
+    rows: dict[str, dict[str, list[Counts]]] = {}
+    if arm.grader is not None and not arm.not_evaluated:
+        for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
+            rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
+    return {
+        suite: (Tallied.of(list(of_suite.values()), declaration), planned[suite])
+        for suite, of_suite in rows.items()
+    }
+
+
 def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
     """The arms that have results. Raises RigError if none has."""
-    planned = Counter(task.suite for task in source.runs.conversations(source.run))
-    rated = []
-    for arm in source.run.arms:
-        rows: dict[str, dict[str, list[Counts]]] = {}
-        if arm.grader is not None and not arm.not_evaluated:
-            for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
-                rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
-        by_suite = {suite: [*of_suite.values()] for suite, of_suite in rows.items()}
-        tallied = {suite: Tallied.of(of, source.run.declaration) for suite, of in by_suite.items()}
-        rated += [(arm, {suite: (of, planned[suite]) for suite, of in tallied.items()})] if rows else []
+    rated = [(arm, by_suite) for arm in source.run.arms if (by_suite := _tallied(source, arm))]
     if not rated:
         raise RigError(f"run {source.run.id} has no finished conversation that could be rated")
     return rated
@@ -117,8 +121,9 @@ class EvalResultsExport(Export):
         values = source.values
         for name in ("dataset", "task_id"):
             if not values.get(name):
-                what = "the Hub's benchmark that this suite is"
-                raise RigError(f"--format {self.name}: --set {name}=… is missing: {what}")
+                raise RigError(
+                    f"--format {self.name}: --set {name}=… is missing: the Hub's benchmark that this suite is"
+                )
         metrics = {metric.name: metric for metric in source.run.declaration.shown("tables")}
         metric = source.run.declaration.success_metric
         if (chosen := values.get("metric")) is not None or metric is None:

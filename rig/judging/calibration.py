@@ -211,7 +211,10 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
     rows = [
         row
         for row in read_votes(store, run)[1]
-        if all(one and one.is_finished and one.final == "answer" for one in row.task.answers.values())
+        if all(
+            answer is not None and answer.is_finished and answer.final == "answer"
+            for answer in row.task.answers.values()
+        )
     ]
     votes = [vote for row in rows for vote in row.votes]
     flips: list[float] = []
@@ -272,10 +275,11 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
 def line(judge: str, measured: LabelAgreement, run: str) -> str:
     """What a calibration says of a judge, in a line."""
     kappa = estimate(measured.kappa)
-    says = f"agrees with {measured.items} labels by a kappa of {kappa}"
     if measured.is_chance:
-        says = f"is no better than chance: kappa {kappa} on {measured.items} labels"
-    return f"the judge {judge} {says}, run {run}"
+        return (
+            f"the judge {judge} is no better than chance: kappa {kappa} on {measured.items} labels, run {run}"
+        )
+    return f"the judge {judge} agrees with {measured.items} labels by a kappa of {kappa}, run {run}"
 
 
 def estimate(number: Estimate) -> str:

@@ -84,7 +84,8 @@ class JudgeFunction(NamedTuple):
         """The prompt with its fields."""
 
         def shown(match: re.Match[str]) -> str:
-            return match[0][0] if match[1] is None else fields[match[1]]
+            name = match.group(1)
+            return match.group()[0] if name is None else fields[name]
 
         return _FIELD.sub(shown, self.prompt)
 
@@ -135,13 +136,16 @@ def find(text: str) -> Evaluator:
     if folder.is_dir():
         return load(folder)
     there_are = ", ".join((*folders, *RULES))
-    own = "or name a folder of your own"
-    raise RigError(f"no evaluator is called {text!r}; choose from: {there_are} ({own})")
+    raise RigError(
+        f"no evaluator is called {text!r}; choose from: {there_are} (or name a folder of your own)"
+    )
 
 
 def _with_properties(parameters: JsonObject) -> JsonObject:
     properties = parameters.get("properties")
-    if not isinstance(properties, dict) or any(type(schema) is not dict for schema in properties.values()):
+    if not isinstance(properties, dict) or not all(
+        isinstance(schema, dict) for schema in properties.values()
+    ):
         raise ValueError("has no properties, each with a schema")
     return parameters
 
@@ -194,12 +198,11 @@ def _functions(
 ) -> dict[str, JudgeFunction]:
     prompts = {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
     if kind == "chat":
-        # One question: the user's words, and the system's.
-        words: tuple[list[str], list[str]] = [], []
-        for role, content in _MESSAGE.findall(template):
-            words[role.strip() == "system"].append(content)
-        prompt, system = map("\n\n".join, words)
-        prompts = {_FUNCTIONS[kind][0]: (system, prompt)} if any(words) else {}
+        # One question: the system's words, and the user's.
+        messages = [(role.strip(), content) for role, content in _MESSAGE.findall(template)]
+        system = "\n\n".join(content for role, content in messages if role == "system")
+        prompt = "\n\n".join(content for role, content in messages if role != "system")
+        prompts = {_FUNCTIONS[kind][0]: (system, prompt)} if messages else {}
     functions = {}
     for name in _FUNCTIONS[kind]:
         if name not in declared or name not in prompts:

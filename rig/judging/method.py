@@ -258,8 +258,13 @@ class Judging(Method):
         for name, choices in (("orders", Orders), ("reason", ReasonPlace)):
             if name in values and values[name] not in get_args(choices):
                 raise RigError(f"{name}={values[name]}: choose from: {', '.join(get_args(choices))}")
-        against = values.get("reference", ""), values.get("orders", "both")
-        return JudgeSettings(values["answers_of"], find(values["evaluator"]), values["reason"], *against)
+        return JudgeSettings(
+            values["answers_of"],
+            find(values["evaluator"]),
+            values["reason"],
+            values.get("reference", ""),
+            values.get("orders", "both"),
+        )
 
     def ready(self, values: Mapping[str, Any]) -> JudgingSetup:
         names = ("ties", "unsure", "unsolvable", "coin")

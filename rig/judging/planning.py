@@ -71,8 +71,10 @@ def plan_votes(
     """The plan of a run of these judgements."""
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
     if request.against is not None and request.against not in models:
-        there_are = f"no arm of that name has answers; choose from: {', '.join(models)}"
-        raise RigError(f"--against {request.against}: {there_are}")
+        there_are = ", ".join(models)
+        raise RigError(
+            f"--against {request.against}: no arm of that name has answers; choose from: {there_are}"
+        )
     judged = [model for model in models if model != request.against] or models
     options = _options(request, method, evaluator, judged)
     _check_votes(evaluator, method, votes, options)
@@ -182,8 +184,10 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
             ways.append(variations(function, Question(name, lambda cut: {}, values)))
     most = min(ways)
     if votes > most:
-        ways_to_ask = f"there are {most} different ways to ask; ask for no more, or give --temperature"
-        raise RigError(f"--votes {votes}: at temperature 0 {ways_to_ask}")
+        raise RigError(
+            f"--votes {votes}: at temperature 0 there are {most} different ways to ask; ask for no more, or"
+            " give --temperature"
+        )
 
 
 def can_judge(evaluator: Evaluator, method: str) -> bool:

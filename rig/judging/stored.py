@@ -5,7 +5,6 @@ Rates are the pass rate, the solvable pass rate and the win rate, with intervals
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple, cast
@@ -47,8 +46,11 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
             truths.setdefault(row.model, {})[row.name] = row.success
     suites = {row.name: row.suite for row in rows}
     answered = dict.fromkeys(name for name in run.conversations if name in suites)
-    of_each = (judgements.joined(answers, votes, suites[name], truths, ids=[name]) for name in answered)
-    return list(chain.from_iterable(of_each))
+    return [
+        task
+        for name in answered
+        for task in judgements.joined(answers, votes, suites[name], truths, ids=[name])
+    ]
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
@@ -180,9 +182,10 @@ def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> Pass
     passes: list[float] = []
     by_task: dict[str, tuple[int, int]] = {}
     for row, tallied in zip(rows, tallies, strict=True):
-        passes.append(tallied.passes and row.task.answers.get(model) is not None)
+        passed = tallied.passes and row.task.answers.get(model) is not None
+        passes.append(float(passed))
         part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
-        by_task[row.on_answer[-1].task] = (part + int(passes[-1]), whole + 1)
+        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
     # The solvable pass rate of each round of votes.
     rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
     truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]

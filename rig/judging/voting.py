@@ -118,13 +118,15 @@ def _status(evaluator: Evaluator, solution: Solution) -> Voting[_Judged]:
     verdict = yield Question("check_answer_status", lambda cut: fields)
     if verdict is not None and verdict["answer_status"] != "Unsure":
         return _Judged(verdict["answer_status"], _reason(verdict))
-    invalid, again = int(verdict is None), None
-    if "parse_answer_status" in evaluator.functions:
-        again = yield Question(
-            "parse_answer_status", lambda cut: {"query": solution.query, "answer": answer_json(solution, cut)}
-        )
-        invalid += again is None
-    return _Judged(again["answer_status"] if again else "Unsure", _reason(again or verdict), invalid)
+    invalid = int(verdict is None)
+    if "parse_answer_status" not in evaluator.functions:
+        return _Judged("Unsure", _reason(verdict), invalid)
+    again = yield Question(
+        "parse_answer_status", lambda cut: {"query": solution.query, "answer": answer_json(solution, cut)}
+    )
+    if again is None:
+        return _Judged("Unsure", _reason(verdict), invalid + 1)
+    return _Judged(again["answer_status"], _reason(again), invalid)
 
 
 def _solved(solution: Solution) -> Voting[_Judged]:
@@ -191,11 +193,13 @@ class _Contest(NamedTuple):
 
     def by_status(self) -> Voting[PreferenceVote]:
         """One that alone solved the query wins, else one that alone may have; the others are compared."""
-        invalid, statuses = 0, list(self.statuses or ())
-        for solution in () if statuses else self.pair:
-            judged = yield from _status(self.evaluator, solution)
-            statuses.append(judged.status)
-            invalid += judged.invalid
+        invalid, statuses = 0, self.statuses
+        if statuses is None:
+            judged = []
+            for solution in self.pair:
+                judged.append((yield from _status(self.evaluator, solution)))
+            statuses = judged[0].status, judged[1].status
+            invalid = judged[0].invalid + judged[1].invalid
         for status in _HOPEFUL:
             if statuses.count(status) == 1:
                 winner = cast(Side, statuses.index(status))

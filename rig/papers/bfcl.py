@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
@@ -13,9 +13,12 @@ from rig.methods.bfcl.checker import is_calls
 from rig.methods.bfcl.data import FORMAT_SENSITIVITY, SingleTurnEntry, lines
 from rig.methods.bfcl.forms import FORMS
 from rig.methods.bfcl.method import text_of
+from rig.methods.bfcl.turn_entries import MultiTurnEntry
 from rig.methods.paper import Paper
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
+
+Named = TypeVar("Named", SingleTurnEntry, MultiTurnEntry)
 
 
 def read_results(
@@ -37,7 +40,7 @@ def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
     return turns if len(turns) == count else {}
 
 
-def _answered(place: Path, entries: Sequence[Any], *, of_turns: bool) -> list[tuple[Any, Any]]:
+def _answered(place: Path, entries: Sequence[Named], *, of_turns: bool) -> list[tuple[Named, Any]]:
     by_name = {entry.name: entry for entry in entries}
     every = (line for path in _files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
@@ -118,7 +121,7 @@ class BFCLPaper(Paper):
             name = f"{FORMAT_SENSITIVITY}_{number}:{settings.prompt_form.config}:{task.name}"
             result = text_of(turns.values())
         elif task.suite.startswith("multi_turn"):
-            played = (turn for _, turn in sorted(turns.items()) if not turn.error)
+            played = [turns[number] for number in sorted(turns) if not turns[number].error]
             result = [list(_messages(turn.steps)) for turn in played]
         else:
             steps = [step for turn in turns.values() for step in turn.steps]

@@ -71,8 +71,10 @@ def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
     if not rates.keys().isdisjoint(("easy", "hard")):
         types += PAPER_ERRORS_NAMES if is_named else PAPER_ERRORS
     of_suites = [row for rows in rates.values() for row in rows]
-    tables = (first, "Results", _RATES, of_suites), (first + 1, "Types of error", _ERRORS, types)
-    for number, subject, header, listed in tables:
+    for number, subject, header, listed in (
+        (first, "Results", _RATES, of_suites),
+        (first + 1, "Types of error", _ERRORS, types),
+    ):
         cited = CITED if any(row["source"] == "paper" for _, row in listed) else ""
         of_grader = scores[0].grader, scores[0].graded_by
         yield Table(f"{subject}, tools {tools}", *of_grader, header, listed, cited, number)
@@ -146,7 +148,10 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
             toolbox.docs([call.name for call in conversation.ground_truth])
         except RigError as error:
             raise RigError(f"{conversation.name}: {error}") from error
-    predicted = [(one, name_callers(one, _turns(one), toolbox)) for one in conversations]
+    predicted = [
+        (conversation, name_callers(conversation, _turns(conversation), toolbox))
+        for conversation in conversations
+    ]
     if not any(turns for _, turns in predicted):
         raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")
     return predicted
@@ -200,8 +205,9 @@ def _step(entry: Json, where: str) -> Step:
 
 
 def _answer(entry: Mapping[str, Any]) -> Prediction:
-    text, ours = entry.get("text"), entry.get("metadata")
+    text = entry.get("text")
     reply = text if isinstance(text, str) else ""
+    ours = entry.get("metadata")
     error = ours.get(_OURS) if isinstance(ours, dict) else None
     kind = error.get("error") if isinstance(error, dict) else None
     if kind in list(ErrorKind):

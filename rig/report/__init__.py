@@ -8,7 +8,11 @@ from rig.report.tabular import as_csv, as_json, markdown
 
 __all__ = ["FORMATS", "Format", "Material", "gather", "render"]
 
-_FORMATS: Mapping[Format, Callable[[Material], str]] = {"html": page, "md": markdown, "json": as_json}
+_FORMATS: Mapping[Format, Callable[[Material], str]] = {
+    "html": page,
+    "md": markdown,
+    "json": as_json,
+}
 
 
 def render(material: Material, form: Format, *, raw: bool = False) -> str:

@@ -113,8 +113,12 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         _tidy(element, used, colours)
     width, height = (root.get("viewBox") or "").split()[2:]
     root.attrib.clear()
-    root.attrib |= {"viewBox": f"0 0 {width} {height}", "style": f"width:{float(width):.0f}pt"}
-    root.attrib |= {"role": "img", "aria-label": title}
+    root.attrib |= {
+        "viewBox": f"0 0 {width} {height}",
+        "style": f"width:{float(width):.0f}pt",
+        "role": "img",
+        "aria-label": title,
+    }
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -145,6 +149,7 @@ def _short(word: str) -> str:
 def _style(text: str, colours: Mapping[str, str]) -> str:
     """Declarations with the page's colours, and without a font: that is the page's, too."""
     declared = (part.strip().partition(":") for part in text.split(";"))
-    kept = {name: value.strip() for name, _, value in declared if name != "font-family"}
-    named = {name: f"var(--{colours[value]})" for name, value in kept.items() if value in colours}
-    return "; ".join(f"{name}: {value}" for name, value in (kept | named).items())
+    kept = ((name, value.strip()) for name, _, value in declared if name != "font-family")
+    return "; ".join(
+        f"{name}: {f'var(--{colours[value]})' if value in colours else value}" for name, value in kept
+    )

@@ -92,12 +92,15 @@ def gather(
     read = {arm.run.id: arm.run for arm in chosen}
     stored = {arm.run: read[arm.run] for arm in comparison.arms}
     numbers = _shown(comparison)
-    transcripts = []
-    for name, _ in (comparison.conversations[number] for number in numbers):
-        of_arms = (runs.transcript(stored[arm.run], name, arm.position, 0) for arm in comparison.arms)
-        transcripts.append(tuple(of_arms))
+    transcripts = tuple(
+        tuple(
+            runs.transcript(stored[arm.run], comparison.conversations[number][0], arm.position, 0)
+            for arm in comparison.arms
+        )
+        for number in numbers
+    )
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, tuple(transcripts), numbers, tables)
+    return Material(comparison, stored, transcripts, numbers, tables)
 
 
 def _shown(comparison: Comparison) -> Sequence[int]:
@@ -160,8 +163,11 @@ class TurnView(NamedTuple):
 
 
 class OutcomeView(NamedTuple):
-    """How a conversation ended for an arm: in short, from 0 to 10 how well, the share of repeats that
-    succeeded, whether it `won` or `lost` against the baseline, and whether anything was done unasked.
+    """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
+    succeeded.
+
+    `flip` is `won` or `lost` against the baseline, or empty. `is_alarm` says that something was done that
+    nobody asked for.
     """
 
     letter: str
@@ -197,8 +203,9 @@ class ConversationView(NamedTuple):
 
 
 def conversation_views(material: Material, longest: int) -> Iterator[ConversationView]:
-    """The conversations that a report shows, with texts cut at `longest` characters. Raises nothing, for
-    anything that models wrote.
+    """The conversations that a report shows, with texts cut at `longest` characters.
+
+    Raises nothing, for anything that models wrote.
     """
     comparison, letters, flipped = material.comparison, material.letters, material.flipped
     results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]
@@ -240,7 +247,7 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
         for number, executed in enumerate(truth.calls):
             call, answer, is_optional = steps.expected(turn, number, executed, steps.Lengths.of(most))
             place = CallPlace(turn, number)
-            made_by = tuple(letter for letter, of in zip(letters, matches, strict=True) if place in of)
+            made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if place in calls)
             left_out = signs.due(made=False, over=True, optional=is_optional)
             due.append(DueView(_call(call, most), _answer(answer, longest), made_by, left_out))
         cells: dict[CellView, tuple[str, ...]] = {}

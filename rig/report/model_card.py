@@ -39,15 +39,15 @@ NAMESPACE = "rig-card@v1"
 """Of signatures of cards."""
 
 _OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
-_OF_CONVERSATION = ("conversation", "suite", "repeats", "successes")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """What an arm wrote and was answered, without times: the same for a run that gives the same."""
 
 
 def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject:
-    """The card of RUN/ARM, or of RUN if it has one arm. Raises RigError as `compare` does, and for an arm
-    that has finished nothing or could not be evaluated.
+    """The card of RUN/ARM, or of RUN if it has one arm.
+
+    Raises RigError as `compare` does, and for an arm that has finished nothing or could not be evaluated.
     """
     arms = choose(runs, [address])
     if len(arms) > 1:
@@ -107,7 +107,13 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "notes": [*notes, *([comparison.declaration.caution] if comparison.declaration.caution else [])],
         "counts": dict(arm.counts),
         "conversations": [
-            {**{part: getattr(row, part) for part in _OF_CONVERSATION}, "counts": dict(row.counts)}
+            {
+                "conversation": row.conversation,
+                "suite": row.suite,
+                "repeats": row.repeats,
+                "successes": row.successes,
+                "counts": dict(row.counts),
+            }
             for row in arm.conversations
         ],
         "command": _command(run, arm),
@@ -238,10 +244,16 @@ class CardRate(NamedTuple):
         metric = Metric(**{part: row[part] for part in _OF_METRIC})
         measured = Estimate(row["value"], row["low"], row["high"])
         part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
-        told = (estimate(measured, metric), f"{part:g} of {whole:g}")
-        printed = None if measured.value is None else metric.scale * measured.value
-        bounds = " and ".join(map(metric.amount, metric.bounds(counts) or ()))
-        return cls(metric.name, metric.title, metric.better, *told, printed, bounds)
+        bounds = metric.bounds(counts)
+        return cls(
+            metric.name,
+            metric.title,
+            metric.better,
+            estimate(measured, metric),
+            f"{part:g} of {whole:g}",
+            None if measured.value is None else metric.scale * measured.value,
+            " and ".join(map(metric.amount, bounds)) if bounds else "",
+        )
 
 
 def _words(card: JsonObject) -> JsonObject:
@@ -252,8 +264,11 @@ def _words(card: JsonObject) -> JsonObject:
     unfinished = tested["finished"] < tested["planned"]
     lines = [f"only {tested['finished']} of {tested['planned']} planned were played"] if unfinished else []
     rates = [CardRate.of(row, card["counts"]) for row in card["rates"]]
-    between = [f"{row.title} is between {row.bounds}" for row in rates if row.bounds]
-    lines += [f"{text}: nobody can judge some of the texts" for text in between]
+    lines += [
+        f"{row.title} is between {row.bounds}: nobody can judge some of the texts"
+        for row in rates
+        if row.bounds
+    ]
     measured = f"{rates[0].title} {rates[0].text}" if rates else "nothing was measured"
     headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
     # Cards that were made before have none.
@@ -282,15 +297,16 @@ def _words(card: JsonObject) -> JsonObject:
 def facts(card: JsonObject) -> JsonObject:
     """What the file is, what it took, and the hashes, by titles for people."""
     subject, speed = card["subject"], card["speed"]
-    told = {"made from": subject["made_from"]} if subject.get("made_from") else {}
-    if subject.get("adapter"):
-        told = {"adapter": f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}", **told}
+    adapter = (
+        f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
+    )
+    told = {"adapter": adapter, "made from": subject.get("made_from")}
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),
         "size": file_size(subject.get("file_bytes")),
         "quantization": subject.get("quantization", "-"),
-        **told,
+        **{name: text for name, text in told.items() if text},
         "speed": f"{rate(speed.get('decode_rate'))} tokens/s written, {rate(speed.get('prefill_rate'))} read",
         "memory": file_size(speed.get("peak_memory")),
         "graded by": ", ".join(f"{name} {value}" for name, value in card["tested"]["grader"].items()),

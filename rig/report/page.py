@@ -52,16 +52,19 @@ def page(material: Material, largest: int = LARGEST) -> str:
     for longest in _LENGTHS:
         views = list(conversation_views(material, longest))
         told = environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
-        # For `DecompressionStream("gzip")`, the same bytes for the same text.
-        packed = gzip.compress(told.encode("utf-8", "backslashreplace"), mtime=0)
-        encoded = Markup(base64.b64encode(packed).decode())
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
-            transcripts = {"packed": encoded if is_packed else None, "conversations": Markup(told)}
+            transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
             tools = sorted({tool for view in views for tool in view.tools})
             text = template.render(**fixed, **transcripts, longest=longest, views=views, tools=tools)
             if len(text.encode("utf-8", "backslashreplace")) <= largest:
                 return text
     return text
+
+
+def _packed(text: str) -> Markup:
+    """A text for `DecompressionStream("gzip")`, the same bytes for the same text."""
+    packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    return Markup(base64.b64encode(packed).decode())
 
 
 def _fixed(material: Material) -> dict[str, Any]:
@@ -73,13 +76,9 @@ def _fixed(material: Material) -> dict[str, Any]:
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     script = asset("open.js")
-    suites = Counter(f" of the suite {suite}" if suite else "" for _, suite in comparison.conversations)
-    played = " and ".join(f"{counted(count, 'conversation')}{suite}" for suite, count in suites.items())
-    pairs = zip(letters[1:], comparison.pairs, strict=True)
-    drawn = {metric.name: plots.rates(comparison, metric, letters) for metric in comparison.metrics}
-    curves = [(curve.text, plots.curve(titled(curve), curve.points)) for curve in comparison.curves]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
-        "title": f"{counted(len(comparison.arms), 'arm')}, {played}",
+        "title": _title(comparison),
         "runs": list(material.runs.values()),
         "comparison": comparison,
         "metric": comparison.metric,
@@ -96,10 +95,17 @@ def _fixed(material: Material) -> dict[str, Any]:
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": compare.difference_rows(comparison) if comparison.pairs else [],
-        "pairs": [(letter, pair, _flips(pair, numbers)) for letter, pair in pairs],
-        "rate_plots": {name: Markup(drawing) for name, drawing in drawn.items()},
+        "pairs": [
+            (letter, pair, _flips(pair, numbers))
+            for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
+        ],
+        "rate_plots": {
+            metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
+        },
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
-        "curves": [(text, Markup(drawing)) for text, drawing in curves],
+        "curves": [
+            (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
+        ],
         "decision": decision(comparison),
         "ladder": _ladder(comparison, letters),
         "names": short_names([arm.label for arm in comparison.arms]),
@@ -122,7 +128,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "settings": _settings(comparison),
         "style": Markup(asset("style.css")),
         "script": Markup(script),
-        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hash": digest,
     }
 
 
@@ -195,6 +201,15 @@ def _settings(comparison: Comparison) -> dict[str, list[str]]:
         values = ["-" if value is None else str(value) for value in stored]
         rows[name] = values[:1] if len(set(values)) == 1 else values
     return rows
+
+
+def _title(comparison: Comparison) -> str:
+    suites = Counter(suite for _, suite in comparison.conversations)
+    played = " and ".join(
+        counted(count, "conversation") + (f" of the suite {suite}" if suite else "")
+        for suite, count in suites.items()
+    )
+    return f"{counted(len(comparison.arms), 'arm')}, {played}"
 
 
 def _drawn(drawings: Any) -> list[Markup]:

@@ -204,16 +204,23 @@ NEAR = 0.1
 
 def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
     """How far below its threshold each text was that missed for its wording alone."""
-    turns = (turn for transcript in transcripts for turn in transcript.turns.values())
-    verdicts = (step.verdict for turn in turns for step in turn.steps if step.verdict is not None)
-    pairs = ((of.threshold, of.similarity) for verdict in verdicts for of in verdict.differences)
-    return [needed - alike for needed, alike in pairs if needed is not None and alike is not None]
+    return [
+        difference.threshold - difference.similarity
+        for transcript in transcripts
+        for turn in transcript.turns.values()
+        for step in turn.steps
+        if step.verdict is not None
+        for difference in step.verdict.differences
+        if difference.similarity is not None and difference.threshold is not None
+    ]
 
 
 @cache
-def _shipped(name: str) -> Any:
+def _shipped(name: str) -> Mapping[str, Any]:
     """What was measured on labelled pairs, as the package of similarities holds it."""
-    return json.loads(files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8"))
+    text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
+    measured: Mapping[str, Any] = json.loads(text)
+    return measured
 
 
 def _by_kind() -> list[dict[str, Any]]:

@@ -62,19 +62,9 @@ def as_json(material: Material) -> str:
 
     Long texts and lists are cut, as little as keeps the transcripts within `LARGEST`; then "cut" says so.
     """
-    pairs = list(zip(material.shown, material.transcripts, strict=True))
     for longest in _LENGTHS:
-        transcripts: list[JsonObject] = []
-        cut = size = 0
-        for number, of_arms in pairs:
-            name, suite = material.comparison.conversations[number]
-            arms, often = cut_json([transcript_json(of_arm) for of_arm in of_arms], longest)
-            transcripts.append({"conversation": name, "suite": suite, "arms": arms})
-            cut += often
-            size += len(json_text(arms))
-            if size > LARGEST and longest != _LENGTHS[-1]:
-                break
-        else:
+        transcripts, cut, is_whole = _transcripts(material, longest)
+        if is_whole:
             break
     document = material.comparison.as_json()
     if material.left_out:
@@ -85,6 +75,21 @@ def as_json(material: Material) -> str:
     if material.tables:
         document["tables"] = [table.as_json() for table in material.tables]
     return json_text({**document, "transcripts": transcripts}, indent=1) + "\n"
+
+
+def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], int, bool]:
+    """Transcripts with texts cut, how many were, and whether all are there: it ends early where it may."""
+    transcripts: list[JsonObject] = []
+    cut = size = 0
+    for number, of_arms in zip(material.shown, material.transcripts, strict=True):
+        name, suite = material.comparison.conversations[number]
+        arms, often = cut_json([transcript_json(of_arm) for of_arm in of_arms], longest)
+        transcripts.append({"conversation": name, "suite": suite, "arms": arms})
+        cut += often
+        size += len(json_text(arms))
+        if size > LARGEST and longest != _LENGTHS[-1]:
+            return transcripts, cut, False
+    return transcripts, cut, True
 
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:

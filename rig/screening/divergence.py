@@ -107,7 +107,9 @@ def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None)
     covariance = covariance if n >= FEWEST else 0.0
     variance = error * error + error_base * error_base - 2 * covariance
     difference = Measure(mean.value - mean_base.value, _root(variance))
-    ppl, ppl_base = (Measure(p := float(np.exp(m.value)), p * (m.error or 0)) for m in (mean, mean_base))
+    ppl, ppl_base = (
+        Measure(float(np.exp(m.value)), float(np.exp(m.value)) * (m.error or 0)) for m in (mean, mean_base)
+    )
     ratio = float(np.exp(difference.value))
     # Products, as a power raises OverflowError.
     spread = ppl.value * error * ppl.value * error + ppl_base.value * error_base * ppl_base.value * error_base

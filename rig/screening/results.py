@@ -56,7 +56,7 @@ class ScreenedStep:
     def as_json(self) -> JsonObject:
         """Everything by name, choice by choice."""
         assessment = self.assessment
-        tokens = [{"decides": of.decides, **of.divergence._asdict()} for of in self.tokens]
+        tokens = [{"decides": token.decides, **token.divergence._asdict()} for token in self.tokens]
         return {
             "conversation": self.key.conversation,
             "turn": self.number,
@@ -153,8 +153,12 @@ class ArmScreen:
 
     def kind(self, kind: Kind) -> KindFigures:
         """The figures of the choices of one kind."""
-        every = ((step, *of) for step in self.assessed for of in enumerate(step.assessment.choices))
-        chosen = [(step, number, choice) for step, number, choice in every if choice.kind == kind]
+        chosen = [
+            (step, number, choice)
+            for step in self.assessed
+            for number, choice in enumerate(step.assessment.choices)
+            if choice.kind == kind
+        ]
         compared = [(step, number) for step, number, _ in chosen if step.divergences]
         return KindFigures(
             choices=len(chosen),
@@ -181,8 +185,12 @@ class ArmScreen:
 
     def divergence(self, decides: Decided | None = None) -> DivergenceFigures | None:
         """Over all tokens that decide this, or over all; None if none were held against the base."""
-        every = ((step.key.conversation, token) for step in self.assessed for token in step.tokens)
-        tokens = [(name, of.divergence) for name, of in every if decides in (None, of.decides)]
+        tokens = [
+            (step.key.conversation, token.divergence)
+            for step in self.assessed
+            for token in step.tokens
+            if decides in (None, token.decides)
+        ]
         interval = _clustered((conversation, divergence.kld) for conversation, divergence in tokens)
         return figures([divergence for _, divergence in tokens], interval)
 
@@ -190,8 +198,11 @@ class ArmScreen:
         """The figures by name."""
         less = self.less_than(base) if self is not base else None
         names: dict[str, Decided | None] = {"all": None, **{decides: decides for decides in DECIDED}}
-        every = ((name, self.divergence(decides)) for name, decides in names.items())
-        divergences = {name: divergence.as_json() for name, divergence in every if divergence}
+        divergences = {
+            name: divergence.as_json()
+            for name, decides in names.items()
+            if (divergence := self.divergence(decides)) is not None
+        }
         return {
             "arm": self.name,
             "fingerprint": self.fingerprint,

@@ -46,7 +46,10 @@ def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
 def true_steps(
     setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
 ) -> Iterator[TrueStep]:
-    """Every step of the `evaluated` role, as the always right `players` would be asked. Raises RigError."""
+    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
+
+    The `players` are those models. Raises RigError as a run does.
+    """
     episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
     for ask, prediction in course(episode, players):
         answer = prediction.reply if prediction.call is None else prediction.call
@@ -271,9 +274,9 @@ class _Against:
     def result(
         self, assessed: Assessment
     ) -> tuple[tuple[float, ...], tuple[bool, ...], tuple[ScreenedToken, ...]]:
-        before, chosen = self._before, [choice.token for choice in assessed.choices]
+        before = self._before
         if before is None or assessed.fault is not None:
             return (), (), ()
-        if [choice.token for choice in before.choices] != chosen:
+        if [choice.token for choice in before.choices] != [choice.token for choice in assessed.choices]:
             return (), (), ()
         return tuple(self._divergences), tuple(self._tops), tuple(self._tokens)

@@ -49,7 +49,10 @@ _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
 
 
 def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: Sequence[str]) -> None:
-    """Raise RigError, before a screen, where stored runs have no arms for these weights, the base's first."""
+    """Raise RigError where stored runs have no arms for a screen of these weights, the base's first.
+
+    For before the screen, which takes its time.
+    """
     names = ["a file that is screened"] * len(weights)
     base, others = _stored(weights, names, runs, addresses, "the base's file")
     for other in others.values():
@@ -91,9 +94,12 @@ def _stored(
 
 def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     """The arm that was made with this file and adapter. Raises RigError if there are several."""
-    made = ((of, of.arm.fingerprint or {}) for of in chosen if weights[0] is not None)
-    parts = [f"model.{part}" for part in _WEIGHTS]
-    fitting = [candidate for candidate, of in made if tuple(map(of.get, parts)) == weights]
+    fitting = [
+        candidate
+        for candidate in chosen
+        if weights[0] is not None
+        and tuple((candidate.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == weights
+    ]
     if len(fitting) > 1:
         names = ", ".join(candidate.address for candidate in fitting)
         raise RigError(f"{name} could be any of {names}; give one as RUN/ARM with --against")
@@ -153,6 +159,7 @@ def _validity(
     auc = p = spearman = None
     if labels.any() and not labels.all():
         test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
-        auc, p = float(test.statistic) / (int(labels.sum()) * int((~labels).sum())), float(test.pvalue)
+        auc = float(test.statistic) / (int(labels.sum()) * int((~labels).sum()))
+        p = float(test.pvalue)
         spearman = float(scipy.stats.spearmanr(values, labels).statistic) if np.ptp(values) else None
     return Validity(arm, outcome, len(turns), int(labels.sum()), auc, p, spearman)

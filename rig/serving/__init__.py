@@ -14,19 +14,26 @@ from rig.plugins import Registry, registered
 FAITHFUL = ("grammar", "chance")
 """Why a server that does nothing wrong answers otherwise, too: its own grammar for calls, and ties."""
 
-_DIALECTS = ("llama-server", "llama-cpp-python", "ollama", "lm-studio", "vllm")
-"""Each is a class of this name, in a file of this name."""
+_DIALECTS = {
+    "llama-server": "llama_server:LlamaServer",
+    "llama-cpp-python": "llama_cpp_python:LlamaCppPython",
+    "ollama": "ollama:Ollama",
+    "lm-studio": "lm_studio:LmStudio",
+    "vllm": "vllm:Vllm",
+}
 
 
 def register(registry: Registry) -> None:
     """Offer rig's own dialects (`rig.plugins`)."""
-    for name in _DIALECTS:
-        place = f"{name.replace('-', '_')}:{name.title().replace('-', '')}"
+    for name, place in _DIALECTS.items():
         registry.dialects.later(name, f"rig.serving.dialects.{place}")
 
 
 def check(url: str, settings: EngineSettings) -> str:
-    """A server's address as rig writes it, unasked. Raises RigError for one that rig does not connect to."""
+    """The address of a server as rig writes it. Raises RigError for one that rig does not connect to.
+
+    Nothing is asked yet.
+    """
     from rig.serving.wire.address import Address
 
     address = Address.parse(url)
@@ -43,7 +50,8 @@ def in_short(attribution: JsonObject) -> str:
     differing = sum(kinds.values()) + attribution["others"]
     turns = counted(attribution["alike"] + attribution["follows"] + differing, "turn")
     why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    verdict = "not faithful" if attribution["others"] or kinds.keys() - {*FAITHFUL} else "faithful"
+    faults = kinds.keys() - set(FAITHFUL)
+    verdict = "not faithful" if faults or attribution["others"] else "faithful"
     beside = f", {attribution['follows']} follow" if attribution["follows"] else ""
     return (
         f"{verdict} to {attribution['reference']}: {attribution['alike']} of {turns} alike"
@@ -52,7 +60,10 @@ def in_short(attribution: JsonObject) -> str:
 
 
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:
-    """A served model, probed for faults if asked. Raises RigError if nobody answers as a dialect has it."""
+    """A served model. Raises RigError if nobody answers there, or not as any dialect has it.
+
+    With `probing`, a few small requests show what is wrong there, and `notify` is told.
+    """
     from rig.serving.loading import load as load_over_http
 
     return load_over_http(url, settings, notify, probing=probing)

@@ -82,7 +82,10 @@ class ReferenceModel:
         return None
 
     def logprobs(self, prompt: Sequence[int], answer: Sequence[int]) -> list[npt.NDArray[np.float64]]:
-        """The natural log-probabilities of all tokens at each place of an answer. Raises DecodeError."""
+        """The natural logarithms of the probabilities of all tokens, at each place of an answer.
+
+        Raises DecodeError where there is no room.
+        """
         context = self._model.context
         read_prompt(context, 0, prompt)
         rows = [context.logits().astype(np.float64)]

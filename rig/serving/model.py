@@ -82,8 +82,9 @@ class ServedModel(Model):
         self._jobs: dict[int, _PendingStep] = {}
         self._faults, self._build = 0, ""
         self._checked = monotonic()
-        is_able = settings.thinking == "auto" and "think" in identity.template
-        self._thinks = settings.thinking == "on" or is_able
+        self._thinks = settings.thinking == "on" or (
+            settings.thinking == "auto" and "think" in identity.template
+        )
         self._extras = {**dialect.extras, **self._switches()}
 
     @property
@@ -146,7 +147,8 @@ class ServedModel(Model):
         offer = form.offer()
         words = "\n\n".join(filter(None, (request.instructions, offer.rules, offer.tools)))
         chat = conversation(request.context, form.write(request.messages), offer, words)
-        chat = chat if self.takes_tools else self._template.adapt(chat)
+        if not self.takes_tools:
+            chat = self._template.adapt(chat)
         body: JsonObject = {
             "model": self.identity.model,
             "messages": [message.shown("".join(message.parts)) for message in chat],
@@ -162,7 +164,7 @@ class ServedModel(Model):
             body["tools"] = list(offer.declarations)
             if settings.tool_choice != "auto":
                 body["tool_choice"] = settings.tool_choice
-            if not (request.several_calls and settings.several_calls):
+            if not self._several(request):
                 body["parallel_tool_calls"] = False
         return body
 
@@ -326,7 +328,7 @@ class ServedModel(Model):
             answer.raw,
             lambda: form.read(answer) if isinstance(form, ServedFormat) else form.read(answer.content),
             failure,
-            several=request.several_calls and self.settings.several_calls and self._format is not RigFormat,
+            several=self._several(request) and self._format is not RigFormat,
             reasoning=answer.reasoning,
             usage=usage,
         )
@@ -337,6 +339,9 @@ class ServedModel(Model):
         if 0 < tokens < limit:
             return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
         return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
+
+    def _several(self, request: Request) -> bool:
+        return request.several_calls and self.settings.several_calls
 
     def _switches(self) -> JsonObject:
         """What requests say of thinking. Raises RigError where the dialect has no word for it."""

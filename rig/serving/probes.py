@@ -43,7 +43,10 @@ class ProbeFinding:
 
 
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
-    """What small requests show, one finding after another; `quickly` within seconds. Raises ServerFault."""
+    """Everything that small requests show, one finding after another. Raises ServerFault.
+
+    `quickly` leaves out what takes more than seconds: a full context, and a second answer.
+    """
     if served.takes_tools:
         yield from _tools(served)
     yield from _context(served, quickly=quickly)
@@ -67,8 +70,9 @@ def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether the model sees the tools: prompts with and without them have different lengths."""
     count, bare = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
     if count and count <= bare + 5:
-        what = f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
-        yield _finding("tools", what)
+        yield _finding(
+            "tools", f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
+        )
 
 
 def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:

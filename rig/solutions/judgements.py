@@ -96,13 +96,15 @@ def tally(votes: Sequence[Vote], rules: VoteRules, name: str) -> Tally:
     shares = []
     for number, vote in enumerate(votes):
         decision: str = decide(vote, rules)
-        decision = rules.unsure if decision == "unsure" else decision
+        if decision == "unsure":
+            decision = rules.unsure
         is_heads = decision == "coin" and _coin(rules.seed, f"{name}/{number}")
         shares.append({"pass": 1.0, "fail": 0.0, "half": 0.5, "coin": float(is_heads)}[decision])
     passed = sum(shares)
     failed = len(shares) - passed
-    tied = _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
-    passes = tied if passed == failed else passed > failed
+    passes = passed > failed
+    if passed == failed:
+        passes = _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
     return Tally(passed, failed, passes, sopr(votes), pvariance(shares))
 
 
@@ -128,7 +130,7 @@ class RecordedPasses(NamedTuple):
     @property
     def sopr(self) -> tuple[float, ...]:
         """The solvable pass rate of each run."""
-        return tuple(fmean(map(SCORES.__getitem__, run.values())) for run in self.runs.values() if run)
+        return tuple(fmean(SCORES[status] for status in run.values()) for run in self.runs.values() if run)
 
 
 class Preference(NamedTuple):
@@ -281,12 +283,17 @@ def joined(
     of_models = truths or {}
     if ids is None:
         ids = (name for answer in answers.values() for name in answer)
-    tasks = []
-    for query in dict.fromkeys(ids):
-        of_query = {model: of_model.get(query) for model, of_model in answers.items()}
-        known = {model: of_models[model][query] for model in answers if query in of_models.get(model, {})}
-        tasks.append(Judgement(query, query, of_query, votes, known, suite=suite))
-    return tasks
+    return [
+        Judgement(
+            name=query,
+            query_id=query,
+            answers={model: of_model.get(query) for model, of_model in answers.items()},
+            votes=votes,
+            truths={model: of_models[model][query] for model in answers if query in of_models.get(model, {})},
+            suite=suite,
+        )
+        for query in dict.fromkeys(ids)
+    ]
 
 
 def judgements_of(

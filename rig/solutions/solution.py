@@ -119,8 +119,12 @@ class Solution:
     @property
     def is_finished(self) -> bool:
         """Whether the last step is a call of Finish."""
-        last = self.steps[-1] if self.steps else Node("tool")
-        return last.call.name == FINISH if last.call else f"'name': '{FINISH}'" in last.text
+        if not self.steps:
+            return False
+        last = self.steps[-1]
+        if last.call is not None:
+            return last.call.name == FINISH
+        return f"'name': '{FINISH}'" in last.text
 
     @property
     def final(self) -> Final:
@@ -364,9 +368,16 @@ def function_of(tool: ToolDoc) -> JsonObject:
     """A tool as upstream's files declare it."""
     properties = tool.parameters.get("properties", {})
     required = list(tool.parameters.get("required", []))
-    optional = [name for name in properties if name not in required]
-    declared = {"type": "object", "properties": properties, "required": required, "optional": optional}
-    return {"name": tool.name, "description": tool.description, "parameters": declared}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "optional": [name for name in properties if name not in required],
+        },
+    }
 
 
 def observation(executed: ExecutedCall) -> str:

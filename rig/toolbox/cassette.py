@@ -136,7 +136,10 @@ def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Redact:
-    """What replaces an environment's values by their names, and what matches a pattern. Raises RigError."""
+    """What replaces the values of an environment by their names, and texts that match a pattern.
+
+    Raises RigError for a pattern that is none.
+    """
     spelled: dict[str, str] = {}
     for name, value in environment.items():
         if len(value) >= _SHORTEST:
@@ -152,7 +155,8 @@ def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Re
 
 def restorer(environment: Mapping[str, str]) -> Redact:
     """What puts the values of an environment in the place of their names."""
-    return _replacing([(_token(name), of) for name, of in environment.items() if len(of) >= _SHORTEST])
+    tokens = [(_token(name), value) for name, value in environment.items() if len(value) >= _SHORTEST]
+    return _replacing(tokens)
 
 
 def _replacing(pairs: Sequence[tuple[str, str]], patterns: Sequence[re.Pattern[str]] = ()) -> Redact:

@@ -289,7 +289,8 @@ class McpClient:
 
 def _message(line: bytes) -> JsonObject | None:
     """The message of a line; None for a line that is none."""
-    with suppress(RigError, UnicodeDecodeError):
+    try:
         message = json_of(line.decode(), "a server")
-        return message if isinstance(message, dict) else None
-    return None
+    except (RigError, UnicodeDecodeError):
+        return None
+    return message if isinstance(message, dict) else None

@@ -187,9 +187,8 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
                 drawn = tables.drawn.get(table, ())
                 for named, columns in rows.items():
                     whole = {**dict(zip(key, named, strict=True)), **columns}
-                    there = (
-                        (name, of) for name, stored in whole.items() if (of := value_of(stored)) is not None
-                    )
+                    values = ((name, value_of(value)) for name, value in whole.items())
+                    there = ((name, value) for name, value in values if value is not None)
                     fields = ((name, _text(_ANY if name in drawn else value)) for name, value in there)
                     records[TableRecord(table, tuple(fields))] += 1
     return records

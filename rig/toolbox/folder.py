@@ -183,7 +183,8 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
 def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
     """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
 
-    Its code is run, and its servers are started as their `use` says. Raises RigError unless there is one.
+    Its code is run, and its servers are started as their `use` says. Raises RigError if there is none, or
+    more than one.
     """
     registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:

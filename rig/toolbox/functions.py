@@ -19,7 +19,7 @@ from itertools import takewhile
 from pathlib import Path
 from traceback import extract_tb
 from types import FrameType, ModuleType
-from typing import Any, TextIO, cast, get_type_hints, overload
+from typing import Any, TextIO, get_type_hints, overload
 
 from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -105,7 +105,8 @@ def loaded(file: Path, within: Path) -> ModuleType:
     if fault is not None:
         text = fault.msg if isinstance(fault, SyntaxError) else str(fault)
         raise RigError(f"{place_of(fault, within)}: {type(fault).__name__}: {text}") from fault
-    return cast(ModuleType, done.result)
+    module: ModuleType = done.result
+    return module
 
 
 @contextmanager
@@ -297,16 +298,24 @@ def _own(
         raise RigError(f"{where}: match: {error}") from error
     if unknown := sorted(rules.keys() - schema["properties"].keys()):
         raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
-    text, acts = " ".join(_SECTIONS.split(doc)[0].split()), _acts(function) if action is None else action
-    declared = ToolDeclaration(name, text, schema, acts, returns, matching(schema, rules))
+    declared = ToolDeclaration(
+        name=name,
+        description=" ".join(_SECTIONS.split(doc)[0].split()),
+        parameters=schema,
+        action=_acts(function) if action is None else action,
+        returns=returns,
+        match=matching(schema, rules),
+    )
     return declared.made("", Function(function, seconds, first, adapters))
 
 
-_VERBS = re.findall(
-    r"\w+",
-    "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
-    " open order pay post put register remove rename replace reply report reserve reset save schedule send"
-    " set share start stop submit subscribe switch transfer turn unlock update upload write",
+_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        "add book buy call cancel change clear close complete create delete edit insert lock mark modify move"
+        " open order pay post put register remove rename replace reply report reserve reset save schedule"
+        " send set share start stop submit subscribe switch transfer turn unlock update upload write",
+    )
 )
 _WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
 

@@ -254,9 +254,11 @@ def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
-LOOKUPS = (
-    *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
-    *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
+LOOKUPS = frozenset(
+    (
+        *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
+        *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
+    )
 )
 """First words of the names of tools that are taken to change nothing, where nothing says so."""
 
@@ -299,8 +301,16 @@ class ToolDeclaration:
     def made(self, plugin: str, function: Callable[..., Json]) -> Tool:
         """The tool with this function; calls compare by its arguments' rules, and whether they failed."""
         match = {name: FREE_TEXT if rule.is_text else rule for name, rule in self.match.items()}
-        parts = self.name, plugin, self.description, self.parameters, self.returns, self.action
-        return Tool(*parts, Match(Response.IGNORED, match), function)
+        return Tool(
+            name=self.name,
+            plugin=plugin,
+            description=self.description,
+            parameters=self.parameters,
+            returns=self.returns,
+            action=self.action,
+            match=Match(Response.IGNORED, match),
+            function=function,
+        )
 
 
 @dataclass(frozen=True, slots=True)

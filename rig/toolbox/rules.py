@@ -274,8 +274,14 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """The same elements in any order, however often each is there."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    pairs = (expected, got), (got, expected)
-    return all(any(equal(one, other) for other in others) for ones, others in pairs for one in ones)
+    return all(any(equal(one, other) for other in got) for one in expected) and all(
+        any(equal(one, other) for one in expected) for other in got
+    )
+
+
+def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
+    """One of the values; null among them stands for an argument that is left out."""
+    return any(equal(value, None if got is ABSENT else got) for value in rule.of)
 
 
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:
@@ -346,8 +352,7 @@ _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
     "set": _set,
     "text": lambda rule, expected, got: equal(expected, got),
     "any": lambda rule, expected, got: True,
-    # Null among the values stands for an argument that is left out.
-    "one_of": lambda rule, expected, got: any(equal(of, None if got is ABSENT else got) for of in rule.of),
+    "one_of": _one_of,
     "regex": _regex,
     NESTED: lambda rule, expected, got: _agrees_inside(rule.of, got),
 }

@@ -92,7 +92,9 @@ def kind_of(value: Json) -> str:
     """What a value is, in words."""
     if value is None:
         return "null"
-    return next(of.one for name, of in _TYPES.items() if name != "integer" and _is_a(of, value))
+    return next(
+        element.one for name, element in _TYPES.items() if name != "integer" and _is_a(element, value)
+    )
 
 
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
@@ -179,7 +181,10 @@ _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments but for optional ones that are null. Raises ToolError for the first that does not fit."""
+    """The arguments without the optional ones that are null.
+
+    Raises ToolError for the first argument that is unknown, missing or of a wrong type.
+    """
     refusal = refused(tool, arguments)
     if refusal is not None:
         raise ToolError(refusal)

@@ -51,15 +51,21 @@ class Server:
 
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
-    """The servers of mcp.json by name; variables may be missing where none `is_started`. Raises RigError."""
-    document = read(folder / CONFIG)[0]
+    """The servers of a folder's mcp.json, by name. Raises RigError, with the place.
+
+    Where none `is_started`, variables may be missing.
+    """
+    file = folder / CONFIG
+    document = read(file)[0]
     outer = document.fields()
     inner = next((outer[name] for name in ("mcpServers", "servers") if name in outer), None)
     if inner is None:
         raise document.fault("names no servers: needs `mcpServers`, an object with a server under each name")
-    flags = ((name, part, part.fields().get("disabled")) for name, part in inner.fields().items())
-    enabled = ((name, part) for name, part, flag in flags if not (flag and flag.flag()))
-    servers = {name: _server(name, part, folder, is_started) for name, part in enabled}
+    servers = {
+        name: _server(name, part, folder, is_started)
+        for name, part in inner.fields().items()
+        if not ("disabled" in part.fields() and part.fields()["disabled"].flag())
+    }
     if not servers:
         raise inner.fault("names no server")
     return servers
@@ -206,7 +212,8 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
                 shutil.copyfile(place, folder / name)
     except (OSError, shutil.Error) as error:
         raise RigError(f"{folder}: the state cannot be copied: {error}") from error
-    default, keys = asdict(Server("", ())), {"environment": "env", "unseen": "ignore"}
+    default = asdict(Server("", ()))
+    keys = {"environment": "env", "unseen": "ignore"}
     told: JsonObject = {}
     for server in servers.values():
         fields = ((name, value) for name, value in asdict(server).items() if value != default[name])

@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
@@ -104,9 +104,10 @@ class Servers:
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
         remove(temporary)
         temporary.mkdir(parents=True)
-        where = self.folder, server.state, root
-        words = [own_path(word, *where) for word in server.command[1:]]
-        named = {key: own_path(value, *where) for key, value in server.environment.items()}
+        words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
+        named = {
+            key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
+        }
         program = program_of((server.command[0], *words), self.folder, network=self.network)
         # git takes the clock from here, and others that want to give the same result twice.
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
@@ -251,10 +252,10 @@ class ServerWorld(World):
             arguments, lambda text: _VIRTUAL.sub(lambda match: f"{match[1] or ''}{root}", text)
         )
         answer = self._clients[server].call(tool, inside)
-        told: JsonObject = with_texts(
+        outside: JsonObject = with_texts(
             answer, lambda text: text.replace(root, ROOT).replace(temporary, "/tmp")
         )
-        return told
+        return outside
 
     def _settle(self) -> None:
         """Make files and processes what the records say."""
@@ -382,9 +383,11 @@ def _part(part: JsonObject) -> Json:
     kind, text = part.get("type"), part.get("text")
     if kind == "text" and isinstance(text, str):
         if text.lstrip()[:1] in ("{", "["):
-            with suppress(ValueError, RecursionError):
+            try:
                 value = json.loads(text, parse_constant=lambda name: name)
-                return value if isinstance(value, dict | list) else text
+            except (ValueError, RecursionError):
+                return text
+            return value if isinstance(value, dict | list) else text
         return text
     data = part.get("data")
     inner = part.get("resource")

@@ -148,7 +148,7 @@ def _toolbox(
     servers.routes = routes
     toolbox = _ServerToolbox(
         name,
-        [of.made(name, partial(_call, of.name)) for of in tools],
+        [tool.made(name, partial(_call, tool.name)) for tool in tools],
         new_world=partial(ServerWorld, servers),
         suites=suites,
         texts=(FREE_TEXT,),

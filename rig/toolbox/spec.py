@@ -124,7 +124,8 @@ class Tool:
     response in words. `action` tools change the world. `injected` names arguments that no model writes: the
     simulator gives them the session's token. `login` means that a success logs somebody in or out; the
     argument `username` names whom. `amends(world, **arguments)` is called after a success to fix what
-    upstream forgets, and therefore not in upstream's way. `composed` names those in the model's own words.
+    upstream forgets, and therefore not in upstream's way. `composed` names the arguments in the model's own
+    words.
     """
 
     name: str
@@ -192,8 +193,11 @@ def tool(
 
 
 def _property(hint: Any) -> JsonObject:
-    """The schema of one argument. Raises TypeError for a type that no plain schema says."""
-    generated = TypeAdapter(without_none(hint)).json_schema()  # null is the simulator's courtesy
+    """The schema of one argument. That an optional one may be null is the simulator's courtesy.
+
+    Raises TypeError for a type that no plain schema says.
+    """
+    generated = TypeAdapter(without_none(hint)).json_schema()
     if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
         raise TypeError(f"a tool's argument cannot be of type {hint}")
     order = ("type", "items", "enum", "minimum", "maximum", "description", "x-format")

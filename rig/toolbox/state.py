@@ -228,10 +228,13 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
         manifest[name] = PathState("folder")
         manifest |= {f"{name}/{path}": entry for path, entry in inside.items()}
         for path, entry in inside.items():
-            target = os.path.normpath(Path(path).parent / entry.content)
-            if entry.kind == "link" and (os.path.isabs(target) or target.startswith("..")):
+            if entry.kind == "link" and _leaves(path, entry.content):
                 raise RigError(f"{place / path}: is a link that leads out of the state")
     return dict(sorted(manifest.items()))
+
+
+def _leaves(path: str, target: str) -> bool:
+    return os.path.isabs(target) or os.path.normpath(Path(path).parent / target).startswith("..")
 
 
 def records(
@@ -273,7 +276,8 @@ def _is_database(entry: PathState, depot: Depot) -> bool:
 
 
 def _text(depot: Depot, digest: str) -> str:
-    size = (place := depot.place(digest)).stat().st_size
+    place = depot.place(digest)
+    size = place.stat().st_size
     if size <= _LONGEST_TEXT:
         with suppress(UnicodeDecodeError):
             return place.read_bytes().decode()

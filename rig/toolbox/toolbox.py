@@ -116,7 +116,9 @@ class Toolbox:
             raise RigError(f"no tool is named {', '.join(unknown)}")
         tools = [tool for tool in self.tools.values() if names is None or tool.name in names]
         if descriptions:
-            return tuple(ToolDoc(of.name, of.description, of.parameters, of.returns) for of in tools)
+            return tuple(
+                ToolDoc(tool.name, tool.description, tool.parameters, tool.returns) for tool in tools
+            )
         docs = []
         for tool in tools:
             properties = tool.parameters["properties"].items()

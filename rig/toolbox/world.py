@@ -33,10 +33,13 @@ def encode(value: Json) -> Stored:
     """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
     if value is None:
         return None
-    with suppress(UnicodeEncodeError):  # of lone surrogates, which JSON can spell and UTF-8 cannot
-        if isinstance(value, str):
+    if isinstance(value, str):
+        try:
             value.encode()
-            return value
+        except UnicodeEncodeError:
+            # It has lone surrogates, which JSON can spell and UTF-8 cannot.
+            return json.dumps(value).encode()
+        return value
     return json.dumps(value).encode()
 
 
@@ -57,7 +60,10 @@ def encode_name(name: Json) -> str | bytes:
 
 
 def key(name: Json) -> str | bytes:
-    """What a name is looked up by: alike for equal keys of a dictionary (1, 1.0, true). Raises TypeError."""
+    """What a name is looked up by: equal for names that are equal as Python dictionary keys (1, 1.0, true).
+
+    Raises TypeError for lists and objects, which cannot be dictionary keys.
+    """
     hash(name)
     if isinstance(name, bool) or (isinstance(name, float) and name.is_integer()):
         name = int(name)
@@ -84,7 +90,11 @@ class Identifiers:
 
 def hexadecimal(*widths: int) -> Identifiers:
     """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
-    return Identifiers(lambda random: "-".join(f"{random.randint(0, 16**of - 1):0{of}x}" for of in widths))
+
+    def draw(random: Random) -> str:
+        return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)
+
+    return Identifiers(draw)
 
 
 RECORDED_CALLS = "recorded_calls"
@@ -106,10 +116,14 @@ INSERT INTO session (id) VALUES (1);
 """
 
 _PRAGMAS = (
-    *("page_size = 4096", "encoding = 'UTF-8'", "auto_vacuum = NONE", "secure_delete = ON"),
+    "page_size = 4096",
+    "encoding = 'UTF-8'",
+    "auto_vacuum = NONE",
+    "secure_delete = ON",
     "foreign_keys = ON",
 )
 """The first four keep a library's defaults from showing in the bytes of an image."""
+
 
 _PAGE = 4096
 """Bytes of an image that change together: a page of SQLite's."""
@@ -178,7 +192,8 @@ class Tables:
     """How people know the records of a world.
 
     `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
-    fields of a table's records that have a table of their own. `drawn` are ids and tokens that tools make up.
+    fields of a table's records that have a table of their own. `drawn` are columns whose values tools
+    make up: ids, tokens.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -225,7 +240,8 @@ class World:
         except RigError as error:
             raise RigError(f"{error}{cls.hint}") from error
         world = cls()
-        schema, sound = world._schema(), False
+        schema = world._schema()
+        sound = False
         with suppress(sqlite3.Error):
             if image:
                 world.restore(Snapshot(image))

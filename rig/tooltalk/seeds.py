@@ -23,7 +23,18 @@ from rig.documents import adapter, parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tooltalk.world import LAYOUTS, Accounts, Layout, Records, World
+from rig.tooltalk.world import (
+    ALARMS,
+    EMAILS,
+    EVENTS,
+    LAYOUTS,
+    MESSAGES,
+    REMINDERS,
+    Accounts,
+    Layout,
+    Records,
+    World,
+)
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -68,7 +79,13 @@ class _Month(_Record):
     snow_days: Number
 
 
-_RECORDS = dict(zip(("Alarm", "Calendar", "Email", "Message", "Reminder"), LAYOUTS, strict=True))
+_RECORDS = {
+    "Alarm": ALARMS,
+    "Calendar": EVENTS,
+    "Email": EMAILS,
+    "Message": MESSAGES,
+    "Reminder": REMINDERS,
+}
 
 
 def _shape(name: str, layout: Layout) -> Any:
@@ -199,8 +216,13 @@ def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
         raise RigError(f"{target}: cannot be written: {error.strerror}") from error
 
 
-_ID_SIZES = (4, 4), (8, 4), (2, 4, 8), (8, 8), (2, 4)
-"""How many hexadecimal digits the parts of an id have, by layout."""
+_ID_FORMATS = {
+    ALARMS.id_field: r"[0-9a-f]{4}-[0-9a-f]{4}",
+    EVENTS.id_field: r"[0-9a-f]{8}-[0-9a-f]{4}",
+    EMAILS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}-[0-9a-f]{8}",
+    MESSAGES.id_field: r"[0-9a-f]{8}-[0-9a-f]{8}",
+    REMINDERS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}",
+}
 _EMAIL = r"[\w.-]+@[\w.-]+"
 _PHONE = r"\d{3}-\d{3}-\d{4}"
 _MONTHS = [name.lower() for name in calendar.month_name[1:]]
@@ -218,7 +240,8 @@ def _references(world: World) -> Iterator[str]:
         strangers = world.database.table(layout.owners).rows_where(
             "username NOT IN (SELECT username FROM users)"
         )
-        yield from (f"{layout.owners}: {row['username']!r} is no user" for row in strangers)
+        for row in strangers:
+            yield f"{layout.owners}: {row['username']!r} is no user"
 
 
 def _users(world: World) -> Iterator[str]:
@@ -240,14 +263,15 @@ def _users(world: World) -> Iterator[str]:
 
 def _records(world: World) -> Iterator[str]:
     usernames = [account.username for account in world.accounts.all()]
-    for records, layout, sizes in zip(world.records, LAYOUTS, _ID_SIZES, strict=True):
-        form = "-".join(f"[0-9a-f]{{{size}}}" for size in sizes)
-        for username, record in ((name, record) for name in usernames for record in records.all(name)):
-            where = f"{layout.records}: {username} {record[layout.id_field]}"
-            if not re.fullmatch(form, record[layout.id_field]):
-                yield f"{where}: the {layout.id_field} is malformed"
-            for fault in _content(layout.records, username, record, usernames):
-                yield f"{where}: {fault}"
+    for records, layout in zip(world.records, LAYOUTS, strict=True):
+        for username in usernames:
+            for record in records.all(username):
+                record_id = record[layout.id_field]
+                where = f"{layout.records}: {username} {record_id}"
+                if not re.fullmatch(_ID_FORMATS[layout.id_field], record_id):
+                    yield f"{where}: the {layout.id_field} is malformed"
+                for fault in _content(layout.records, username, record, usernames):
+                    yield f"{where}: {fault}"
 
 
 def _content(records: str, username: str, record: JsonObject, usernames: list[str]) -> Iterator[str]:
@@ -262,13 +286,16 @@ def _content(records: str, username: str, record: JsonObject, usernames: list[st
                 yield "a meeting without attendees"
             if attendees and username not in attendees:
                 yield "the owner does not attend"
-            yield from (f"attendee {name!r} is no user" for name in attendees if name not in usernames)
+            for attendee in attendees:
+                if attendee not in usernames:
+                    yield f"attendee {attendee!r} is no user"
         case "messages":
             if record["sender"] not in usernames:
                 yield f"sender {record['sender']!r} is no user"
         case "emails":
-            addresses = (record["sender"], *record["receivers"])
-            yield from (f"{one!r} is not an address" for one in addresses if not re.fullmatch(_EMAIL, one))
+            for address in (record["sender"], *record["receivers"]):
+                if not re.fullmatch(_EMAIL, address):
+                    yield f"{address!r} is not an address"
         case "reminders":
             if record["status"] not in ("pending", "complete"):
                 yield f"status is {record['status']!r}"

@@ -74,8 +74,10 @@ class Accounts:
         if isinstance(username, str):
             return next(iter(self._where("username = ?", worlds.encode_name(username))), None)
         hash(username)
-        # As `in` compares: by identity first.
-        return next((account for account in self.all() if username in (account.username,)), None)
+        same = (
+            account for account in self.all() if account.username is username or account.username == username
+        )
+        return next(same, None)
 
     def with_token(self, token: str) -> Account | None:
         """The account that is logged in with this session token."""
@@ -183,11 +185,20 @@ EVENTS = Layout(
 EMAILS = Layout(
     "inboxes",
     "emails",
-    {"email_id": str, "date": Instant, "sender": str, "receivers": list[str], "subject": str, "body": str},
+    {
+        "email_id": str,
+        "date": Instant,
+        "sender": str,
+        "receivers": list[str],
+        "subject": str,
+        "body": str,
+    },
     elements=worlds.Elements("receivers", "email_receivers", "email", "address"),
 )
 MESSAGES = Layout(
-    "message_boxes", "messages", {"message_id": str, "timestamp": Instant, "sender": str, "message": str}
+    "message_boxes",
+    "messages",
+    {"message_id": str, "timestamp": Instant, "sender": str, "message": str},
 )
 REMINDERS = Layout(
     "reminder_lists",
@@ -270,8 +281,10 @@ class Records:
     def _set_elements(self, row_id: int, elements: worlds.Elements, value: Json) -> None:
         table = self._database.table(elements.table)
         table.delete_where(f"{elements.parent} = ?", [row_id])
-        whole = [] if value is None else [(_WHOLE, value)]
-        rows = list(enumerate(value)) if isinstance(value, list) and value else whole
+        if isinstance(value, list) and value:
+            rows = list(enumerate(value))
+        else:
+            rows = [] if value is None else [(_WHOLE, value)]
         table.insert_all(
             {elements.parent: row_id, "position": position, elements.column: encode(element)}
             for position, element in rows
@@ -358,8 +371,10 @@ class World(worlds.World):
             return
         account = self.accounts.find(username)
         if account is None:
-            gift = f"whom the conversation gives a {next(iter(credentials))}"
-            raise RigError(f"the world has no account {quoted(username)}, {gift}")
+            raise RigError(
+                f"the world has no account {quoted(username)}, whom the conversation gives a"
+                f" {next(iter(credentials))}"
+            )
         self.accounts.change(account, **credentials)
 
     @property

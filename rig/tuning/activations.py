@@ -47,7 +47,10 @@ _Tensor._fields_ = [
 ]
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "ggml_backend_tensor_get": (None, [*[ctypes.c_void_p] * 2, *[ctypes.c_size_t] * 2]),
+    "ggml_backend_tensor_get": (
+        None,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t],
+    ),
     "ggml_nbytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "ggml_get_name": (ctypes.c_char_p, [ctypes.c_void_p]),
     "ggml_op_name": (ctypes.c_char_p, [ctypes.c_int]),

@@ -105,10 +105,12 @@ def calibrate_on_text(request: Corpus, notify: Notify, progress: Progress) -> Ca
     return Calibration(matrix, chunks.size, Counter())
 
 
-def _matrix(of: Activations, dataset: str, tokens: int, traces: tuple[str, ...] = ()) -> ImportanceMatrix:
+def _matrix(
+    activations: Activations, dataset: str, tokens: int, traces: tuple[str, ...] = ()
+) -> ImportanceMatrix:
     return ImportanceMatrix(
-        sums={name: sums.astype(np.float32) for name, sums in of.sums.items()},
-        counts={name: counts.astype(np.float32) for name, counts in of.counts.items()},
+        sums={name: sums.astype(np.float32) for name, sums in activations.sums.items()},
+        counts={name: counts.astype(np.float32) for name, counts in activations.counts.items()},
         datasets=(dataset,),
         chunks=-(-tokens // CHUNK),
         traces=traces,

@@ -72,6 +72,6 @@ def _size(header: Header, types: dict[str, str]) -> int:
     """The bytes of a file with these types by tensor, but for what is added to what it says of itself."""
     size = header.size
     for tensor in header.tensors:
-        block, of_block = GGML_QUANT_SIZES[GGMLQuantizationType[types[tensor.name].upper()]]
-        size += -(-tensor.elements // block * of_block // _ALIGNMENT) * _ALIGNMENT - tensor.bytes
+        block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[types[tensor.name].upper()]]
+        size += -(-tensor.elements // block * block_bytes // _ALIGNMENT) * _ALIGNMENT - tensor.bytes
     return size

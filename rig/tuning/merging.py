@@ -82,7 +82,10 @@ def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
 def rewrite(
     base: Path, kind: str, changes: Sequence[Change], progress: OnTensor, target: Path, origin: Origin
 ) -> None:
-    """Write a model with these changes, a tensor at a time. Raises RigError for what `kind` cannot hold."""
+    """Write a model with these changes, one after another, a tensor in memory at a time.
+
+    Raises RigError where a number comes out that `kind` cannot hold.
+    """
     reader = gguf.GGUFReader(base)
     with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
         _copy_fields(reader, writer, file_type(kind), changes)
@@ -105,8 +108,9 @@ def rewrite(
                     values = change.values(tensor.name, values)
                 data = gguf.quantize(values, stored)
                 if not np.isfinite(gguf.dequantize(data, stored)).all():
-                    name = tensor.name
-                    raise RigError(f"{name} would hold numbers that {kind} cannot; choose another type")
+                    raise RigError(
+                        f"{tensor.name} would hold numbers that {kind} cannot; choose another type"
+                    )
             writer.write_tensor_data(data)
             progress(number, len(reader.tensors))
 

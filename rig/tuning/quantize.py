@@ -110,8 +110,9 @@ class QuantizeRecipe:
             raise RigError(f"{self.matrix}: was made of another model: it has no tensor of {path}")
         for name in means.keys() & sizes.keys():
             if means[name].size != sizes[name]:
-                fault = f"{name} has other columns in {path}"
-                raise RigError(f"{self.matrix}: was made of another model: {fault}")
+                raise RigError(
+                    f"{self.matrix}: was made of another model: {name} has other columns in {path}"
+                )
         asked: dict[str, str] = {}
         for pattern, kind in self.tensors:
             matching = [name for name in matrices if re.search(pattern, name)]
@@ -147,7 +148,10 @@ def require_merged(model: ResolvedModel) -> None:
 def quantize(
     parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: OnTensor
 ) -> DerivedModel:
-    """Make `PARENT-RECIPE.gguf` among the models. Raises RigError, also for another model's matrix."""
+    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
+
+    Raises RigError (see `derive`), also for an importance matrix of another model.
+    """
     require_merged(parent)
     matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
     recipe.check(parent.path, read_header(parent.path).tensors, matrix)
@@ -155,8 +159,9 @@ def quantize(
     if matrix is not None:
         more |= {"imatrix": imatrix.sha256(matrix), "calibration": matrix.title[:100]}
         before = inspect(parent.path).origin
-        traces = *(before.calibrated_on if before else ()), *matrix.traces
-        more["calibrated_on"] = tuple(dict.fromkeys(traces))
+        more["calibrated_on"] = tuple(
+            dict.fromkeys((*(before.calibrated_on if before else ()), *matrix.traces))
+        )
     write = partial(_write, parent.path, recipe, threads, progress)
     return derive(parent, recipe.name, write, **more)
 
@@ -169,8 +174,14 @@ def _write(
     task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
     count, reason = 0, "it gives no reason"
-    pipe, both = subprocess.PIPE, subprocess.STDOUT
-    with subprocess.Popen(_CHILD, stdin=pipe, stdout=pipe, stderr=both, text=True, errors="replace") as child:
+    with subprocess.Popen(
+        _CHILD,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as child:
         assert child.stdout is not None
         assert child.stdin is not None
         try:
@@ -243,9 +254,12 @@ def run_quantizer(
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
-        told: dict[str, str | int] = {"file": recipe.matrix.name[-100:], "dataset": matrix.title[:100]}
-        told |= {"entries_count": len(means), "chunks_count": matrix.chunks}
-        added |= {f"quantize.imatrix.{key}": value for key, value in told.items()}
+        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
+        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
+        added |= {
+            "quantize.imatrix.entries_count": len(means),
+            "quantize.imatrix.chunks_count": matrix.chunks,
+        }
         entries = (C.llama_model_imatrix_data * (len(means) + 1))()  # an empty name ends them
         for entry, (name, values) in zip(entries, means.items(), strict=False):
             kept += [np.ascontiguousarray(values), name.encode()]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from rig.calls import JsonObject
 from rig.compare.sequential import SequentialArm
@@ -34,18 +34,24 @@ PLAYED = 3
 """Candidates that are played, the closest to the original."""
 
 Making: TypeAlias = Callable[[str], OnTensor]
-"""Told of a file that is being made."""
+"""Told of a file that is being made; what it returns is told of its tensors."""
 
 
 def divergence_of(arm: ArmScreen) -> float | None:
-    """How far an arm's choices are from the original's, in nats on average; None if none is comparable."""
+    """What candidates are ordered by: how far their choices are from the original's, in nats, on average.
+
+    None if nothing can be compared.
+    """
     divergences = [value for step in arm.assessed for value in step.divergences]
     return fmean(divergences) if divergences else None
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is asked: a file of at most `size` bytes. The `most` largest candidates are screened."""
+    """What is asked: a file of the screening's model of at most `size` bytes, of these types and mixtures.
+
+    The `most` largest candidates are screened.
+    """
 
     screening: Screening
     size: int
@@ -83,8 +89,11 @@ class Funnel:
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
             state = read_json(self._file)
-            is_ours = isinstance(state, dict) and state.get("asked") == asked
-            if not is_ours or self._state.keys() - state.keys():
+            if (
+                not isinstance(state, dict)
+                or state.get("asked") != asked
+                or self._state.keys() - state.keys()
+            ):
                 raise RigError(f"{folder}: holds another tuning; name another folder with --output")
             self._state = state
         self._require_room()
@@ -124,7 +133,8 @@ class Funnel:
     @property
     def screened(self) -> Mapping[str, JsonObject]:
         """Of each candidate that is through: its `size`, `divergence`, and `failure` if there is one."""
-        return cast(Mapping[str, JsonObject], self._state["screened"])
+        screened: Mapping[str, JsonObject] = self._state["screened"]
+        return screened
 
     @property
     def finalists(self) -> list[str]:
@@ -151,7 +161,10 @@ class Funnel:
         self.keep(matrix=name)
 
     def screen(self, making: Making, progress: Progress) -> Iterator[str]:
-        """Make and screen what is left, keeping what may be played. Raises RigError if nothing is."""
+        """Make and screen the candidates that are left, and say of each what came out.
+
+        Only those that may be played stay. Raises RigError if none is left.
+        """
         recipes = self._recipes()
         # What failed is tried again, as long as nothing was played.
         done = self.screened if self["run"] else self._closest()

@@ -10,6 +10,7 @@ multiple of that gets other, larger types in their place. Columns of zeros make 
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,21 +28,29 @@ BLOCK = 256
 ARCHITECTURES = ("llama", "qwen2")
 """Those that compute nothing else from the number of columns or heads."""
 
-_TENSORS = {
-    "- columns": "token_embd.weight output.weight",
-    "-": "rope_freqs.weight",
-    "columns": "output_norm.weight attn_norm.weight ffn_norm.weight attn_output.bias ffn_down.bias",
-    "heads": "attn_q.bias",
-    "heads columns": "attn_q.weight",
-    "kv_heads": "attn_k.bias attn_v.bias",
-    "kv_heads columns": "attn_k.weight attn_v.weight",
-    "columns heads": "attn_output.weight",
-    "inner": "ffn_gate.bias ffn_up.bias",
-    "inner columns": "ffn_gate.weight ffn_up.weight",
-    "columns inner": "ffn_down.weight",
+_AXES: Mapping[str, tuple[str, ...]] = {
+    "token_embd.weight": ("", "columns"),
+    "output.weight": ("", "columns"),
+    "output_norm.weight": ("columns",),
+    "rope_freqs.weight": ("",),
+    "attn_norm.weight": ("columns",),
+    "ffn_norm.weight": ("columns",),
+    "attn_q.weight": ("heads", "columns"),
+    "attn_q.bias": ("heads",),
+    "attn_k.weight": ("kv_heads", "columns"),
+    "attn_k.bias": ("kv_heads",),
+    "attn_v.weight": ("kv_heads", "columns"),
+    "attn_v.bias": ("kv_heads",),
+    "attn_output.weight": ("columns", "heads"),
+    "attn_output.bias": ("columns",),
+    "ffn_gate.weight": ("inner", "columns"),
+    "ffn_up.weight": ("inner", "columns"),
+    "ffn_down.weight": ("columns", "inner"),
+    "ffn_gate.bias": ("inner",),
+    "ffn_up.bias": ("inner",),
+    "ffn_down.bias": ("columns",),
 }
-"""The tensors by what their axes are, rows first; those of a layer without its number."""
-_AXES = {name: axes.split() for axes, names in _TENSORS.items() for name in names.split()}
+"""What the axes of each tensor are, rows first; those of a layer without its number."""
 
 
 class Size(NamedTuple):
@@ -83,7 +92,7 @@ class Widened(Change):
             axes = _axes_of(tensor.name)
             fits = axes is not None and len(axes) == len(tensor.shape)
             named = zip(axes or (), reversed(tensor.shape), strict=False)
-            if not fits or any(self._sizes.get(axis, Size(of, of)).old != of for axis, of in named):
+            if not fits or any(axis and self._sizes[axis].old != size for axis, size in named):
                 raise RigError(f"{path}: cannot be widened, as rig does not know what its {tensor.name} does")
         told = {
             "embedding_length": wider,
@@ -96,7 +105,7 @@ class Widened(Change):
 
     def shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         axes = zip(_axes_of(name) or (), shape, strict=True)
-        return tuple(self._sizes[axis].new if axis in self._sizes else size for axis, size in axes)
+        return tuple(self._sizes[axis].new if axis else size for axis, size in axes)
 
     def values(self, name: str, values: Floats) -> Floats:
         if name.endswith("_norm.weight"):
@@ -105,7 +114,7 @@ class Widened(Change):
         return np.pad(values, [(0, new - old) for old, new in zip(values.shape, wider, strict=True)])
 
 
-def _axes_of(name: str) -> list[str] | None:
+def _axes_of(name: str) -> tuple[str, ...] | None:
     return _AXES.get(name.split(".", 2)[-1] if name.startswith("blk.") else name)
 
 

@@ -215,8 +215,11 @@ class Column:
 
     def turns(self) -> list[int]:
         """The lines of the headings of turns."""
-        entries = zip(self.entries, self._starts, strict=True)
-        return [start + (entry.number > 1) for entry, start in entries if isinstance(entry, TurnHeading)]
+        return [
+            start + (entry.number > 1)
+            for entry, start in zip(self.entries, self._starts, strict=True)
+            if isinstance(entry, TurnHeading)
+        ]
 
     def calls(self) -> list[tuple[Called, range]]:
         """The complete calls, each with its lines: the call itself, what came back, and the verdict."""

@@ -23,9 +23,11 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class EventQueue:
-    """A thread-safe queue of events. Pieces of one step are merged while they wait, so that it stays small
-    however long a stopped terminal or a slow line holds up the painting; a run never waits for its view. The
-    order within a conversation is kept, and that of everything but pieces.
+    """A thread-safe queue of events. Pieces of one step are merged while they wait.
+
+    Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow
+    line; a run never waits for its view. The order within a conversation is kept, and that of everything but
+    pieces.
     """
 
     def __init__(self) -> None:
@@ -50,10 +52,13 @@ class EventQueue:
             self._lock.notify()
 
     def _add_piece(self, event: PieceGenerated) -> None:
-        place = self._pieces.get(event.where, len(self._waiting))
-        last = self._waiting[place] if place < len(self._waiting) else None
-        same = (event.turn, event.step, event.thought)
-        if isinstance(last, PieceGenerated) and (last.turn, last.step, last.thought) == same:
+        place = self._pieces.get(event.where)
+        last = None if place is None else self._waiting[place]
+        if (
+            place is not None
+            and isinstance(last, PieceGenerated)
+            and (last.turn, last.step, last.thought) == (event.turn, event.step, event.thought)
+        ):
             text, tokens = last.text + event.text, last.tokens + event.tokens
             forced = last.forced and event.forced
             self._waiting[place] = replace(event, text=text, tokens=tokens, forced=forced)
@@ -164,10 +169,11 @@ class LiveRun:
         """Tokens a second of what is being written in a conversation; None if nothing is."""
         conversation = self.state.conversations.get(where) if where else None
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
-        step, tokens = None, 0
-        if entries and isinstance(draft := entries[-1], Draft) and not self.over:
-            step, tokens = StepPlace(draft.turn, draft.step), draft.tokens
-        self._rate.tell(where, step, tokens, self.elapsed_s)
+        draft = entries[-1] if entries else None
+        if isinstance(draft, Draft) and not self.over:
+            self._rate.tell(where, StepPlace(draft.turn, draft.step), draft.tokens, self.elapsed_s)
+        else:
+            self._rate.tell(where, None, 0, self.elapsed_s)
         return self._rate.per_second
 
     def catch_up(self) -> list[Event | StoredBefore]:

@@ -321,9 +321,10 @@ class RunState:
         arm.loading, arm.failure = False, event.failure
         if event.decided and not arm.evidence.endswith(event.decided):  # a curve has its picture before it
             arm.evidence = event.decided
-        for where in list(self._running) if event.failure is not None else ():
-            if where.arm == event.arm:
-                self._break_off(where, Status.WAITING, "the arm failed here")
+        for where in [
+            place for place in self._running if place.arm == event.arm and event.failure is not None
+        ]:
+            self._break_off(where, Status.WAITING, "the arm failed here")
 
     def _turn_finished(self, event: events.TurnFinished) -> None:
         self.playing.discard(event.where)
@@ -347,8 +348,10 @@ class RunState:
         self._weight += transcript.weight
         while self._weight > MEMORY and len(self._kept) > 1:
             oldest = self.conversations[self._kept.popleft()]
-            self._weight -= oldest.transcript.weight if oldest.transcript else 0
-            oldest.transcript, oldest.dropped, oldest.expected, oldest.holds = None, True, [], {}
+            if oldest.transcript is not None:
+                self._weight -= oldest.transcript.weight
+            oldest.transcript, oldest.dropped = None, True
+            oldest.expected, oldest.holds = [], {}
 
     def _break_off(self, where: Where, status: Status, remark: str) -> None:
         conversation = self.conversation(where)

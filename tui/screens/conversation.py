@@ -165,7 +165,9 @@ class ConversationScreen(PagedScreen[None]):
         record, columns = reader.record, reader.record.columns
         many = f" ({columns.index(record.where) + 1} of {len(columns)})" if len(columns) > 1 else ""
         left: list[Span] = [
-            *(("  ", Tint.PLAIN), (inert_line(record.where.conversation), Tint.STRONG), ("  ", Tint.PLAIN)),
+            ("  ", Tint.PLAIN),
+            (inert_line(record.where.conversation), Tint.STRONG),
+            ("  ", Tint.PLAIN),
             (record.sign.sign, Tint(record.sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]

@@ -32,6 +32,13 @@ def _call_json(call: Called) -> str | None:
         return None
 
 
+def _stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
+    """A call as JSON from the store, None while its turn is not stored."""
+    played = transcript.turns.get(turn)
+    call = played.steps[step].prediction.call if played and step < len(played.steps) else None
+    return None if call is None else _indented({"name": call.name, "arguments": call.arguments})
+
+
 def stored_json(transcript: Transcript) -> str:
     """All that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
     return _indented(transcript_json(transcript))
@@ -110,12 +117,8 @@ class CopyActions(PagedScreen[None]):
             return
 
         def stored() -> str | None:
-            """The call as JSON from the store, None while its turn is not stored."""
             transcript = read_record(Path(self.state.store), self.state.run, where).transcript
-            played = transcript.turns.get(call.turn)
-            steps = played.steps[call.step :] if played else ()
-            made = steps[0].prediction.call if steps else None
-            return None if made is None else _indented({"name": made.name, "arguments": made.arguments})
+            return _stored_call_json(transcript, call.turn, call.step)
 
         def copy(text: str | None) -> None:
             if text is None:

@@ -8,7 +8,7 @@ from tui.widgets.keys import section
 
 
 def _key(
-    key: str, action: str, word: str, does: str, display: str | None = None, show: bool = True
+    key: str, action: str, word: str, does: str, display: str | None = None, *, show: bool = True
 ) -> Binding:
     return Binding(key, action, word, show=show, tooltip=does, key_display=display)
 

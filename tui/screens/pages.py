@@ -101,8 +101,10 @@ class CardScreen(ModalScreen[str | None]):
         width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
         margin = (" " * _MARGIN, Tint.PLAIN)
         keys = (("enter", Tint.CALL), (" read the run   ", Tint.MUTED), ("q", Tint.CALL))
-        told = ([(inert_line(text), Tint(tint)) for text, tint in line] for line in self.card.lines(width))
-        lines: list[Line] = [(margin, *line) for line in told]
+        lines: list[Line] = [
+            (margin, *((inert_line(text), Tint(tint)) for text, tint in line))
+            for line in self.card.lines(width)
+        ]
         body = [BLANK, *lines, BLANK, (margin, *keys, (" leave", Tint.MUTED)), BLANK]
         room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
         room.styles.width = width + 2 * _MARGIN

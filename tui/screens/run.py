@@ -201,8 +201,12 @@ class RunScreen(ReadingScreen):
         is_grid = self.has_class("-grid")
         self._make_room_for_names()
         rows = self.query_one(ConversationList)
-        (self.query_one(ConversationGrid) if is_grid else rows).show_run(self.state, self.reading)
-        self.query_one(BoardTitle).show_board(self.board, self.state, range(0) if is_grid else rows.arms)
+        if is_grid:
+            self.query_one(ConversationGrid).show_run(self.state, self.reading)
+        else:
+            rows.show_run(self.state, self.reading)
+        columns = range(0) if is_grid else rows.arms
+        self.query_one(BoardTitle).show_board(self.board, self.state, columns)
 
     def _make_room_for_names(self) -> None:
         """Make the list as wide as its names need, within bounds; in a grid every cell is of use."""
@@ -239,9 +243,11 @@ class RunScreen(ReadingScreen):
             return
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
-        pairs, missing = zip(self._names(), conversations, strict=True), "this turn is not played yet"
-        sides = [Side(name, shown, instead or missing) for name, (shown, instead) in pairs]
-        turns = max((shown.turns for shown, _ in conversations if shown), default=0)
+        sides = [
+            Side(self._names()[arm], conversation, instead or "this turn is not played yet")
+            for arm, (conversation, instead) in enumerate(conversations)
+        ]
+        turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
         note = f"turn {number} of {turns}"
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
@@ -276,8 +282,8 @@ class RunScreen(ReadingScreen):
 
     def action_steps(self) -> None:
         if self.reading is not None:
-            where = (Path(self.state.store), self.state.run, self.reading)
-            self.app.push_screen(ConversationScreen(*where))
+            screen = ConversationScreen(Path(self.state.store), self.state.run, self.reading)
+            self.app.push_screen(screen)
 
     def action_runs(self) -> None:
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
@@ -318,13 +324,11 @@ class RunScreen(ReadingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         several = len(self.state.arms) > 1
-        here = self.state.conversations.get(self.reading) if self.reading else None
         match action:
             case "pause" | "resume" | "stop":
                 return self.can_steer(action)
             case "skip":
-                is_left = here is not None and here.status in (Status.WAITING, Status.RUNNING)
-                return self.can_steer(action) and is_left
+                return self.can_steer(action) and self.can_be_skipped
             case "failure":
                 return bool(self.state.failures) or None
             case "side_by_side" | "arm" | "order":
@@ -348,6 +352,12 @@ class RunScreen(ReadingScreen):
                 return bool(self.state.store) and not is_above
             case _:
                 return True
+
+    @property
+    def can_be_skipped(self) -> bool:
+        """Whether the conversation that is read is still to be played to the end."""
+        conversation = self.state.conversations.get(self.reading) if self.reading else None
+        return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
 
     def _show_possible(self) -> None:
         possible = [self.check_action(action, ()) for action in _POSSIBLE]

@@ -263,10 +263,13 @@ class RunsScreen(RigScreen[None]):
         run = self.run_list.run
         if run is None:
             return
-        name = f"{run.id} ({run.name})" if run.name else run.id
-        what = f"{name} of {run.created.astimezone():%Y-%m-%d %H:%M} with its {run.turns_done} stored turns"
-        question = f"Delete run {what}? Nothing brings it back."
-        self.app.push_screen(AskScreen(question, Alternative("d", "delete it", run.id)), self._delete)
+        name = f" ({run.name})" if run.name else ""
+        question = (
+            f"Delete run {run.id}{name} of {run.created.astimezone():%Y-%m-%d %H:%M} "
+            f"with its {run.turns_done} stored turns? Nothing brings it back."
+        )
+        answer = Alternative("d", "delete it", run.id)
+        self.app.push_screen(AskScreen(question, answer), self._delete)
 
     def _delete(self, run: str | None) -> None:
         def tell(_: None) -> None:

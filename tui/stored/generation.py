@@ -47,14 +47,20 @@ class GeneratedToken(NamedTuple):
 
 def tokens_of(prediction: Prediction) -> Iterator[GeneratedToken]:
     """The tokens of a prediction, as far as they were stored."""
-    ids, start = prediction.token_ids, 0
-    chars = prediction.token_chars if len(prediction.token_chars) == len(ids) else ()
-    forced = prediction.token_forced if len(prediction.token_forced) == len(ids) else ()
-    logprobs = prediction.logprobs if len(prediction.logprobs) == len(ids) else ()
+    ids = prediction.token_ids
+    has_text = len(prediction.token_chars) == len(ids)
+    has_forced = len(prediction.token_forced) == len(ids)
+    has_logprob = len(prediction.logprobs) == len(ids)
+    start = 0
     for number, token in enumerate(ids):
-        end = start + (chars[number] if chars else 0)
-        text, logprob = prediction.raw[start:end] if chars else None, logprobs[number] if logprobs else None
-        yield GeneratedToken(number, token, text, logprob, bool(forced and forced[number]))
+        end = start + (prediction.token_chars[number] if has_text else 0)
+        yield GeneratedToken(
+            number,
+            token,
+            prediction.raw[start:end] if has_text else None,
+            prediction.logprobs[number] if has_logprob else None,
+            has_forced and prediction.token_forced[number],
+        )
         start = end
 
 
@@ -187,15 +193,17 @@ def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepR
 
 def _write_usage(page: PageWriter, usage: Usage) -> None:
     speed = Speed(**asdict(usage), steps=1)
-    rates = (speed.prefill_rate, speed.decode_rate)
-    read, written = ("" if rate is None else f", {rate:,.1f} tokens/s" for rate in rates)
     lines = (
         ("prompt", f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} of them from the cache"),
-        ("prefill", f"{usage.prefill_s:.3f} s{read}"),
+        ("prefill", f"{usage.prefill_s:.3f} s{_per_second(speed.prefill_rate)}"),
         ("answer", f"{usage.completion_tokens:,} tokens, {usage.forced_tokens:,} of them forced"),
-        ("decode", f"{usage.decode_s:.3f} s{written}"),
+        ("decode", f"{usage.decode_s:.3f} s{_per_second(speed.decode_rate)}"),
         ("grammar", f"{usage.mask_s:.3f} s for its masks"),
         ("1st token", f"after {usage.first_token_s:.3f} s"),
     )
     for label, text in lines:
         page.beside((label, Tint.MUTED), [(text, Tint.PLAIN)])
+
+
+def _per_second(tokens: float | None) -> str:
+    return "" if tokens is None else f", {tokens:,.1f} tokens/s"

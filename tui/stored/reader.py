@@ -57,9 +57,17 @@ def outline(record: Record) -> list[OutlineRow]:
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
         matches = sum((turn, call) in by_call for call in range(len(truth)))
-        sign, share = _turn_sign(steps, matches == len(truth)), f"{matches}/{len(truth)}" if truth else ""
-        is_wrong = bool(steps) and matches < len(truth)
-        rows.append(OutlineRow(turn, None, sign, f"turn {number}", share, number, is_wrong))
+        rows.append(
+            OutlineRow(
+                turn,
+                None,
+                _turn_sign(steps, matches == len(truth)),
+                f"turn {number}",
+                f"{matches}/{len(truth)}" if truth else "",
+                number,
+                bool(steps) and matches < len(truth),
+            )
+        )
         for step in steps:
             view = step.view(_LONGEST)
             text = step.drawn + view.words
@@ -87,8 +95,10 @@ class View(StrEnum):
 
 
 class RecordCursor:
-    """A cursor in the outline of a record, and the pages. `effects`, and `others` (the same conversation in
-    all arms), are None until they are known, and a text where they cannot be had.
+    """A cursor in the outline of a record, and the pages.
+
+    `effects` are None until they are known, a text where they cannot be had. `others` are the same
+    conversation in all arms, None until they were read.
     """
 
     def __init__(self, record: Record) -> None:

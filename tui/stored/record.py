@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from rig.calls import StepPlace
@@ -79,8 +78,11 @@ class Record:
     @property
     def columns(self) -> list[Where]:
         """The same conversation in every arm and repeat."""
-        places = product([arm.position for arm in self.run.arms], range(self.run.repeats))
-        return [Where(arm, self.where.conversation, repeat) for arm, repeat in places]
+        return [
+            Where(arm.position, self.where.conversation, repeat)
+            for arm in self.run.arms
+            for repeat in range(self.run.repeats)
+        ]
 
     def name_of(self, where: Where) -> str:
         """How an arm is called, with its repeat where there are several."""
@@ -103,8 +105,11 @@ def read_record(store: Path, run: str, where: Where) -> Record:
 def read_columns(store: Path, record: Record) -> list[Record]:
     """The conversation of a record in every arm and repeat. Raises RigError as above."""
     with Runs.open(store) as runs:
-        places = ((where, (where.conversation, where.arm, where.repeat)) for where in record.columns)
-        return [Record(record.run, where, runs.transcript(record.run, *place)) for where, place in places]
+        records = []
+        for where in record.columns:
+            transcript = runs.transcript(record.run, where.conversation, where.arm, where.repeat)
+            records.append(Record(record.run, where, transcript))
+        return records
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:

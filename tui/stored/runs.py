@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rig.calls import Json
 from rig.displays.summary import summary
 from rig.displays.texts import clock_time, out_of
 from rig.errors import RigError
@@ -33,12 +34,15 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
     if run.state == "interrupted":
         page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
     values = ((name, run.settings.get(name)) for name in _SETTINGS)
-    several = ((name, value if isinstance(value, list) else [value]) for name, value in values)
-    if settings := [f"{name} {'/'.join(map(str, of))}" for name, of in several if of not in ([None], [])]:
+    if settings := [f"{name} {_plain(value)}" for name, value in values if value not in (None, [], ())]:
         page.words(("settings", Tint.MUTED), ", ".join(settings))
     page.gap()
     for line in summary(run, page.width - 1).splitlines():
         page.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], page.width))
+
+
+def _plain(value: Json) -> str:
+    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def heat_maps(store: Path, run: str) -> "list[Groups]":
@@ -65,10 +69,25 @@ class CompareProcess:
     def __init__(self, store: Path, runs: Sequence[str]) -> None:
         self.runs = tuple(runs)
         self._began = time.monotonic()
-        compare = ("compare", "--full", "--across-settings", "--runs", str(store), "--", *runs)
-        command, none, pipe = [sys.executable, "-m", "rig", *compare], subprocess.DEVNULL, subprocess.PIPE
+        command = [
+            sys.executable,
+            "-m",
+            "rig",
+            "compare",
+            "--full",
+            "--across-settings",
+            "--runs",
+            str(store),
+            "--",
+        ]
         try:
-            self._process = subprocess.Popen(command, stdin=none, stdout=pipe, stderr=pipe, encoding="utf-8")
+            self._process = subprocess.Popen(
+                [*command, *runs],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+            )
         except OSError as error:
             raise RigError(f"rig compare: {error}") from error
 

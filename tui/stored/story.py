@@ -22,8 +22,9 @@ _KINDS: dict[str, Span] = {
 def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
     """The effects of each call of these steps, with the simulator's own state."""
     if effects.other_world:
-        other = "the world is not the one this run was made in"
-        page.note(f"{other}; this is what its calls do there", Tint.ERROR)
+        page.note(
+            "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
+        )
     calls = [step for step in steps if step.place in effects.by_call]
     if not calls:
         page.gap()

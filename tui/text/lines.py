@@ -49,7 +49,7 @@ class Tint(StrEnum):
     HEAT5 = "heat5"
 
 
-HEAT = tuple(tint for tint in Tint if tint.startswith("heat"))
+HEAT = (Tint.HEAT0, Tint.HEAT1, Tint.HEAT2, Tint.HEAT3, Tint.HEAT4, Tint.HEAT5)
 """From nothing right to all of it."""
 
 Span: TypeAlias = tuple[str, Tint]
@@ -79,10 +79,11 @@ def fit(line: Sequence[Span], width: int) -> Line:
     left = width - len(cut)
     for text, tint in line:
         cells = cell_len(text)
-        kept.append((text if cells <= left else set_cell_size(text, left), tint))
-        left -= cells
-        if left < 0:
+        if cells > left:
+            kept.append((set_cell_size(text, left), tint))
             break
+        kept.append((text, tint))
+        left -= cells
     return (*kept, (cut, Tint.MUTED))
 
 

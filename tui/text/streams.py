@@ -11,8 +11,10 @@ _CHUNK = 64
 
 
 class Flow:
-    """Greedy word wrap to `width` cells, fed span by span: after a space when that leaves the line at least a
-    third full, else wherever it must, but never within a wide character. Texts may contain line breaks.
+    """Greedy word wrap to `width` cells, fed span by span.
+
+    A line breaks after a space when that leaves it at least a third full, else wherever it must; a wide
+    character is never split. Texts may contain line breaks.
     """
 
     def __init__(self, width: int) -> None:

@@ -41,8 +41,11 @@ class Expectations(Lines):
 
     def show_conversation(self, conversation: ConversationState | None) -> None:
         """Bring the panel up to date, with the first open call of a turn under way in sight."""
-        held = tuple(conversation.holds.values()) if conversation else ()
-        of = conversation and (conversation.status.over, len(conversation.expected), held)
+        of = conversation and (
+            conversation.status.over,
+            len(conversation.expected),
+            tuple(conversation.holds.values()),
+        )
         before = self.version
         if not self.is_new(conversation and conversation.where, of):
             return

@@ -99,7 +99,8 @@ class Board:
 
     def moved(self, where: Where | None, steps: int) -> Where | None:
         """The conversation `steps` rows below (above when negative), as far as the rows go."""
-        if not (rows := self.rows):
+        rows = self.rows
+        if not rows:
             return None
         place = self.place(where)
         if place is None:
@@ -109,10 +110,13 @@ class Board:
     def next_failure(self, where: Where | None, step: int) -> Where | None:
         """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
         failed = [cell.where for row in self.rows for cell in self.cells(row) if cell.failed]
-        order = self._order if step > 0 else lambda where: tuple(-part for part in self._order(where))
-        failed.sort(key=order)
-        ahead = (place for place in failed if order(place) > order(where))
-        return next(ahead, failed[0] if failed else None)
+        here = self._order(where)
+        if step > 0:
+            ahead = [place for place in failed if self._order(place) > here]
+        else:
+            ahead = [place for place in reversed(failed) if self._order(place) < here]
+        around = failed[:1] if step > 0 else failed[-1:]
+        return next(iter([*ahead, *around]), None)
 
     def _order(self, where: Where | None) -> tuple[int, int]:
         """By row and arm; what is not in sight is before all."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -85,8 +84,11 @@ class Lines(ScrollView, can_focus=False):
     def replace(self, start: int, lines: Sequence[Line]) -> None:
         """Make these the lines from `start` on; those before stay as they are."""
         before = len(self._lines)
-        pairs = zip(self._lines[start:], lines, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        same = 0
+        for old, new in zip(self._lines[start:], lines, strict=False):
+            if old != new:
+                break
+            same += 1
         self._lines[start:] = lines
         start += same
         after = len(self._lines)
@@ -115,10 +117,11 @@ class Lines(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y
-        key = (self.look_of(number) if number < len(self._lines) else (), self.size.width)
-        painted = self._strips.get(key)
+        line = self.look_of(number) if number < len(self._lines) else ()
+        width = self.size.width
+        painted = self._strips.get((line, width))
         if painted is None:
-            painted = self._strips[key] = self._strip(*key)
+            painted = self._strips[line, width] = self._strip(line, width)
         return painted
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -133,7 +133,7 @@ class Meters(Lines):
         numbers = [
             *_rights(declaration, counts, estimates if counts else {}),
             *_repeats(repeated),
-            *(_cut_off(arm) if arm else []),
+            *([_cut_off(arm)] if arm and arm.cuts else []),
             *_speeds((arm.speed if arm else None) or Speed()),
             _Number("time", _value(clock_time(elapsed_s)), 7, last=1),
             _left(remaining),
@@ -183,10 +183,10 @@ def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
     ]
 
 
-def _cut_off(arm: ArmState) -> list[_Number]:
+def _cut_off(arm: ArmState) -> _Number:
     """The share of the answers that a limit cut off, of the one that cut off most."""
-    share = _value(f"{percent(arm.cut_share)} cut", Tint.ERROR)
-    return [_Number(TABLE[name].flag, share, 9, last=8) for name, _ in arm.cuts.most_common(1)]
+    [(name, _)] = arm.cuts.most_common(1)
+    return _Number(TABLE[name].flag, _value(f"{percent(arm.cut_share)} cut", Tint.ERROR), 9, last=8)
 
 
 def _speeds(speed: Speed) -> list[_Number]:
@@ -203,12 +203,14 @@ def _speeds(speed: Speed) -> list[_Number]:
 
 def _left(remaining: Remaining | None) -> _Number:
     """The time left, with the interval in which it will be."""
-    text, *bounds = [UNKNOWN] if remaining is None else map(clock_time, remaining)
-    is_known = remaining is not None and remaining.low < remaining.high
-    return _Number("left", _value(text, bounds=bounds if is_known else ()), 7, _TIMES, 9)
+    text = UNKNOWN if remaining is None else clock_time(remaining.seconds)
+    bounds: tuple[str, ...] = ()
+    if remaining is not None and remaining.low < remaining.high:
+        bounds = (clock_time(remaining.low), clock_time(remaining.high))
+    return _Number("left", _value(text, bounds=bounds), 7, _TIMES, 9)
 
 
-def _value(text: str, tint: Tint = Tint.STRONG, bounds: Sequence[str] = ()) -> Line:
+def _value(text: str, tint: Tint = Tint.STRONG, bounds: tuple[str, ...] = ()) -> Line:
     """A number, and the ends of its interval behind it."""
     behind = ((f" {str(DASH).join(bounds)}", Tint.MUTED),) if bounds else ()
     return ((text, tint), *behind)

@@ -232,15 +232,20 @@ class Title(Lines):
         hits: str = "",
         pace: float | None = None,
     ) -> None:
-        """Bring the line up to date: with a `note` beside the name, the `hits` of a search, and the tokens a
-        second of what is being written.
+        """Bring the line up to date. `note` stands beside the name, `hits` is what a search says.
+
+        `pace` are the tokens a second of what is being written.
         """
         left: list[Span] = [(" ", Tint.PLAIN)]
         if conversation is not None:
-            sign, where = conversation.sign, conversation.where
-            repeat = f" #{where.repeat + 1}" if where.repeat else ""
-            left += [(inert_line(where.conversation), Tint.STRONG), (repeat, Tint.STRONG), ("  ", Tint.PLAIN)]
-            left += [(sign.label, Tint(sign.tint)), (f"  {inert_line(note)}" if note else "", Tint.MUTED)]
+            sign = conversation.sign
+            left += [
+                (inert_line(conversation.where.conversation), Tint.STRONG),
+                (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
+                ("  ", Tint.PLAIN),
+                (sign.label, Tint(sign.tint)),
+                (f"  {inert_line(note)}" if note else "", Tint.MUTED),
+            ]
         right: list[Span] = [(f"{hits}  ", Tint.FOUND_HERE)] if hits else []
         if pace is not None:
             right += [(f"{rate(pace):>4}", Tint.STRONG), (" tok/s   ", Tint.MUTED)]

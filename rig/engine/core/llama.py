@@ -101,8 +101,9 @@ class LlamaModel:
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self.pointer)
         # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
-        kinds = C.llama_model_is_recurrent, C.llama_model_is_hybrid
-        self.can_branch = not any(is_of(self.pointer) for is_of in kinds)
+        self.can_branch = not (
+            C.llama_model_is_recurrent(self.pointer) or C.llama_model_is_hybrid(self.pointer)
+        )
         self.has_window = C.llama_model_n_swa(self.pointer) > 0
         self._adapters: dict[Path, Any] = {}
 
@@ -153,7 +154,8 @@ class LlamaContext:
 
     `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
     by default as many as that takes. Of `n_outputs` tokens of a batch the logits can be read, by default of
-    one for each sequence. Raises RigError when llama.cpp cannot make the context, mostly for lack of memory.
+    one for each sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means
+    too little memory.
     """
 
     def __init__(
@@ -189,8 +191,9 @@ class LlamaContext:
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads
-        flash = C.LLAMA_FLASH_ATTN_TYPE_DISABLED, C.LLAMA_FLASH_ATTN_TYPE_ENABLED
-        parameters.flash_attn_type = flash[flash_attention]
+        parameters.flash_attn_type = (
+            C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        )
         parameters.type_k, parameters.type_v = (KV_TYPES[name] for name in kv_types(kv_type))
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
@@ -306,7 +309,10 @@ class LlamaContext:
         return self._bytes() if self._has_window else self._bytes(self._names(sequence)[0])
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
-        """Make a sequence hold a state; False, and it is empty, where that fails. Needs `has_state`."""
+        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
+
+        Needs `has_state`.
+        """
         self.drop_tail(sequence, 0)
         if self._has_window:
             buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)

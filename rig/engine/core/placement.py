@@ -29,7 +29,10 @@ class Placement(NamedTuple):
     main_gpu: int | None = None
 
     def apply(self, parameters: Any) -> list[Any]:
-        """Write it into `llama_model_params`; keep what is returned until it is loaded. Raises RigError."""
+        """Write it into `llama_model_params`; what is returned must be kept until the model is loaded.
+
+        Raises RigError for a device that there is not.
+        """
         import llama_cpp as C
 
         parameters.n_gpu_layers = self.n_gpu_layers

@@ -177,8 +177,14 @@ def _to_json(
     sort_keys: bool = False,
 ) -> str:
     """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
-    form: dict[str, Any] = {"indent": indent, "separators": separators, "sort_keys": sort_keys}
-    return json.dumps(value, ensure_ascii=ensure_ascii, default=_drawn, **form)
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+        default=_drawn,
+    )
 
 
 def _drawn(value: Any) -> Json:
@@ -220,7 +226,10 @@ def render(
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """What a template makes of messages; without them, it is only compiled. Raises TemplateError."""
+    """What a template makes of messages and declarations, with these variables. Raises TemplateError.
+
+    Without messages, it is only compiled.
+    """
     question: JsonObject = {"source": source}
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
@@ -238,9 +247,13 @@ class _Process:
             f"import sys; sys.path[:] = {sys.path!r}; from rig.engine.core.process import serve;"
             f" serve({SECONDS}, {MEMORY_BYTES}, {MOST_CHARACTERS})"
         )
-        pipe, command = subprocess.PIPE, [sys.executable, "-c", begin]
         self._child = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, encoding="ascii"
+            [sys.executable, "-c", begin],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="ascii",
         )
 
     def ask(self, question: str) -> str:

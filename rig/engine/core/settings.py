@@ -18,7 +18,16 @@ DEFAULT_THOUGHTS = 4096
 """Tokens of thinking where nobody says how many; with fewer, most models that think are cut off."""
 DEFAULT_BATCH = 512
 
-KV_TYPES = {"f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20}
+KV_TYPES = {
+    "f16": 1,
+    "bf16": 30,
+    "q8_0": 8,
+    "q5_1": 7,
+    "q5_0": 6,
+    "q4_1": 3,
+    "q4_0": 2,
+    "iq4_nl": 20,
+}
 """The types of a KV cache, by ggml's numbers for them (ggml.h)."""
 
 
@@ -237,8 +246,10 @@ class EngineSettings(EngineOptions):
                 f" --sampling takes temp={self.temperature:g}, too"
             )
         if 0 < self.temperature < LEAST_TEMPERATURE:
-            least = f"give 0, or at least {LEAST_TEMPERATURE}"
-            raise RigError(f"--temperature {self.temperature:g} is too close to 0; {least}")
+            raise RigError(
+                f"--temperature {self.temperature:g} is too close to 0; give 0, or at least"
+                f" {LEAST_TEMPERATURE}"
+            )
         if self.draft != "none" and self.exact:
             raise RigError("--exact never drafts; leave out --draft, or --exact")
         if self.draft != "none" and self.draws:
@@ -246,8 +257,9 @@ class EngineSettings(EngineOptions):
             raise RigError(f"--draft {self.draft} is for greedy answers, so not with {asked}: leave one out")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
-            fault = f"more than {most} would only wait for each other here"
-            raise RigError(f"--threads {self.n_threads}: {fault}")
+            raise RigError(
+                f"--threads {self.n_threads}: more than {most} would only wait for each other here"
+            )
         is_free = self.parameter_order == "free" and self.grammar != "none"
         if is_free and self.grammar_engine == "outlines_core":
             raise RigError(

@@ -45,7 +45,8 @@ class ChatMessage:
 
     `calls` are those of an assistant's message, whose content templates may then leave out; where a template
     shows none, `write_calls` makes a text of them. `name` and `call_id` say which call a tool's message
-    answers. `thoughts` are what came before an assistant's answer, with the key that templates look under.
+    answers. `thoughts` are what came before an assistant's answer, with the key under which templates look
+    for it.
     """
 
     role: Role
@@ -65,8 +66,10 @@ class ChatMessage:
 
     def shown(self, content: str) -> JsonObject:
         """The message as templates want it, with this for its content."""
-        functions = [(of.id, {"name": of.name, "arguments": of.arguments}) for of in self.calls]
-        calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
+        calls = [
+            {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for id, name, arguments in self.calls
+        ]
         return {
             "role": self.role,
             "content": content,
@@ -179,7 +182,10 @@ class ChatTemplate:
         quote = '"' if tools or any(message.calls for message in messages) else ""
         marked = [(message, f"[rig:{quote}content:{number}]") for number, message in enumerate(messages)]
         # Of a message with calls templates may test whether anything was said beside them.
-        views = [of.shown(marker if any(of.parts) or not of.calls else "") for of, marker in marked]
+        views = [
+            message.shown(marker if any(message.parts) or not message.calls else "")
+            for message, marker in marked
+        ]
         rest = self.expand(views, tools, generation=True, variables=variables)
         fragments: list[Fragment] = []
         for message, marker in marked:

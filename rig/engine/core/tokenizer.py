@@ -48,7 +48,8 @@ class Tokenizer:
 
     def document(self, text: str) -> list[int]:
         """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
-        return [*([self.bos] if self.adds_bos else []), *self._tokenize(text, special=False)]
+        beginning = [self.bos] if self.adds_bos else []
+        return beginning + self._tokenize(text, special=False)
 
     def generated(self, text: str) -> list[int]:
         """Token ids of text that goes on an answer; special tokens are recognised."""
@@ -150,7 +151,10 @@ class Tokenizer:
 
 
 def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:
-    """A text cut where special tokens begin, if any do, so that its pieces have the tokens of the whole."""
+    """A text cut where special tokens begin, so that its pieces have the tokens of the whole.
+
+    A text with no place for a cut stays whole.
+    """
     begins = frozenset(token[:2] for token in splits)
     lengths = sorted(filter(None, set(map(len, splits))), reverse=True)
 

@@ -160,7 +160,8 @@ class PrefixTree:
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, which prompts to come begin with."""
         self.begin(0)
-        yield from self._lasting_segments(0, segments, self._keep_common(0, segments))
+        cached = self._keep_common(0, segments)
+        yield from self._lasting_segments(0, segments, cached)
 
     def begin(self, sequence: int) -> None:
         """A turn begins: forget what generation left in the cache."""

@@ -193,13 +193,16 @@ class Lane:
             first_token_s=(generation.first_token_at or self.started) - self.started,
             reasoning_tokens=generation.reasoning_tokens,
         )
-        return prediction(
+        made = prediction(
             generation.text,
             lambda: form.format.read(generation.text),
             failure,
             several=bool(form.language.separator),
             reasoning=form.format.reasoning(generation.text),
             usage=usage,
+        )
+        return replace(
+            made,
             token_ids=tuple(generation.token_ids),
             logprobs=tuple(generation.logprobs),
             token_chars=tuple(generation.token_chars),

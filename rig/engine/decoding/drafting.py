@@ -61,7 +61,10 @@ class Ahead:
             self._drop(self._held)
 
     def begin(self, prompt: Sequence[int], *, cached: int, lasting: int, source: Source | None) -> None:
-        """A step begins: of its decoded prompt `cached` tokens were there, `lasting` are of prompts alone."""
+        """A step begins, its prompt just decoded.
+
+        Of it `cached` tokens were there before, and `lasting` are of prompts alone.
+        """
         if cached <= lasting:
             self._since.clear()
         # Follow what an undrafted run keeps of its sequence.
@@ -191,8 +194,9 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
             raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")
         own = Tokenizer(model)
         if own.n_vocab != of.n_vocab or any(own.piece(n) != of.piece(n) for n in range(of.n_vocab)):
-            fault = f"its tokens are not those of {name}; give a model of the same family"
-            raise RigError(f"--draft {draft.path}: {fault}")
+            raise RigError(
+                f"--draft {draft.path}: its tokens are not those of {name}; give a model of the same family"
+            )
         context = LlamaContext(
             model,
             n_ctx=min(settings.n_ctx or DEFAULT_CONTEXT, model.n_ctx_train),
@@ -256,8 +260,11 @@ class Copying:
             return
         places = [place for place, token in enumerate(self._sibling, 1) if token == answer[-1]]
         runs = {place: common(answer[: -_LONG - 1 : -1], self._sibling[:place][::-1]) for place in places}
-        distances = ((place, run, abs(place - self._at)) for place, run in runs.items())
-        near = {place: (run, -far) for place, run, far in distances if run >= _LEAST or far <= _LONG}
+        near = {
+            place: (run, -abs(place - self._at))
+            for place, run in runs.items()
+            if run >= _LEAST or abs(place - self._at) <= _LONG
+        }
         # Where the token is nowhere near, it stands for the one that the sibling has here.
         best = max(near, key=near.__getitem__, default=self._at + 1)
         self._at, self._run = best, runs.get(best, 0)

@@ -27,8 +27,19 @@ MAX_STRINGS = 2**22
 MAX_TEXT = 16 * 2**20
 """Bounds far above any model's; without them a sparse file could back any count that it claims."""
 
-_FORMATS = {"UINT8": "B", "INT8": "b", "UINT16": "H", "INT16": "h", "UINT32": "I", "INT32": "i"}
-_FORMATS |= {"UINT64": "Q", "INT64": "q", "FLOAT32": "f", "FLOAT64": "d", "BOOL": "?"}
+_FORMATS = {
+    "UINT8": "B",
+    "INT8": "b",
+    "UINT16": "H",
+    "INT16": "h",
+    "UINT32": "I",
+    "INT32": "i",
+    "UINT64": "Q",
+    "INT64": "q",
+    "FLOAT32": "f",
+    "FLOAT64": "d",
+    "BOOL": "?",
+}
 _SCALARS = {gguf.GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
 _U32, _U64 = _SCALARS[gguf.GGUFValueType.UINT32], _SCALARS[gguf.GGUFValueType.UINT64]
 _DECODED_NUMBERS = 4_096
@@ -143,7 +154,8 @@ class _HeaderReader:
     def header(self) -> Header:
         version = self._unpack(_U32)
         if version not in SUPPORTED_VERSIONS:
-            if int.from_bytes(_U32.pack(version), "big") in SUPPORTED_VERSIONS:
+            swapped = int.from_bytes(_U32.pack(version), "big")
+            if swapped in SUPPORTED_VERSIONS:
                 raise _Broken("a big-endian GGUF file; convert it for this machine")
             supported = " and ".join(map(str, SUPPORTED_VERSIONS))
             raise _Broken(
@@ -193,7 +205,8 @@ class _HeaderReader:
         if kind == gguf.GGUFValueType.STRING:
             return self._string()
         if kind != gguf.GGUFValueType.ARRAY:
-            return self._unpack(_SCALARS[kind])
+            scalar: Scalar = self._unpack(_SCALARS[kind])
+            return scalar
         kind = self._type(key)
         if kind == gguf.GGUFValueType.ARRAY:
             raise _Broken(f"damaged: {_shown(key)} is an array of arrays, which llama.cpp cannot read")

@@ -96,8 +96,8 @@ class Origin(ByName):
 
     def as_json(self) -> JsonObject:
         """Every field by name, and the note. What is younger than the first runs is left out if empty."""
-        told = {key: value for key, value in ByName.as_json(self).items() if value or key not in _YOUNGER}
-        return {**told, "note": self.note}
+        values = ByName.as_json(self).items()
+        return {**{key: value for key, value in values if value or key not in _YOUNGER}, "note": self.note}
 
 
 _TEMPLATE = "tokenizer.chat_template"
@@ -122,7 +122,7 @@ class GgufInfo(ByName):
     dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
     `sampling` is what the author recommends to choose tokens by, by llama.cpp's names. `origin` is the file
     it was made from, where rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
-    hybrids, which cannot drop a part of theirs.
+    hybrids, which cannot drop a part of their state.
     """
 
     path: Path
@@ -174,8 +174,9 @@ def inspect(path: Path) -> GgufInfo:
             "join the parts first (llama.cpp: llama-gguf-split --merge)"
         )
     if header.is_adapter:
-        remedy = "give it with --lora, and name the model it was made for"
-        raise RigError(f"{path}: an adapter, not a model; {remedy}")
+        raise RigError(
+            f"{path}: an adapter, not a model; give it with --lora, and name the model it was made for"
+        )
     if not header.architecture:
         raise RigError(f"{path}: a GGUF file that holds no model (it names no architecture)")
     heads, embedding = header.per_layer("attention.head_count"), header.own("embedding_length")

@@ -115,7 +115,10 @@ class ResolvedModel:
         return name.encode("utf-8", "backslashreplace").decode()
 
     def with_adapters(self, asked: Sequence[Adapter | None]) -> list["ResolvedModel"]:
-        """The model with each adapter (None: without one); itself if there are none. Raises RigError."""
+        """The model with each of some adapters (None for without one); the model itself if none is asked for.
+
+        Raises RigError for an adapter that does not fit.
+        """
         if asked and self.adapter is not None:
             raise RigError(f"{self.name} has an adapter of its own; give --lora with {self.base}")
         for adapter in filter(None, asked or (self.adapter,)):
@@ -230,7 +233,10 @@ def resolve(text: str) -> ResolvedModel:
 
 
 def check(entry: Entry, *, fresh: bool = False) -> None:
-    """Raise RigError unless the entry's very file is here; `fresh` reads it even where it is remembered."""
+    """Raise RigError unless the entry's file is here and is the very file the registry means.
+
+    `fresh` reads the file even where its SHA-256 is remembered.
+    """
     if not entry.path.is_file():
         raise RigError(f"{entry.name} is not in {models_directory()} yet; run `rig models pull {entry.name}`")
     if entry.path.stat().st_size != entry.size or sha256_of(entry.path, fresh=fresh) != entry.sha256:

@@ -71,7 +71,10 @@ def sampling_for_server(settings: EngineSettings) -> Sampling | None:
 
 
 def author_of(info: GgufInfo) -> Sampling | None:
-    """What a model's author recommends, in the file or beside it; None for nothing. Raises RigError."""
+    """What the model's author recommends: in the GGUF file, or beside it; None where neither says anything.
+
+    Raises RigError for settings that are none.
+    """
     if info.sampling:
         return _of_info(info, {})
     beside = info.path.resolve().parent / GENERATION_CONFIG

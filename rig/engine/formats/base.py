@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.assessment import Kind
@@ -25,7 +25,7 @@ from rig.engine.grammar.language import JSON, Language
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
 from rig.errors import ErrorKind
-from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, UserMessage
+from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, Usage, UserMessage
 from rig.toolbox.schemas import validator, without_keys
 
 
@@ -39,7 +39,9 @@ class CallChecker:
         self.schemas: Mapping[str, JsonObject] = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
-        self._validators = {name: validator(of, whole_patterns=True) for name, of in self.schemas.items()}
+        self._validators = {
+            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
+        }
 
     def read(self, answer: Json) -> Call:
         """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
@@ -91,11 +93,11 @@ def prediction(
     *,
     several: bool,
     reasoning: str,
-    **more: Any,
+    usage: Usage,
 ) -> Prediction:
     """The outcome of a step: its text as it is read, or why it failed; then nothing is read.
 
-    Only the first call counts where there may not be `several`. `more` are further fields.
+    Only the first call counts where there may not be `several`.
     """
     reading, salvage = Reading(), ""
     if failure is None:
@@ -116,10 +118,10 @@ def prediction(
         error=kind,
         error_detail=" ".join(detail.split())[:500],
         finish_reason="stop" if kind is None else "length" if is_cut else "error",
+        usage=usage,
         salvage=salvage,
         reasoning=reasoning or reading.reasoning,
         content=reading.content if reading.calls else "",
-        **more,
     )
 
 
@@ -129,7 +131,8 @@ class Offer(NamedTuple):
     `rules` and `tools` are words for the system prompt; `rules` do not depend on the tools. `declarations`
     are for chat templates that take `tools=`, or else a variable `declared_as`, in OpenAI's shape. With
     `context_apart`, a request's context goes into the first message of the user: templates put declarations
-    after the system prompt, and anything that varies there would part all prompts before them.
+    after the system prompt, and anything that varies there would make all prompts differ before the
+    declarations.
     """
 
     rules: str = ""
@@ -383,13 +386,16 @@ class ObjectFormat(AnswerFormat):
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
     """Tools in OpenAI's shape, as chat templates take them."""
-    schemas = [without_keys(tool.parameters, ("x-format",)) for tool in tools]  # a keyword of rig's own
     return tuple(
         {
             "type": "function",
-            "function": {"name": tool.name, "description": described(tool), "parameters": schema},
+            "function": {
+                "name": tool.name,
+                "description": described(tool),
+                "parameters": without_keys(tool.parameters, ("x-format",)),  # a keyword of rig's own
+            },
         }
-        for tool, schema in zip(tools, schemas, strict=True)
+        for tool in tools
     )
 
 

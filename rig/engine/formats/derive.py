@@ -26,7 +26,8 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 class Unsupported(Exception):
     """The template shows no calls in a form that could be used; the message says in what respect.
 
-    `shows_calls`: it does show them, only in what form is not known. `lossy`: it does not tell them apart.
+    `shows_calls`: it does show them, only in what form is not known. `lossy`: the form does not tell them
+    apart.
     """
 
     def __init__(self, message: str, *, shows_calls: bool = True, lossy: bool = False) -> None:
@@ -260,7 +261,10 @@ _TRIALS: tuple[JsonObject, ...] = (
 
 
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape, if calls that it writes are shown, and read, as such. Raises Unsupported."""
+    """The shape, if calls that it writes are those that the template shows, and read as such.
+
+    Raises Unsupported.
+    """
     if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
         raise Unsupported("shows calls in a form that nothing tells from words")
     fixed = "\n".join((shape.open, shape.after_name, shape.close, shape.between))

@@ -94,9 +94,11 @@ class NativeFormat(AnswerFormat):
         shape = self._shape
         before, trigger, behind = shape.opening
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
-        afters = [_filled(after) for after in (shape.after_name, *shape.also_after_name)]
-        schemas = ((name, Arguments(schema, shape.arguments)) for name, schema in self._schemas.items())
-        calls = tuple((name, *after, arguments, *also) for name, arguments in schemas for after in afters)
+        calls = tuple(
+            (name, *_filled(after), Arguments(schema, shape.arguments), *also)
+            for name, schema in self._schemas.items()
+            for after in (shape.after_name, *shape.also_after_name)
+        )
         no_arguments = Arguments(_NO_PARAMETERS, shape.arguments)
         replies = (self._reply_tool, *_filled(shape.after_name), no_arguments, *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}

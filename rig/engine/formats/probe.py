@@ -43,7 +43,10 @@ def message(role: str, content: str, **more: Json) -> JsonObject:
 
 
 class Probe:
-    """Renders, and cuts out what is wanted. `fault` is why it last failed, `thoughts_close` ends thoughts."""
+    """Renders, and cuts out the wanted part. `fault` is the last reason why a template refused.
+
+    `thoughts_close` is how thoughts end, once that is known.
+    """
 
     def __init__(self, template: ChatTemplate, *, as_text: bool = False, ids: str = "nine") -> None:
         self.template = template
@@ -103,9 +106,11 @@ class Probe:
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
         """An assistant's message with these calls."""
-        told = [(name, JSON.write(arguments) if self.as_text else arguments) for name, arguments in calls]
-        tool_calls = (ToolCall(self.id_of(call[0], number), *call) for number, call in enumerate(told))
-        return ChatMessage("assistant", (), tuple(tool_calls)).shown("")
+        tool_calls = tuple(
+            ToolCall(self.id_of(name, number), name, JSON.write(arguments) if self.as_text else arguments)
+            for number, (name, arguments) in enumerate(calls)
+        )
+        return ChatMessage("assistant", (), tool_calls).shown("")
 
     def id_of(self, name: str, number: int) -> str:
         """The id of a call."""

@@ -190,8 +190,10 @@ class CallReader:
         """Whether a text stands here, which then is behind."""
         match = _literal(literal, False).match(self._text, self._place)
         if match is None and self._loose:
-            loosely, behind = _literal(literal, True), skip(self._text, self._place)
-            match = loosely.match(self._text, self._place) or loosely.match(self._text, behind)
+            loosely = _literal(literal, True)
+            match = loosely.match(self._text, self._place) or loosely.match(
+                self._text, skip(self._text, self._place)
+            )
             self._note_space(match is not None)
         if match is not None:
             self._place = match.end()
@@ -203,7 +205,10 @@ class CallReader:
 
 
 def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bool = False) -> Json:
-    """The value of a text without quotes, by its parameter's schema; a string if it is nothing else."""
+    """The value that a text without quotes stands for, by the schema of its parameter.
+
+    A text that is not a value of any other type is a string.
+    """
     options = [] if schema is None else schema.get("anyOf", [schema])
     if schema is not None and all(option.get("type") == "string" for option in options):
         return raw
@@ -250,7 +255,7 @@ def _named(after: str, loose: bool) -> re.Pattern[str]:
 def _key(tags: Tags, loose: bool) -> re.Pattern[str]:
     """What stands before an argument's value. White space that the value begins with is left to it."""
     longest_first = sorted({tags.text_open, tags.other_open}, key=len)[::-1]
-    opened = "|".join(_before_text(of) if loose else _regex(of, False) for of in longest_first)
+    opened = "|".join(_before_text(opening) if loose else _regex(opening, False) for opening in longest_first)
     return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")
 
 

@@ -205,7 +205,8 @@ class Language:
     stands in the prompt already: calls come at once, and words only behind the lead. `replies` are calls that
     stand for a reply; there are none where calls are required. Calls can be `required`, where `call_lead`
     comes before the trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the
-    special tokens that may stand in words; like those of calls they are spelled out in it.
+    special tokens that may stand in words; like those of the calls they are spelled out
+    in its text.
     """
 
     schema: JsonObject | None = None

@@ -4,10 +4,12 @@ llguidance's own way to write JSON fixes the order of an object's properties, an
 leaves some out, such as 0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is
 a walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and
 no required one is left out. Where objects can stand side by side all are written here, none in llguidance's
-way: its lexer takes the longest piece that begins like the text, and would lose those that are cut otherwise.
+way: its lexer takes the longest piece that begins like the text, and would lose those that are cut into other
+pieces.
 
 Markers that are special tokens of a model's file are written as such, because text never passes for them;
-others are text. Words continue until the trigger, which llguidance's lexer finds between any tokens.
+others are text. Words continue until the trigger, which llguidance's lexer finds at any boundary between
+tokens.
 """
 
 import json

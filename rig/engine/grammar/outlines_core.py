@@ -54,7 +54,10 @@ _CHARACTER = rf'[^"\\\x00-\x1f\x7f]|{_ESCAPES}'
 
 
 class OutlinesCoreConstraint:
-    """The state of one generation: a place in the automaton, at whose end the text ends."""
+    """The state of one generation: a place in the automaton.
+
+    The text ends where the automaton does, which JSON does by itself.
+    """
 
     def __init__(self, index: Any, n_vocab: int) -> None:
         self._guide = Guide(index)
@@ -194,9 +197,11 @@ def _character(character: str) -> Term:
     text = json.dumps(character, ensure_ascii=False)[1:-1]
     if character >= " " and character != "\x7f":
         return String(text)
-    digits = (f"[{one}{one.upper()}]" if one > "9" else one for one in f"{ord(character):04x}")
+    digits = "".join(
+        f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{ord(character):04x}"
+    )
     short = f"|{text[1]}" if len(text) == 2 else ""
-    return Regex(rf"\\(?:u{''.join(digits)}{short})")
+    return Regex(rf"\\(?:u{digits}{short})")
 
 
 def _items(opening: str, item: Term, closing: str, low: int, high: int | None) -> Term:
@@ -210,7 +215,7 @@ def _members(properties: JsonObject, required: Sequence[str]) -> Term:
     """Members in their order, each required or not: one alternative for each that can come first."""
     keys = {name: json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE for name in properties}
     terms = [keys[name] + _term(inner) for name, inner in properties.items()]
-    later = [
+    later: list[Term] = [
         BETWEEN_ITEMS + term if name in required else (BETWEEN_ITEMS + term).optional()
         for name, term in zip(properties, terms, strict=True)
     ]

@@ -174,8 +174,12 @@ def _plain(part: str, *, in_class: bool = False) -> str:
 def _without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Ranges:
     left = list(ranges)
     for low, high in others:
-        parts = (((start, min(end, low - 1)), (max(start, high + 1), end)) for start, end in left)
-        left = [(start, end) for part in parts for start, end in part if start <= end]
+        pieces = [
+            piece
+            for start, end in left
+            for piece in ((start, min(end, low - 1)), (max(start, high + 1), end))
+        ]
+        left = [(start, end) for start, end in pieces if start <= end]
     return tuple(left)
 
 

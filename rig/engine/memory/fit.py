@@ -5,7 +5,6 @@ needs few of them, then layers, then batches become smaller, and the context com
 asked for never change.
 """
 
-from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -126,9 +125,13 @@ class Fit:
 
     def _last_fit(self, shape_of: Callable[[int], Shape], fitting: int, failing: int) -> FitPlan:
         """The last plan that fits, from a number for which it does to one for which it does not."""
-        numbers = range(fitting, failing, 1 if fitting < failing else -1)
-        count = bisect(numbers[1:], 0, key=lambda number: not self._plan(shape_of(number)).fits)
-        return self._plan(shape_of(numbers[count]))
+        while abs(failing - fitting) > 1:
+            middle = (fitting + failing) // 2
+            if self._plan(shape_of(middle)).fits:
+                fitting = middle
+            else:
+                failing = middle
+        return self._plan(shape_of(fitting))
 
     def _lower(self, plan: FitPlan) -> FitPlan | None:
         shape = plan.shape

@@ -192,7 +192,8 @@ def gpus() -> tuple[DeviceUse, ...]:
 def has_room(path: Path) -> bool:
     """Whether so much memory is free that a file is loaded as it would be if it were alone.
 
-    Half of each device's memory has to be, and three times the file: weights laid out again, and caches.
+    Half of each device's memory has to be, and three times the file: weights laid out again for the
+    processor, and caches.
     """
     from rig.engine.core.llama import supports_gpu_offload
 

@@ -6,7 +6,6 @@ Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); p
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import AliasChoices, Field
 
@@ -137,8 +136,16 @@ def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> 
         raise RigError(f"{where}: {row.api} is not a documented API")
     topic = _TOPIC.fullmatch(row.background)
     if topic is None:
-        lines = "the three lines Character, Background and Purpose"
-        raise RigError(f"{where}: not a dialogue: background is not {lines}")
-    names, history = (f"{row.api}-{row.uuid[:8]}", row.uuid), tuple(turn.utterance() for turn in row.content)
-    rest: dict[str, Any] = {**topic.groupdict(), "history": history, "apis": (apis[row.api],)}
-    return checked(Scenario(*names, call=Call(row.api, row.slots), suite="autode", **rest), where)
+        raise RigError(
+            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
+        )
+    scenario = Scenario(
+        name=f"{row.api}-{row.uuid[:8]}",
+        id=row.uuid,
+        **topic.groupdict(),
+        history=tuple(turn.utterance() for turn in row.content),
+        call=Call(row.api, row.slots),
+        apis=(apis[row.api],),
+        suite="autode",
+    )
+    return checked(scenario, where)

@@ -234,14 +234,14 @@ def stems(text: str) -> frozenset[str]:
 @lru_cache(4096)
 def facts(text: str) -> tuple[Fact, ...]:
     """The days, times and amounts that a text states."""
-    scan, years = Scan(words_said(text)), re.compile(r"(?:19|20)\d\d")
-    return tuple(
-        # A plain number is likely a year.
-        replace(fact, sort=Sort.YEAR)
-        if fact.sort is Sort.NUMBER and years.fullmatch(fact.said.shown)
-        else fact
-        for fact in in_part(chain(dates(scan), clocks(scan), quantities(scan)))
-    )
+    scan = Scan(words_said(text))
+    return tuple(map(_as_year, in_part(chain(dates(scan), clocks(scan), quantities(scan)))))
+
+
+def _as_year(fact: Fact) -> Fact:
+    """A plain number as a year, if it is likely one."""
+    is_year = fact.sort is Sort.NUMBER and re.fullmatch(r"(?:19|20)\d\d", fact.said.shown)
+    return replace(fact, sort=Sort.YEAR) if is_year else fact
 
 
 _FAMILIES: dict[Sort, str] = {

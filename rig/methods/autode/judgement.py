@@ -26,8 +26,6 @@ UPSTREAM_VERSION = "2"
 ENDS = ("malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without a call that could be read."""
 
-_REDUNDANT = "redundant questions"
-
 DECLARATION = Declaration(
     method="autode",
     metrics=(
@@ -41,7 +39,14 @@ DECLARATION = Declaration(
         Metric("function_rate", "right function", "right_function", "called", place="tables"),
         Metric("reluctance", "reluctance", "reluctant", better="lower", place="tables"),
         Metric("illusory_rate", "illusory parameters", "illusory", better="lower", place="tables"),
-        Metric("redundancy", _REDUNDANT, "redundant_questions", "questions", "lower", place="tables"),
+        Metric(
+            "redundancy",
+            "redundant questions",
+            "redundant_questions",
+            "questions",
+            better="lower",
+            place="tables",
+        ),
         Metric("length", "length in messages", "messages", better="lower", format="number", place="tables"),
         *(Metric(f"{end}_rate", end.replace("_", " "), end, better="lower", place="tables") for end in ENDS),
     ),
@@ -54,7 +59,7 @@ DECLARATION = Declaration(
     outcome=(
         Part("slots_right", "slots right", "slots_true", short="slots"),
         *(Part(end, end.replace("_", " "), better="lower") for end in ENDS),
-        Part("redundant_questions", _REDUNDANT, short="redundant", better="lower"),
+        Part("redundant_questions", "redundant questions", short="redundant", better="lower"),
     ),
 )
 
@@ -107,8 +112,8 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
         if not (name in true and name in got and equal(true[name], got[name]))
     )
     if call.name != scenario.call.name:
-        named = call.name or "a call without a name"
-        return Verdict(False, reason=f"{scenario.call.name} was wanted, not {named}")
+        called = call.name or "a call without a name"
+        return Verdict(False, reason=f"{scenario.call.name} was wanted, not {called}")
     if differences:
         named = ", ".join(difference.what for difference in differences)
         return Verdict(False, reason=f"not as wanted: {named}", differences=differences)

@@ -110,13 +110,17 @@ def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
     user = ScriptedUser(scenarios)
     oracle, obedient = (Oracle(scenarios, step) for step in (true_step, obedient_step))
     for scenario in scenarios:
-        where, talks = Where(0, scenario.name), list[Talk]()
-        for assistant in (oracle, obedient):
-            dialogue = setup.start(scenario, setup.settings, where, lambda _: None, 0)
-            assert isinstance(dialogue, Dialogue)
-            list(course(dialogue, {THE_ASSISTANT: assistant, THE_USER: user}))
-            talks.append(dialogue.talk)
+        talks = (_play(scenario, setup, assistant, user) for assistant in (oracle, obedient))
         yield from (f"{scenario.name}: {fault}" for fault in _faults(scenario, *talks))
+
+
+def _play(scenario: Scenario, setup: Setup, assistant: Model, user: Model) -> Talk:
+    """A conversation of these players."""
+    dialogue = setup.start(scenario, setup.settings, Where(0, scenario.name), lambda _: None, 0)
+    assert isinstance(dialogue, Dialogue)
+    for _ in course(dialogue, {THE_ASSISTANT: assistant, THE_USER: user}):
+        pass
+    return dialogue.talk
 
 
 def _faults(scenario: Scenario, by_oracle: Talk, by_obedient: Talk) -> Iterator[str]:

@@ -165,12 +165,13 @@ class _Topic(NamedTuple):
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     general = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described = [set(_stems(_ASIDE.sub("", one.description))) - general for one in api.parameters]
-    named = [set(_stems(" ".join(_naming_words(one.name)))) for one in api.parameters]
+    described = [set(_stems(_ASIDE.sub("", parameter.description))) - general for parameter in api.parameters]
+    named = [set(_stems(" ".join(_naming_words(parameter.name)))) for parameter in api.parameters]
     topics: list[_Topic] = []
     for place, parameter in enumerate(api.parameters):
         own = described[place].difference(*described[:place], *described[place + 1 :])
-        topics.append(_topic(parameter, own, set().union(*named) - named[place]))
+        foreign = set().union(*named) - named[place]
+        topics.append(_topic(parameter, own, foreign))
     return tuple(topics)
 
 
@@ -182,9 +183,14 @@ def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Top
     if not telling or telling == ["content"]:
         heads |= described
     suffix = every[-1] if every[-1] in _SUFFIXES and telling else ""
-    suffix, sides = _SAME_SUFFIX.get(suffix, suffix), (_SIDES.get(word, frozenset()) for word in every)
-    words = frozenset(heads - foreign), frozenset(vague - foreign), suffix, frozenset().union(*sides)
-    return _Topic(parameter, *words, f"{' '.join(every)}: {parameter.description}")
+    return _Topic(
+        parameter,
+        frozenset(heads - foreign),
+        frozenset(vague - foreign),
+        _SAME_SUFFIX.get(suffix, suffix),
+        frozenset(side for word in every for side in _SIDES.get(word, ())),
+        f"{' '.join(every)}: {parameter.description}",
+    )
 
 
 def _words(name: str) -> list[str]:

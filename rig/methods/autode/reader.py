@@ -137,8 +137,9 @@ class _Reader(Comparer):
             description = slot.parameter.description.casefold()
             if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
                 return slot
-        is_one = clause.kind in ("wh", "tell") and not re.search(r",|\band\b", plain)
-        for slot in self._slots if is_one and clause.asks in _UNTYPED else ():
+        if clause.kind not in ("wh", "tell") or clause.asks not in _UNTYPED or re.search(r",|\band\b", plain):
+            return None
+        for slot in self._slots:
             if re.search(rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$", plain):
                 return slot
         return None
@@ -155,8 +156,11 @@ class _Reader(Comparer):
         elif _WRONG.search(clause.text) and not any(slot.stems & _REASONS for slot in self._slots):
             self._leave_open(clause)
         elif _SERVE.search(clause.text):
-            does = ("What to do", "What is to")
-            done = (slot for slot in self._slots if slot.parameter.description.startswith(does))
+            done = (
+                slot
+                for slot in self._slots
+                if slot.parameter.description.startswith(("What to do", "What is to"))
+            )
             slot = next(done, None) or self._main()
             self._tell([slot] if slot else [])
             self.result.is_purpose |= slot is None
@@ -332,7 +336,8 @@ class _Reader(Comparer):
         for slot in likeliest if beside else ():
             several = [fact for fact in facts(text) if family(fact) in slot.families]
             is_named = not (offered.isdisjoint(slot.words) or slot.families or slot.parameter.enum)
-            is_choice = len(slot.chosen(text)) > (0 if slot.parameter.enum else 1)
+            chosen = slot.chosen(text)
+            is_choice = len(chosen) > 1 or bool(slot.parameter.enum and chosen)
             is_choice |= any(slot.states(fact) for fact in several)
             if is_named or is_choice or (len(several) > 1 and len(slot.families) == 1):
                 return slot

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
@@ -59,7 +59,11 @@ class ApiDocument(NamedTuple):
 
     def required(self, rule: Required) -> tuple[str, ...]:
         """The names of the parameters that a call must have."""
-        return tuple(one.name for one in self.parameters if rule == "compat" or one.mark == "required")
+        return tuple(
+            parameter.name
+            for parameter in self.parameters
+            if rule == "compat" or parameter.mark == "required"
+        )
 
     def tool(self, rule: Required) -> ToolDoc:
         """The document as models read it."""
@@ -73,14 +77,21 @@ class ApiDocument(NamedTuple):
         The description says which parameters a call needs at least one of.
         """
         description = self.description
-        if names := ", ".join(one.name for one in self.parameters if one.mark == "optional"):
-            description = f"{description.removesuffix('.')}. A call must have at least one of {names}."
+        if names := [parameter.name for parameter in self.parameters if parameter.mark == "optional"]:
+            description = (
+                f"{description.removesuffix('.')}. A call must have at least one of {', '.join(names)}."
+            )
         parameters = {
-            name: {"type": kind, "description": told} | ({"enum": list(enum)} if enum else {})
-            for name, told, kind, enum, _ in self.parameters
+            parameter.name: {"type": parameter.type, "description": parameter.description}
+            | ({"enum": list(parameter.enum)} if parameter.enum else {})
+            for parameter in self.parameters
         }
-        required = {"requiredParameters": list(self.required(rule))}
-        return {"name": self.name, "description": description, "parameters": parameters, **required}
+        return {
+            "name": self.name,
+            "description": description,
+            "parameters": parameters,
+            "requiredParameters": list(self.required(rule)),
+        }
 
     def as_json(self) -> JsonObject:
         """All of it; the inverse of `parse`."""
@@ -166,7 +177,8 @@ class Scenario(Task):
     @property
     def slots(self) -> Slots:
         """The arguments of the true call."""
-        return cast(Slots, self.call.arguments)
+        slots: Slots = self.call.arguments
+        return slots
 
     @property
     def api(self) -> ApiDocument:

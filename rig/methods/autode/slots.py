@@ -241,8 +241,12 @@ def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
         return any(own == inside[start : start + len(own)] for start in range(len(inside)))
     others = {stem(word) for other in choices if other != choice for word in _plain(other)}
     telling = next((word for word in own if word not in others and len(word) > 1), own[0])
-    pairs = (sorted((telling, other), key=len) for other in inside)
-    return any(short == long or (len(short) >= 4 and long.startswith(short)) for short, long in pairs)
+    return any(_akin(telling, other) for other in inside)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= 4 and long.startswith(short))
 
 
 LIKELY, CLEAR, STRONG = 1.6, 2.0, 3.6
@@ -263,8 +267,7 @@ _ENDING = re.compile(r"\b(?:until|till|by when|back|home|return|end|finish|last)
 _TOWARDS = re.compile(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b")
 _MANNER = re.compile(r"how (?:it|they|the)\b", re.IGNORECASE)
 _WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
-_CALL = r"(?:do|did|should i|shall i) (?:you )?call"
-_ASKS_NAME = re.compile(rf"\b(?:name|called|title|{_CALL})\b", re.IGNORECASE)
+_ASKS_NAME = re.compile(r"\b(?:name|called|title|(?:do|did|should i|shall i) (?:you )?call)\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
     "why": (stems_of("reasons"), 2.4),
@@ -282,13 +285,15 @@ def synonyms(word: str) -> frozenset[str]:
 def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
     words = frozenset(content(clause.text))
-    total, stated = kind_degree(slot, clause), facts(clause.text)
+    total = kind_degree(slot, clause)
     may_be_told = clause.kind == "wh" or (clause.kind == "tell" and "describe" in clause.text)
+    may_be_told = may_be_told and slot.is_known and bool(slot.words)
     if slot.is_time:
-        is_told = bool(slot.facts) and all(any(map(own.agrees, stated)) for own in slot.facts)
+        stated = facts(clause.text)
+        is_told = bool(slot.facts) and all(any(map(fact.agrees, stated)) for fact in slot.facts)
     else:
         is_told = words.issuperset(slot.words)
-    if total < 0 or (may_be_told and slot.is_known and slot.words and is_told):
+    if total < 0 or (may_be_told and is_told):
         return 0.0
     also: set[str] = set()
     for token in tokens(clause.text):

@@ -64,6 +64,7 @@ class Comparer:
     def _compare(self, clause: DialogueAct) -> bool | None:
         """Note what a clause says falsely. Whether all it says of slots is true; None if it says nothing."""
         text = clause.text
+        # The stems of what the text has one of.
         counted = stems(" ".join(re.findall(r"\bone (\w+)", text, re.IGNORECASE)))
         if clause.kind == "fragment" or any(counted.intersection(slot.words) for slot in self._slots):
             text = re.sub(r"\bone (?=[a-z])", "1 ", text, flags=re.IGNORECASE)
@@ -127,8 +128,12 @@ class Comparer:
         """The slot with a name in it, where a text has a name that the user never heard."""
         names = (token for token in tokens(text) if token.capital and not facts(token.text))
         strange = "|".join(token.text for token in names if self._knowledge.is_strange(token))
-        names_in = (slot for slot in self._slots if slot.text[:1].isupper() and slot.name not in settled)
-        named = [slot for slot in names_in if not (slot.parameter.enum or slot.is_code or slot.families)]
+        named = [
+            slot
+            for slot in self._slots
+            if slot.text[:1].isupper() and slot.name not in settled
+            if not (slot.parameter.enum or slot.is_code or slot.families)
+        ]
         where = DialogueAct(text, "wh", "where")
         if strange and re.search(rf"\b(?:at|in|to|from|near) (?:the )?(?:{strange})", text, re.IGNORECASE):
             named = [slot for slot in named if kind_degree(slot, where) > 0] or named

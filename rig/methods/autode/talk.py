@@ -80,8 +80,9 @@ class AutoDeSettings:
                 raise RigError(f"--set {name}={value}: choose from: {', '.join(get_args(allowed))}")
         if self.max_rounds < 1:
             raise RigError("--set max_rounds must be at least 1")
-        for name, value in {"form": "func", "required": "compat"}.items() if self.compat else ():
-            object.__setattr__(self, name, value)
+        if self.compat:
+            object.__setattr__(self, "form", "func")
+            object.__setattr__(self, "required", "compat")
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -153,7 +154,9 @@ def parse_reply(text: str, *, compat: bool = False) -> ParsedReply:
     With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
     """
     if CALL not in text:
-        return ParsedReply("done" if DONE in text else "talk", text.replace(DONE, ""))
+        if DONE in text:
+            return ParsedReply("done", text.replace(DONE, ""))
+        return ParsedReply("talk", text)
     match = _TAGGED.search(text)
     if match is None and not compat:
         return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
@@ -164,8 +167,9 @@ def parse_reply(text: str, *, compat: bool = False) -> ParsedReply:
         return ParsedReply("malformed", text, fault=f"not JSON: {error}")
     if not isinstance(data, dict):
         return ParsedReply("malformed", text, fault="not an object with the arguments by name")
-    name = data.pop(_NAME, None)
-    return ParsedReply("call", text, name if isinstance(name, str) else None, usable(data, compat=compat))
+    function = data.pop(_NAME, None)
+    name = function if isinstance(function, str) else None
+    return ParsedReply("call", text, name, usable(data, compat=compat))
 
 
 def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
@@ -232,8 +236,9 @@ class Talk:
 
     def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
         """Take in turns that were played before."""
-        for step in (step for turn in played for step in turn.steps):
-            self.add(step)
+        for turn in played:
+            for step in turn.steps:
+                self.add(step)
         return self
 
     @property

@@ -21,7 +21,7 @@ LONGEST = 200_000
 """Characters of an answer that is read."""
 
 
-_UNREADABLE = SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError
+_UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError)
 """What reading a text as Python can raise."""
 
 
@@ -65,15 +65,16 @@ def decode(result: Json, language: str = "python") -> Json:
         result = [result]
     if not isinstance(result, list):
         raise Undecodable("neither a text nor a list of calls")
-    if not all(isinstance(call, dict) for call in result):
-        raise Undecodable("a call is no object")
-    pairs = (call.items() for call in result)
-    try:
-        return [
-            {name: json.loads(part) if isinstance(part, str) else part for name, part in of} for of in pairs
-        ]
-    except (ValueError, RecursionError) as error:
-        raise Undecodable(f"arguments that are no JSON: {error}") from error
+    calls: list[JsonObject] = []
+    for call in result:
+        if not isinstance(call, dict):
+            raise Undecodable("a call is no object")
+        try:
+            read = {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
+        except (ValueError, RecursionError) as error:
+            raise Undecodable(f"arguments that are no JSON: {error}") from error
+        calls.append(read)
+    return calls
 
 
 def decode_form(text: str, form: PromptForm) -> Json:
@@ -136,9 +137,11 @@ def _xml_calls(text: str, is_verbose: bool) -> list[dict[str, Any]]:
         place = function.find("params") if is_verbose else None
         arguments: dict[Any, Any] = {}
         for element in (function if place is None else place).findall("param"):
-            cast, of = _CASTS.get(element.attrib.get("type", "string"), str), element.attrib
-            name = of.get("name") if is_verbose else of["name"]
-            arguments[name] = cast(of.get("value", "") if is_verbose else (element.text or "").strip())
+            cast = _CASTS.get(element.attrib.get("type", "string"), str)
+            if is_verbose:
+                arguments[element.attrib.get("name")] = cast(element.attrib.get("value", ""))
+            else:
+                arguments[element.attrib["name"]] = cast((element.text or "").strip())
         calls.append({function.attrib["name"]: arguments})
     return calls
 

@@ -54,10 +54,10 @@ def check(output: Output, truth: Truth) -> None:
         elif "multiple" in truth.category:
             _count(output, truth, "multiple_function_checker")
             _call(output[0], _declared(truth, truth.calls[0]), truth.calls[0], truth)
-        elif len(output) != 1:
-            text = f"{counted(len(output), 'call')}, one is due"
-            raise Wrong("simple_function_checker:wrong_count", text)
         else:
+            if len(output) != 1:
+                text = f"{counted(len(output), 'call')}, one is due"
+                raise Wrong("simple_function_checker:wrong_count", text)
             _call(output[0], truth.functions[0], truth.calls[0], truth)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # Where BFCL's own checker ends with an exception, the answer is not right.
@@ -131,8 +131,8 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
     outer_type, inner_type = types[kind], None if inner is None else types[inner]
     if language != "python":
         if type(value) is not str:
-            kind_of_error = "js" if language == "javascript" else "java"
-            raise Wrong(f"type_error:{kind_of_error}", _of(name, value, "a text"))
+            suffix = "js" if language == "javascript" else "java"
+            raise Wrong(f"type_error:{suffix}", _of(name, value, "a text"))
         value = value_of(language, value, kind, inner)
     if kind == "tuple" and type(value) is tuple:
         value = list(value)

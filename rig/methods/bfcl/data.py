@@ -199,10 +199,14 @@ class _EntrySource(Foreign):
 def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
     """An entry from what is stored of it. Raises RigError."""
     row = parsed(_EntrySource, source, where, "an entry of BFCL")
-    question = [message.model_dump() for message in row.entry.question[0]]
-    functions = list(map(function, source["entry"]["function"]))
-    names = row.entry.id, suite or row.entry.id.rpartition("_")[0]
-    entry = SingleTurnEntry(*names, question, functions, row.truth, source)
+    entry = SingleTurnEntry(
+        row.entry.id,
+        suite or row.entry.id.rpartition("_")[0],
+        [message.model_dump() for message in row.entry.question[0]],
+        [function(declared) for declared in source["entry"]["function"]],
+        row.truth,
+        source,
+    )
     try:
         # An entry whose truth cannot be read as calls would end a run that has begun.
         entry.answer()
@@ -348,7 +352,9 @@ def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSetti
     docs: list[ToolDoc] = []
     for function in named_functions(functions, language, settings):
         declared = function["parameters"]
-        properties = {name: _prepared(one, language) for name, one in declared["properties"].items()}
+        properties = {
+            argument: _prepared(parameter, language) for argument, parameter in declared["properties"].items()
+        }
         required = [argument for argument in declared["required"] if argument in properties]
         schema: JsonObject = {"type": "object", "properties": properties, "required": required}
         schema["additionalProperties"] = False

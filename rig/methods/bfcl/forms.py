@@ -75,12 +75,12 @@ class PromptForm(NamedTuple):
     @property
     def config(self) -> str:
         """The form as the ids of upstream's results have it."""
-        ways = ("python", "xml", "json"), ("markdown", "plaintext"), ("experimental", "classic")
-        # The last is what is meant where the form does not differ.
-        told = (next((way for way in of if way in self.differs), of[-1]) for of in ways)
-        document, prompt, style = told
-        tag = f"ret_fmt={self.returns}&tool_call_tag={'tag' in self.differs}"
-        return f"{tag}&func_doc_fmt={document}&prompt_fmt={prompt}&style={style}"
+        written = next((name for name in ("python", "xml") if name in self.differs), "json")
+        return (
+            f"ret_fmt={self.returns}&tool_call_tag={'tag' in self.differs}&func_doc_fmt={written}"
+            f"&prompt_fmt={'markdown' if 'markdown' in self.differs else 'plaintext'}"
+            f"&style={'experimental' if 'experimental' in self.differs else 'classic'}"
+        )
 
     @property
     def instructions(self) -> str:
@@ -108,8 +108,10 @@ class PromptForm(NamedTuple):
         """Calls as an answer in this form."""
         pairs = [(call.name, call.arguments if isinstance(call.arguments, dict) else {}) for call in calls]
         if self.returns == "python":
-            given = (", ".join(f"{key}={value!r}" for key, value in of.items()) for _, of in pairs)
-            parts = (f"{name}({words})" for (name, _), words in zip(pairs, given, strict=True))
+            parts = [
+                f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+                for name, arguments in pairs
+            ]
             text = f"[{', '.join(parts)}]"
         elif self.returns == "json":
             listed = [{"function": name, "parameters": arguments} for name, arguments in pairs]
@@ -126,10 +128,12 @@ def _answer_in_xml(calls: Iterable[tuple[str, JsonObject]], is_verbose: bool) ->
         function = SubElement(root, "function", name=name)
         place = SubElement(function, "params") if is_verbose else function
         for key, value in arguments.items():
+            parameter = SubElement(place, "param", name=key, type=_TYPES.get(type(value), "string"))
             text = value if isinstance(value, str) else repr(value)
-            named = {"name": key, "type": _TYPES.get(type(value), "string")}
-            parameter = SubElement(place, "param", named | ({"value": text} if is_verbose else {}))
-            parameter.text = None if is_verbose else text
+            if is_verbose:
+                parameter.set("value", text)
+            else:
+                parameter.text = text
     return tostring(root, "unicode")
 
 

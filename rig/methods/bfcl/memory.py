@@ -163,9 +163,13 @@ class Remembering(Calling):
             self._log.clear()
             is_question = self.task.question(self.turn) is not None
             self._memory = copy.deepcopy(self._written) if is_question else self._written
-            setting, held = _SETTINGS.get(self.task.name, ""), self._memory._dump_core_memory_to_context()
-            memory = _MEMORIES[self.settings.backend], f"<memory>\n{held}\n</memory>"
-            self._context = "\n\n".join(filter(None, (setting, *memory, _ANSWER if is_question else "")))
+            parts = (
+                _SETTINGS.get(self.task.name, ""),
+                _MEMORIES[self.settings.backend],
+                f"<memory>\n{self._memory._dump_core_memory_to_context()}\n</memory>",
+                _ANSWER if is_question else "",
+            )
+            self._context = "\n\n".join(filter(None, parts))
         self.world = Instances({self._name: self._memory})
         super().begin()
 
@@ -263,9 +267,6 @@ def true_reply(task: MemoryScenario, request: Request) -> Prediction:
     return replied(str({"answer": reply, "context": ""}) if is_question else reply)
 
 
-_LENGTH = "characters of an answer"
-
-
 class BFCLMemory(Method):
     """The Berkeley Function Calling Leaderboard's memory category."""
 
@@ -276,12 +277,23 @@ class BFCLMemory(Method):
         metrics=(
             Metric("correct", "right answers", "correct", "questions"),
             Metric("strict", "right by the part `answer` alone", "strict", "questions", place="tables"),
-            Metric("length", _LENGTH, "characters", "questions", "lower", "number", place="tables"),
+            Metric(
+                "length",
+                "characters of an answer",
+                "characters",
+                "questions",
+                "lower",
+                "number",
+                place="tables",
+            ),
         ),
         outcome=(Part("correct", "right", "questions"),),
         error_types="kinds of wrong answers",
     )
-    options: tuple[Option, ...] = (Option("backend", "rec_sum", several=True), Option("code", "", opens=True))
+    options: tuple[Option, ...] = (
+        Option("backend", "rec_sum", several=True),
+        Option("code", "", opens=True),
+    )
     oracles: Mapping[str, Any] = MappingProxyType({"oracle": true_reply})
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = Remembering
@@ -306,8 +318,12 @@ class BFCLMemory(Method):
             file = place.parent / CONVERSATIONS / f"memory_{scenario}.json"
             try:
                 talks = [parsed(_Talk, row, where, "a conversation").texts for row, where in lines(file)]
-                source: JsonObject = {"scenario": scenario, "conversations": talks, "questions": asked}
-                source |= {"functions": documents}
+                source = {
+                    "scenario": scenario,
+                    "conversations": talks,
+                    "questions": asked,
+                    "functions": documents,
+                }
                 tasks.append(self.parse(source, f"{place}: {scenario}", "memory"))
             except RigError as error:
                 faults.append(str(error))
@@ -318,7 +334,7 @@ class BFCLMemory(Method):
     def parse(self, source: JsonObject, where: str, suite: str) -> MemoryScenario:
         """A scenario from what is stored of it. Raises RigError."""
         row = parsed(_ScenarioSource, source, where, "a scenario of BFCL's memory")
-        if not (row.conversations and row.questions and all(one.truths for one in row.questions)):
+        if not (row.conversations and row.questions and all(question.truths for question in row.questions)):
             raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")
         return MemoryScenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
 

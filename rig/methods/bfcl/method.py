@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -33,10 +32,11 @@ _MOST_CALLS = 256
 
 def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:
     """A rate for each of these categories."""
-    nouns = {name: name.replace("_", " ") for name in categories}
-    metrics = (Metric(name, noun, f"correct.{name}", f"entries.{name}") for name, noun in nouns.items())
+    metrics = tuple(
+        Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}") for name in categories
+    )
     right = Part("correct", "right", "entries")
-    return Declaration(method=method, metrics=tuple(metrics), success="correct", outcome=(right, *outcome))
+    return Declaration(method=method, metrics=metrics, success="correct", outcome=(right, *outcome))
 
 
 def counts_of(entry: Task, right: int) -> Counts:
@@ -139,13 +139,15 @@ def judge(
         return _score(entry, len(calls), wrong, failed=True)
     written, form = text_of(turns), settings.prompt_form
     if form is not None and written:
-        output: Json = None
-        with suppress(Undecodable):
-            output = decode_form(written, form)
+        try:
+            output: Json = decode_form(written, form)
+        except Undecodable:
+            output = None
         score = score_output(entry, output, settings)
         return replace(score, verdicts=score.verdicts[: len(calls)])
-    plain: Json = [{call.name: call.arguments} for call in calls]
-    output = plain if as_written else output_of(calls, entry, settings)
+    output = (
+        [{call.name: call.arguments} for call in calls] if as_written else output_of(calls, entry, settings)
+    )
     return score_output(entry, output, settings, failed=error is not None)
 
 
@@ -198,8 +200,11 @@ def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
     """The ground truth, of each argument the first value that is allowed, in one message."""
     offered = {tool.name for tool in request.tools}
     form = form_told_by(request.instructions) if request.in_words else None
-    ways = map(BfclSettings, ("dots", "underscores"))
-    settings = next(way for way in ways if {tool.name for tool in tools(entry, way)} == offered)
+    settings = next(
+        names
+        for names in map(BfclSettings, ("dots", "underscores"))
+        if {tool.name for tool in tools(entry, names)} == offered
+    )
     calls = [Call(name_of(call.name, settings), call.arguments) for call in entry.answer()]
     if not calls and entry.expects_calls:
         calls = [Call(tools(entry, settings)[0].name, {})]
@@ -219,8 +224,9 @@ class SingleTurnSetup(BfclSetup):
     def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
         """Raise RigError for a form whose functions are not Python's: upstream has none of these."""
         if settings.prompt_form is not None and task.language != "python":
-            fault = f"--set form={settings.form} is for functions in Python"
-            raise RigError(f"{task.name}: {fault}; choose other files")
+            raise RigError(
+                f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"
+            )
 
     def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, settings, as_written=self._as_written)
@@ -241,9 +247,6 @@ class SingleTurnSetup(BfclSetup):
             self.settings = BfclSettings("dots")
 
 
-_HELP = "ask for calls as text, such as json:tag:xml; all 26 forms with all. No grammar holds it"
-
-
 class BFCL(BfclMethod):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
@@ -253,7 +256,13 @@ class BFCL(BfclMethod):
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
-        FormOption("form", NO_FORM, several=True, commas=True, help=_HELP),
+        FormOption(
+            "form",
+            NO_FORM,
+            several=True,
+            commas=True,
+            help="ask for calls as text, such as json:tag:xml; all 26 forms with all. No grammar holds it",
+        ),
     )
     oracles = MappingProxyType({"oracle": true_answer})
     episode = SingleTurn

@@ -99,7 +99,9 @@ class MultiTurnEntry(PublicTask):
 
     def calls(self, turn: int) -> Iterator[Call]:
         """The true calls of a turn, all arguments by name."""
-        declared = {one["name"]: list(one["parameters"]["properties"]) for one in self.functions}
+        declared = {
+            function["name"]: list(function["parameters"]["properties"]) for function in self.functions
+        }
         for true in self.truth[turn] if turn < len(self.truth) else ():
             places = dict(zip(declared.get(true.name, ()), true.places, strict=False))
             yield Call(true.name, {**places, **true.names})
@@ -155,9 +157,17 @@ def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
         truth = [[true_call(text) for text in turn] for turn in row.truth]
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
         raise RigError(f"{where}: not an entry of BFCL: {error}") from error
-    entry, turns = row.entry, [[message.model_dump() for message in turn] for turn in row.entry.question]
-    state = entry.involved_classes, entry.initial_config, entry.missed_function
-    return MultiTurnEntry(entry.id, suite, turns, *state, row.functions, truth, source)
+    return MultiTurnEntry(
+        row.entry.id,
+        suite,
+        [[message.model_dump() for message in turn] for turn in row.entry.question],
+        row.entry.involved_classes,
+        row.entry.initial_config,
+        row.entry.missed_function,
+        row.functions,
+        truth,
+        source,
+    )
 
 
 def true_call(text: str) -> PythonCall:

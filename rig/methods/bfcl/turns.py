@@ -150,8 +150,9 @@ class MultiTurnSetup(BfclSetup):
         """The folder with the classes. Raises RigError if nobody named one."""
         place = self.place("code")
         if not place:
-            how = "Their code is run: name it with --set code=DIR, or in $RIG_BFCL"
-            raise RigError(f"where are BFCL's classes? {how}")
+            raise RigError(
+                "where are BFCL's classes? Their code is run: name it with --set code=DIR, or in $RIG_BFCL"
+            )
         for folder in (Path(place, inside) for inside in ("", *_PLACES)):
             if (folder / f"{FILES['MathAPI']}.py").is_file():
                 return folder

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import compress
 
 from rig import times
 from rig.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
@@ -195,8 +194,12 @@ def judge(
             *(f"takes away {record.told(changed.extra)}" for record in changed.missing),
         ]
         verdicts[number] = replace(verdicts[number], reason="; ".join([verdicts[number].reason, *did]))
-    acts = [grader.toolbox.is_action(call.name) and not is_declared(call) for _, call in calls]
-    actions = list(compress(verdicts, acts))
+    judged = zip(calls, verdicts, strict=True)
+    actions = [
+        verdict
+        for (_, call), verdict in judged
+        if grader.toolbox.is_action(call.name) and not is_declared(call)
+    ]
     answered = talk.end not in ("malformed", "call_limit", "context_full", "assistant_failed")
     counts: Counts = {
         "successes": int(not differences and not left and answered),

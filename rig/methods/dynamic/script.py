@@ -84,10 +84,14 @@ class Known(NamedTuple):
 
 def lines(conversation: Conversation) -> tuple[UserLine, ...]:
     """What the user says before each assistant turn, in order. Later words expect no answer."""
-    turns = list(map(conversation.expected, conversation.known_turns))
-    asked = (turn.reply if not turn.calls and turn.reply.rstrip().endswith("?") else "" for turn in turns)
-    said = (" ".join(turn.said) for turn in turns)
-    return tuple(map(UserLine, said, ("", *asked)))
+    script: list[UserLine] = []
+    question = ""
+    for index in conversation.known_turns:
+        expected = conversation.expected(index)
+        script.append(UserLine(" ".join(expected.said), question))
+        is_question = not expected.calls and expected.reply.rstrip().endswith("?")
+        question = expected.reply if is_question else ""
+    return tuple(script)
 
 
 def script(conversation: Conversation) -> str:
@@ -117,8 +121,8 @@ def document(toolbox: Toolbox, name: str) -> ApiDocument:
     parameters = []
     for parameter, schema in tool.parameters["properties"].items():
         kind: Kind = "boolean" if schema.get("type") == "boolean" else "string"
-        described, choices = str(schema.get("description", "")), map(str, schema.get("enum", ()))
-        parameters.append(Parameter(parameter, described, kind, tuple(choices)))
+        choices = tuple(map(str, schema.get("enum", ())))
+        parameters.append(Parameter(parameter, str(schema.get("description", "")), kind, choices))
     return ApiDocument(name, tool.description, tuple(parameters))
 
 
@@ -180,8 +184,9 @@ def _told(true_calls: Sequence[Known], heard: str, alike: Alike) -> str:
     """
     told: dict[str, Json] = {}
     for api, values in true_calls:
-        asked = questions.read(heard, api, alike).slots
-        told |= {name: values[name] for name in asked if name in values and name not in told}
+        for name in questions.read(heard, api, alike).slots:
+            if name in values:
+                told.setdefault(name, values[name])
     parts = [f"the {questions.spoken(name)} is {as_text(value)}" for name, value in told.items()]
     if text := ", and ".join(parts):
         return f"{text[0].upper()}{text[1:]}."

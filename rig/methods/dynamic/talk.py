@@ -78,7 +78,10 @@ End: TypeAlias = Literal[
 ]
 """How a conversation ended; each is a count of the method's."""
 
-_ENDS: dict[ErrorKind, End] = {**dict.fromkeys(MACHINE, "assistant_failed"), ErrorKind.CALL_CAP: "call_limit"}
+_ENDS: dict[ErrorKind, End] = {
+    **dict.fromkeys(MACHINE, "assistant_failed"),
+    ErrorKind.CALL_CAP: "call_limit",
+}
 
 
 class LiveTalk:
@@ -113,8 +116,9 @@ class LiveTalk:
 
     def extend(self, played: Iterable[PlayedTurn]) -> "LiveTalk":
         """Take in turns that were played before."""
-        for step in (step for turn in played for step in turn.steps):
-            self.add(step)
+        for turn in played:
+            for step in turn.steps:
+                self.add(step)
         return self
 
     @property

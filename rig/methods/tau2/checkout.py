@@ -158,8 +158,10 @@ def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
 def _places(place: str) -> tuple[Path, Path]:
     """The package of a checkout, or an installed one, and the folder with the data of its domains."""
     if not place:
-        how = "Code of its domains is run: name the checkout with --set code=DIR, or in $RIG_TAU2"
-        raise RigError(f"where is tau2-bench? {how}")
+        raise RigError(
+            "where is tau2-bench? Code of its domains is run: name the checkout with --set code=DIR, or in"
+            " $RIG_TAU2"
+        )
     root = real(Path(place).expanduser())
     for package in (root / "src/tau2", root / "tau2", root):
         for data in (root / "data/tau2/domains", package / "data/tau2/domains"):
@@ -193,13 +195,24 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
     held = sorted(path for path in folder.glob("*") if path.name.endswith((".md", ".toml", "db.json")))
     contents = map(read_bytes, (*code, *held))
     kits = [kit for kit in (environment.tools, environment.user_tools) if kit is not None]
-    schemas = ([tool.openai_schema["function"] for tool in kit.get_tools().values()] for kit in kits)
-    tools, *of_user = (tuple(_doc(schema, folder) for schema in of_kit) for of_kit in schemas)
-    user_tools = of_user[0] if of_user else ()
-    kinds = ((tool, getattr(kit.tool_type(tool), "value", "")) for kit in kits for tool in kit.tools)
-    writes = frozenset(tool for tool, kind in kinds if str(kind) == "write")
-    offered, digest = tools + user_tools if is_solo else tools, sha256(b"\0".join(contents)).hexdigest()
-    return Domain(package, str(environment.policy), offered, user_tools, writes, digest, environment)
+    docs = [
+        tuple(_doc(tool.openai_schema["function"], folder) for tool in kit.get_tools().values())
+        for kit in kits
+    ]
+    user_tools = docs[1] if len(docs) > 1 else ()
+    return Domain(
+        package,
+        str(environment.policy),
+        docs[0] + user_tools if is_solo else docs[0],
+        user_tools,
+        frozenset(tool for kit in kits for tool in kit.tools if _is_write(kit, tool)),
+        sha256(b"\0".join(contents)).hexdigest(),
+        environment,
+    )
+
+
+def _is_write(kit: Any, tool: str) -> bool:
+    return str(getattr(kit.tool_type(tool), "value", "")) == "write"
 
 
 def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
@@ -245,5 +258,11 @@ def parse_docstring(text: str) -> SimpleNamespace:
         SimpleNamespace(arg_name=match[1], type_name=match[2], description=inspect.cleandoc(match[3]))
         for match in _ITEM.finditer(sections.get("Args", ""))
     ]
-    told = {"short_description": short or None, "long_description": long.strip() or None}
-    return SimpleNamespace(**told, params=params, returns=None, raises=[], examples=[])
+    return SimpleNamespace(
+        short_description=short or None,
+        long_description=long.strip() or None,
+        params=params,
+        returns=None,
+        raises=[],
+        examples=[],
+    )

@@ -309,10 +309,17 @@ class Tau2(Method):
     def declaration_of(self, tasks: Sequence[Ticket]) -> Declaration:
         """A rate for each intent beside the one of all tasks."""
         intents = list(dict.fromkeys(task.intent for task in tasks))
-        parts = []
-        for name in intents if len(intents) > 1 else ():
-            right, noun = f"success.{name}", f"success, {name.replace('_', ' ')}"
-            parts.append(Metric(right, noun, right, f"tasks.{name}", place="tables"))
+        kinds = (
+            Metric(
+                f"success.{name}",
+                f"success, {name.replace('_', ' ')}",
+                f"success.{name}",
+                f"tasks.{name}",
+                place="tables",
+            )
+            for name in intents
+        )
+        parts = tuple(kinds) if len(intents) > 1 else ()
         sound = sound_metrics(tasks, dict.fromkeys((task.suite for task in tasks), "success"))
         return self.declaration._replace(metrics=(*self.declaration.metrics, *sound, *parts))
 
@@ -333,9 +340,14 @@ class Tau2(Method):
 
     def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:
         """The policy and the tools, which all tasks share, and then the ticket."""
-        place, ticket = settings.domain(task.domain), f"<ticket>\n{task.ticket}\n</ticket>"
-        parts = INSTRUCTIONS.format(policy=place.policy), (*place.tools, _DONE), ticket
-        return Request(StepKey(task.name), *parts, several_calls=True)
+        place = settings.domain(task.domain)
+        return Request(
+            StepKey(task.name),
+            INSTRUCTIONS.format(policy=place.policy),
+            (*place.tools, _DONE),
+            f"<ticket>\n{task.ticket}\n</ticket>",
+            several_calls=True,
+        )
 
     def ready(self, values: Mapping[str, Any]) -> SoloSetup:
         return SoloSetup(self, self.settings(values))

@@ -1,6 +1,6 @@
 """Tasks of τ²-bench: a ticket or a customer, the state that it starts in, and what its end is judged by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -45,12 +45,15 @@ class Action(Foreign):
         """Whether a call counts as this action: by the arguments it names, or those of the call itself."""
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         names = arguments.keys() if self.compare_args is None else self.compare_args
-        got, due = ({name: of[name] for name in names if name in of} for of in (arguments, self.arguments))
-        return call.name == self.name and got == due
+        return call.name == self.name and _only(arguments, names) == _only(self.arguments, names)
 
     def is_made_as_written_by(self, call: Call) -> bool:
         """Whether a call is this action, with all its arguments where none are said to matter alone."""
         return self.is_made_by(call) and (self.compare_args is not None or call.arguments == self.arguments)
+
+
+def _only(arguments: JsonObject, names: Collection[str]) -> JsonObject:
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 class _InitialData(Foreign):

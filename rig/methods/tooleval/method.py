@@ -191,9 +191,12 @@ def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
         executed = simulator.execute(call)
         if executed.exception is not None:
             yield f"{call.name} fails: {executed.exception}"
-    named = [(" or ".join(ways), ways) for ways in query.named]
-    yield from (f"the answer does not name {text}" for text, ways in named if not names(query.answer, ways))
-    yield from (f"the query gives {text} away" for text, ways in named if names(query.query, ways))
+    for ways in query.named:
+        if not names(query.answer, ways):
+            yield f"the answer does not name {' or '.join(ways)}"
+    for ways in query.named:
+        if names(query.query, ways):
+            yield f"the query gives {' or '.join(ways)} away"
     acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
     if not acts and not query.named:
         yield "it wants no action and no fact"

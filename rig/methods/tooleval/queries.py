@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -103,9 +102,10 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
             answer=_text(source, "answer"),
             suite=suite,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        fault = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
-        raise RigError(f"{where}: not a query: {fault}") from error
+    except KeyError as error:
+        raise RigError(f"{where}: not a query: {error.args[0]} is missing") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RigError(f"{where}: not a query: {error}") from error
 
 
 def load(place: Path) -> list[Query]:
@@ -253,8 +253,9 @@ def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
     tools = settings.toolbox.tools
     unknown = sorted(set(query.plugins) - set(settings.toolbox.plugins))
     if unknown:
-        lacking = f"has no plugin {', '.join(unknown)}"
-        raise RigError(f"{query.name}: the toolbox {settings.toolbox.name} {lacking}")
+        raise RigError(
+            f"{query.name}: the toolbox {settings.toolbox.name} has no plugin {', '.join(unknown)}"
+        )
     names = [name for name, tool in tools.items() if settings.tools == "all" or tool.plugin in query.plugins]
     return (*settings.toolbox.docs(names), FINISH_TOOL)
 
@@ -289,13 +290,15 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
 
 def which_is_better(query: Query, first: SearchNode, second: SearchNode) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
-    attempts = []
-    for end in (first, second):
-        # A call, which is two nodes, appears once.
-        parts = (node for node in end.path if node.kind != "action")
-        told = ([{"thought": node.text}] if node.kind == "thought" else _attempt(node) for node in parts)
-        attempts.append(readable(list(chain.from_iterable(told))))
+    attempts = [readable([told for part in node.path for told in _told(part)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
+
+
+def _told(node: SearchNode) -> list[JsonObject]:
+    """The text about a node that is compared. A call, which is two nodes, appears once."""
+    if node.kind == "thought":
+        return [{"thought": node.text}]
+    return _attempt(node) if node.kind == "input" else []
 
 
 def seen_outcome(executed: ExecutedCall) -> Outcome:

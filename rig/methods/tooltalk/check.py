@@ -103,8 +103,9 @@ def _against(recorded: Json, returned: Json) -> str:
     return f"recorded {before}, the simulator gives {now}"
 
 
-_BEFORE = "name", "conversation_id", "suites_used", "apis_used"
-PARTS = (*_BEFORE, "scenario", "user", "metadata", "conversation")
+PARTS = (
+    *("name", "conversation_id", "suites_used", "apis_used", "scenario", "user", "metadata", "conversation"),
+)
 """The parts of a conversation file, in the order in which ours are written."""
 
 
@@ -204,18 +205,22 @@ class FileCheck:
                     yield self.fault(part, f"the list {what} {', '.join(names)}")
 
     def _login(self) -> Iterator[Defect]:
-        user, named = self.conversation.user, self.conversation.metadata.username
+        user, metadata = self.conversation.user, self.conversation.metadata
         token = self.conversation.source["metadata"].get("session_token")
         if user.session_token != token:
             yield self.fault("token", f"user has {user.session_token!r}, metadata has {token!r}")
         username = user.username if user.session_token else None
-        if named != username:
-            yield self.fault("token", f"metadata.username is {named!r}, it should be {username!r}")
+        if metadata.username != username:
+            text = f"metadata.username is {metadata.username!r}, it should be {username!r}"
+            yield self.fault("token", text)
         account = self.world.accounts.find(user.username)
         if account is None:
             logins = {tool.name for tool in self.toolbox.tools.values() if tool.login == "in"}
-            made = (call for call in self.conversation.ground_truth if call.exception is None)
-            registered = {call.arguments.get("username") for call in made if call.name in logins}
+            registered = {
+                call.arguments.get("username")
+                for call in self.conversation.ground_truth
+                if call.name in logins and call.exception is None
+            }
             if user.session_token or user.verification_code or user.username not in registered:
                 yield self.fault("user", f"{user.username!r} is not in the world and does not register")
             return
@@ -231,7 +236,8 @@ class FileCheck:
             if call.name not in self.toolbox.tools:
                 yield self.fault("tool", f"there is no tool {call.name!r}", *place)
                 continue
-            yield from (self.fault("arguments", text, *place) for text in self._arguments(call))
+            for text in self._arguments(call):
+                yield self.fault("arguments", text, *place)
             if call.response is not None and call.exception is not None:
                 yield self.fault("outcome", "there is a response and an exception", *place)
             if call.response is None and call.exception is None:

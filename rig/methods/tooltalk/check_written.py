@@ -70,10 +70,10 @@ def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
         return [[call.place for turn in turn_parts(part) for call in call_parts(turn)] for part in parts]
     return [
         [
-            f"{path}: turn {turn_number(one, turn)} call {call + 1}"
-            for turn, call in one.ground_truth_positions()
+            f"{path}: turn {turn_number(conversation, turn)} call {call + 1}"
+            for turn, call in conversation.ground_truth_positions()
         ]
-        for one in conversations
+        for conversation in conversations
     ]
 
 
@@ -95,8 +95,8 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
-    expected = (one.call.name for turn in conversation.turns for one in turn.expected or ())
-    for name in sorted(set(expected)):
+    expectations = (expectation for turn in conversation.turns for expectation in turn.expected or ())
+    for name in sorted({expectation.call.name for expectation in expectations}):
         if name not in tools or tools[name].action:
             what = "changes things" if name in tools else "is not a tool"
             yield f"{path}: {conversation.name}: expect calls {name}, which {what}"
@@ -266,8 +266,8 @@ def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
     if node.flow_style:
         end = node.end_mark.index - 1
         return f"{text[:end].rstrip()}, {words}{text[end:]}"
-    end = text.find("\n", _end(node))
-    line = len(text) if end < 0 else end
+    end_of_line = text.find("\n", _end(node))
+    line = len(text) if end_of_line < 0 else end_of_line
     return f"{text[:line]}\n{' ' * node.start_mark.column}{words}{text[line:]}"
 
 

@@ -224,7 +224,8 @@ class _File(BaseModel):
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
-    file, fault = parsed(_File, source, where, "a conversation"), f"{where}: not a conversation"
+    file = parsed(_File, source, where, "a conversation")
+    fault = f"{where}: not a conversation"
     try:
         times.read(file.metadata.timestamp, times.INSTANT)
     except ValueError as error:
@@ -243,9 +244,18 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         never = frozenset(turn.must_not_call)
         ordered, expects = turn.order == "given", turn.expect is not None
         turns.append(Turn(turn.role, turn.text, calls, ordered, never, expects, end))
-    who = file.name, file.conversation_id, file.user, file.metadata
-    tools = tuple(file.suites_used), tuple(file.apis_used)
-    return Conversation(*who, tuple(turns), *tools, file.scenario, file.world, source)
+    return Conversation(
+        file.name,
+        file.conversation_id,
+        file.user,
+        file.metadata,
+        tuple(turns),
+        tuple(file.suites_used),
+        tuple(file.apis_used),
+        file.scenario,
+        file.world,
+        source,
+    )
 
 
 def load_conversation(path: Path) -> Conversation:

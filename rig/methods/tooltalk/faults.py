@@ -44,8 +44,12 @@ def claims_success(reply: str) -> bool:
     """
     text = reply[:_LONGEST].casefold().replace("\u2019", "'")
     sentences = re.findall(r"[^.!?\n]+[.!?]?", text)
-    claims = (one for one in sentences if _CLAIM.search(one) and not one.rstrip().endswith("?"))
-    return any(_DENIAL.search(claim) is None for claim in claims)
+    return any(
+        _CLAIM.search(sentence) is not None
+        and _DENIAL.search(sentence) is None
+        and not sentence.rstrip().endswith("?")
+        for sentence in sentences
+    )
 
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
@@ -89,8 +93,10 @@ def find_faults(
         if index in acted:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            of_turn = acted[index], due, later, seen.copy()
-            faults += _ExaminedTurn(conversation, index, *of_turn, compare, toolbox).faults()
+            examined = _ExaminedTurn(
+                conversation, index, acted[index], due, later, seen.copy(), compare, toolbox
+            )
+            faults += examined.faults()
         for number, call in enumerate(turn.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
         seen.say(turn.text)
@@ -113,8 +119,11 @@ class _ExaminedTurn:
     """Those of `due` that some call was meant to be."""
 
     def faults(self) -> list[Fault]:
-        calls = enumerate(self.acted.calls)
-        wrong = [step for step, (call, verdict) in calls if not (verdict.match or is_declared(call))]
+        wrong = [
+            step
+            for step, (executed, verdict) in enumerate(self.acted.calls)
+            if not verdict.match and not is_declared(executed)
+        ]
         # A tool that was due and called is answered, before others are said to have been called instead.
         meant = {step: self._meant(step) for step in wrong}
         faults: list[Fault] = []
@@ -183,9 +192,12 @@ class _ExaminedTurn:
 
     def _unfounded(self, executed: ExecutedCall) -> list[str]:
         """The arguments of a call that nothing the model had seen speaks for."""
-        tool, speaks_for = self.toolbox.tools[executed.name], self.seen.speaks_for
-        arguments = executed.arguments if isinstance(executed.arguments, dict) else {}
-        return [name for name, value in arguments.items() if not speaks_for(tool, name, value)]
+        if not isinstance(executed.arguments, dict):
+            return []
+        tool = self.toolbox.tools[executed.name]
+        return [
+            name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
+        ]
 
     def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
         """The first call that was due and that nothing was meant to be, if its name fits."""

@@ -257,7 +257,8 @@ def _own_toolbox(place: Path, toolbox: Toolbox | None) -> Toolbox | None:
     for folder in (place, place.parent):
         if holds_toolbox(folder) and (folder is place or place.name == conversations.OWN):
             if holds_code(folder):
-                how = f"which is run when you name it: --toolbox {folder}"
-                raise RigError(f"{folder}: its tools are code, {how}")
+                raise RigError(
+                    f"{folder}: its tools are code, which is run when you name it: --toolbox {folder}"
+                )
             return find_toolbox(str(folder))
     return None

@@ -87,8 +87,11 @@ def call_message(executed: ExecutedCall, predicted: Prediction | None = None) ->
     `predicted` is how it came to be made, where the model did it itself.
     """
     call = Call(executed.name, without_token(executed.arguments))
-    beside = (predicted.content, predicted.reasoning, predicted.part > 0) if predicted else ()
-    return CallMessage(call, executed.outcome, *beside)
+    if predicted is None:
+        return CallMessage(call, executed.outcome)
+    return CallMessage(
+        call, executed.outcome, predicted.content, predicted.reasoning, joins=predicted.part > 0
+    )
 
 
 def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tuple[ToolDoc, ...]:
@@ -125,9 +128,15 @@ def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
     What was said before is the same in all conversations. The facts, which are not, come behind it then.
     """
     presentation = presented(conversation, settings)
-    facts = "" if presentation.before else context(conversation.metadata)
-    told = presentation.instructs(INSTRUCTIONS), presentation.tools, facts, presentation.before
-    return Request(StepKey(conversation.name), *told, settings.tools == "all", several_calls=True)
+    return Request(
+        StepKey(conversation.name),
+        presentation.instructs(INSTRUCTIONS),
+        presentation.tools,
+        "" if presentation.before else context(conversation.metadata),
+        presentation.before,
+        settings.tools == "all",
+        several_calls=True,
+    )
 
 
 def begun(

@@ -22,8 +22,14 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
 RECALL = Metric("recall", "recall", "matches", "ground_truths")
-_NAMES = "incorrect_action_rate", "incorrect action rate"
-INCORRECT_ACTIONS = Metric(*_NAMES, "bad_actions", "actions", "lower", label="incorrect actions")
+INCORRECT_ACTIONS = Metric(
+    "incorrect_action_rate",
+    "incorrect action rate",
+    "bad_actions",
+    "actions",
+    better="lower",
+    label="incorrect actions",
+)
 
 DECLARATION = Declaration(
     method="tooltalk",
@@ -121,10 +127,10 @@ def name_callers(
         if index in played:
             session = Session(conversation.user, toolbox)
             session.username = truth.username
-            steps = list(played[index].steps)
-            for number, step in enumerate(steps):
-                if step.executed:
-                    steps[number] = replace(step, executed=session.follow(step.executed))
+            steps = (
+                replace(step, executed=session.follow(step.executed)) if step.executed else step
+                for step in played[index].steps
+            )
             named[index] = replace(played[index], steps=tuple(steps))
         for call in turn.calls:
             truth.follow(call)
@@ -214,17 +220,21 @@ def judge(
     doubts = []
     for number, truth, difference in matching.unclear():
         index, step, executed = places[number]
-        texts = str(difference.expected), str(difference.got), difference.note or ""
-        doubts.append(Doubt(index, step, truth, executed.name, difference.what, *texts))
-    faults = list(find_faults(conversation, acted, due, grader.compare, grader.toolbox))
-    for index, step, executed in (place for place in places if place[2].exception == NOT_RECORDED):
-        text = f"no answer is recorded to {executed.name}"
-        faults.append(Fault(FaultKind.NOT_RECORDED, index, text, step))
+        texts = str(difference.expected), str(difference.got)
+        doubts.append(
+            Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
+        )
+    faults = find_faults(conversation, acted, due, grader.compare, grader.toolbox)
+    unrecorded = [
+        Fault(FaultKind.NOT_RECORDED, turn, f"no answer is recorded to {executed.name}", step)
+        for turn, step, executed in places
+        if executed.exception == NOT_RECORDED
+    ]
     named = {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()}
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     unclear = {name: value - counts[name] for name, value in would.items()}
-    return Score(counts, tuple(verdicts), named, tuple(faults), tuple(doubts), unclear)
+    return Score(counts, tuple(verdicts), named, (*faults, *unrecorded), tuple(doubts), unclear)
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:

@@ -69,10 +69,11 @@ def replayed_truths(
     conversation: Conversation, simulator: Simulator, grader: Grader
 ) -> list[tuple[CallPlace, ExecutedCall]]:
     """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
-    played = [call for turn in replay(conversation, simulator) for call in turn.calls]
-    true = zip(conversation.ground_truth, played, strict=True)
-    calls = (decisive(recorded, replayed, grader) for recorded, replayed in true)
-    return list(zip(conversation.ground_truth_positions(), calls, strict=True))
+    return [
+        (CallPlace(index, number), decisive(recorded, replayed, grader))
+        for index, turn, _, calls in replay(conversation, simulator)
+        for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True))
+    ]
 
 
 _MOST_REPLAYED = 500
@@ -131,8 +132,9 @@ class WorldSetup(Setup):
         named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
-                without = "--grader upstream or --similarity exact"
-                raise RigError(f"--reader has no effect with {without}; leave it out")
+                raise RigError(
+                    "--reader has no effect with --grader upstream or --similarity exact; leave it out"
+                )
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         grader = Grader(values["grader"], measure, toolbox)
@@ -188,8 +190,9 @@ class WorldSetup(Setup):
         has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
         has_rules |= any(turn.expects_end for turn in conversation.turns)
         if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
-            fault = "has rules for its calls, which --grader upstream does not know of"
-            raise RigError(f"{conversation.name}: {fault}")
+            raise RigError(
+                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
+            )
         try:
             _check_calls(conversation, settings.toolbox)
             self.simulator.start(*conversation.start)
@@ -198,8 +201,10 @@ class WorldSetup(Setup):
         if settings.toolbox.fingerprint.get("servers") == "replay":
             for _, truth in replayed_truths(conversation, self.simulator, self.matcher):
                 if truth.exception == NOT_RECORDED:
-                    fault = f"nobody recorded what {truth.name} answers to a true call"
-                    raise RigError(f"{conversation.name}: {fault}; record again with `rig tools record`")
+                    raise RigError(
+                        f"{conversation.name}: nobody recorded what {truth.name} answers to a true call;"
+                        " record again with `rig tools record`"
+                    )
 
 
 class ToolTalkSetup(WorldSetup):

@@ -148,8 +148,9 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
         notes.append(f"{path}: no result of {counted(len(missing), 'dialogue')}, such as {missing[0]}")
     trials = min(map(len, by_dialogue.values()))
     if extra := sum(map(len, by_dialogue.values())) - trials * len(by_dialogue):
-        left_out = f"{extra} results beyond trial {trials} are left out"
-        notes.append(f"{path}: {left_out}, as upstream leaves them out")
+        notes.append(
+            f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
+        )
     mode = _mode(by_dialogue, scenarios)
     settings = AutoDeSettings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
     episodes = [

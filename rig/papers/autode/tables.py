@@ -124,8 +124,10 @@ class Trials:
 
     def means(self, name: str) -> list[float]:
         """The mean over dialogues of a count, trial by trial."""
-        several = self.by_task.values()
-        return [fmean(counts[at].get(name, 0) for counts in several) for at in range(self.trials)]
+        return [
+            fmean(counts[trial].get(name, 0) for counts in self.by_task.values())
+            for trial in range(self.trials)
+        ]
 
     def mean(self, name: str) -> float:
         """The mean over trials of the means over dialogues."""
@@ -145,13 +147,13 @@ def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
     tables = []
     for grader, several in by_grader.items():
         cells = _told_apart([_cell(score) for score in several])
-        for subject, header, rows in (
-            ("Table 1. Slot scores", _SCORES, _scores(cells)),
-            (_AGREEMENT, ("user", "assistants", "ICC3", "R"), _agreements(cells)),
-            ("Case study. How dialogues ended", _ENDS, _case_study(cells)),
-            ("Agreement dialogue by dialogue", _DIALOGUES, _by_dialogue(cells)),
+        for subject, header, rows, note in (
+            ("Table 1. Slot scores", _SCORES, _scores(cells), ""),
+            (_AGREEMENT, ("user", "assistants", "ICC3", "R"), _agreements(cells), _files_note(cells)),
+            ("Case study. How dialogues ended", _ENDS, _case_study(cells), ""),
+            ("Agreement dialogue by dialogue", _DIALOGUES, _by_dialogue(cells), ""),
         ):
-            listed, note = list(rows), _files_note(cells) if subject == _AGREEMENT else ""
+            listed = list(rows)
             cited = CITED if any("(paper)" in str(texts[0]) for texts, _ in listed) else ""
             if listed:
                 tables.append(Table(subject, grader, several[0].graded_by, header, listed, note or cited))
@@ -257,18 +259,23 @@ def _beside_published(
     missing = [[name, way] for way, cells in sides.items() for name in ASSISTANTS if name not in cells]
     count = str(len(ASSISTANTS))
     if missing:
-        f1 = []
-        for way, cells in sides.items():
-            known = {name: 100 * cells[name].mean("f1") for name in ASSISTANTS if name in cells}
-            cited = {name: float(TABLE_1[name, way].f1) for name in ASSISTANTS}
-            f1.append(np.array(list({**cited, **known}.values())))
+        f1 = [
+            np.array(
+                [
+                    100 * cells[name].mean("f1") if name in cells else float(TABLE_1[name, way].f1)
+                    for name in ASSISTANTS
+                ],
+                dtype=float,
+            )
+            for way, cells in sides.items()
+        ]
         measured = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
         sources = {"method": method, "source": "run and paper", "from_paper": missing}
         label = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper"
         yield (label, count, *(f"{value:.4f}" for value in measured.values())), sources | measured
     paper = TABLE_2[method]
-    printed = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
-    yield (f"{title} (paper)", count, *paper), printed
+    cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
+    yield (f"{title} (paper)", count, *paper), cited
 
 
 def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
@@ -296,8 +303,11 @@ def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, I
     """How much a cell differs from another, and in the dialogues of both, with intervals over these."""
     gaps = {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")}
     tasks = [task for task in cell.by_task if task in other.by_task]
-    pairs = {name: (cell.over_trials(name, tasks), other.over_trials(name, tasks)) for name in AGAINST_STATIC}
-    return gaps, {name: agreement.mean(ours - theirs) for name, (ours, theirs) in pairs.items() if tasks}
+    return gaps, {
+        name: agreement.mean(cell.over_trials(name, tasks) - other.over_trials(name, tasks))
+        for name in AGAINST_STATIC
+        if tasks
+    }
 
 
 def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
@@ -313,8 +323,12 @@ def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
                 continue
             measured = agreement.by_task(one.over_trials("f1", tasks), other.over_trials("f1", tasks))
             label, users = ASSISTANTS.get(assistant, assistant), f"{one.user}, {other.user}"
-            cells_of = {"methods": [cell.method for cell in pair], "arms": [cell.arm for cell in pair]}
-            sources = {"assistant": assistant, **cells_of, "dialogues": len(tasks)}
+            sources = {
+                "assistant": assistant,
+                "methods": [cell.method for cell in pair],
+                "arms": [cell.arm for cell in pair],
+                "dialogues": len(tasks),
+            }
             yield (label, users, str(len(tasks)), *_texts(measured)), sources | _as_json(measured)
 
 

@@ -58,9 +58,10 @@ def load(
                 others = by_key.setdefault(key, {})
                 for name, solution in solutions.items():
                     if others.setdefault(name, solution) != solution:
-                        other = f"{key[0]} has another answer to query {name} of {key[1]}"
-                        way_out = "name one file, or a folder for each way of search"
-                        raise RigError(f"{path}: {other}; {way_out}")
+                        raise RigError(
+                            f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file,"
+                            " or a folder for each way of search"
+                        )
         except RigError as error:
             if faults is None:
                 raise
@@ -229,7 +230,9 @@ class ToolBench(Method):
     declaration = DECLARATION
     oracles = MappingProxyType[str, Any]({})
     options: tuple[Option, ...] = (
-        *(Option("answers_of", "", several=True), Option("invalid", "seeded"), Option("walk_seed", SEED)),
+        Option("answers_of", "", several=True),
+        Option("invalid", "seeded"),
+        Option("walk_seed", SEED),
     )
 
     def load(self, place: Path) -> NoReturn:

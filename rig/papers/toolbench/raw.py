@@ -193,9 +193,10 @@ def _message(value: Json) -> Json:
 def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[Node, ...]:
     """One path through a tree: the longest, the first of several, or by chance at every branch."""
     depths: dict[int, int] = {}
-    order = [node for root in following for node in root.walk()] if shape == "longest" else []
-    for node in reversed(order):
-        depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
+    if shape == "longest":
+        order = [node for root in following for node in root.walk()]
+        for node in reversed(order):
+            depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
     path: list[Node] = []
     random.choice("u")  # upstream's walk begins at the system node, which has one way on
     while following:

@@ -110,13 +110,17 @@ def write_results(
             if isinstance(several[0], Compared):
                 texts = _win_texts(cast(list[Compared], several), raw)
             else:
-                judged = {row.query_id: row for row in cast(list[Judged], several)}
-                text, passes = pass_json(judged), {name: row.tally.passes for name, row in judged.items()}
-                texts = text, pass_table(json.loads(text), several[0].model, passes=passes, raw=raw)
+                texts = _pass_texts(cast(list[Judged], several), raw)
             for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts, strict=True):
                 write(text, folder / name, folders=True)
                 written.append(directory / name)
     return written
+
+
+def _pass_texts(rows: Sequence[Judged], raw: bool) -> tuple[str, str]:
+    text = pass_json({row.query_id: row for row in rows})
+    passes = {row.query_id: row.tally.passes for row in rows}
+    return text, pass_table(json.loads(text), rows[0].model, passes=passes, raw=raw)
 
 
 def _win_texts(rows: Sequence[Compared], raw: bool) -> tuple[str, str]:
@@ -217,10 +221,14 @@ def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
 
 def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
     """A file of preferences."""
-    rows = {}
-    for name, vote in votes.items():
-        counts = {reference: _number(vote.reference), candidate: _number(vote.candidate)}
-        rows[name] = {**counts, **{f"round_{number}": "complete" for number in range(vote.rounds)}}
+    rows = {
+        name: {
+            reference: _number(vote.reference),
+            candidate: _number(vote.candidate),
+            **{f"round_{number}": "complete" for number in range(vote.rounds)},
+        }
+        for name, vote in votes.items()
+    }
     return json.dumps(rows, indent=4, ensure_ascii=False)
 
 
@@ -280,10 +288,12 @@ def leaderboard_text(rows: Sequence[Standing]) -> str:
     """
     sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
     header = ["Method", "WinRate", "StdError"]
-    header += [f"{name}_{number}" for number in ("WinRate", "StdError") for name in sets]
-    lines: list[list[str | float]] = [[*header]]
+    lines: list[list[str | float]] = [
+        [*header, *(f"{name}_WinRate" for name in sets), *(f"{name}_StdError" for name in sets)]
+    ]
     for row in sorted(rows, key=lambda standing: -standing.win_rate):
-        numbers = [row.by_set.get(name, ("", ""))[number] for number in (0, 1) for name in sets]
+        cells = [row.by_set.get(name) for name in sets]
+        numbers = [*(cell[0] if cell else "" for cell in cells), *(cell[1] if cell else "" for cell in cells)]
         lines.append([row.method, row.win_rate, row.std_error, *numbers])
     return "".join(f"{csv_line(line)}\n" for line in lines)
 

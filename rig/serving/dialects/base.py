@@ -107,7 +107,10 @@ class Dialect(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A place of an answer: its token and the likeliest, with natural logarithms, by ids or else bytes."""
+    """A place of an answer: the token there, and the likeliest ones with natural logarithms of probability.
+
+    Tokens are ids where the server tells them, else their bytes.
+    """
 
     token: int | bytes
     likeliest: Mapping[int | bytes, float]
@@ -140,7 +143,9 @@ def scored_content(choice: Json) -> list[ScoredToken]:
     logprobs = choice.get("logprobs") if isinstance(choice, dict) else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return [
-        ScoredToken(_token(place), {_token(of): float(of["logprob"]) for of in place["top_logprobs"]})
+        ScoredToken(
+            _token(place), {_token(other): float(other["logprob"]) for other in place["top_logprobs"]}
+        )
         for place in content or []
         if isinstance(place, dict) and isinstance(place.get("top_logprobs"), list)
     ]

@@ -18,7 +18,10 @@ def is_loopback(ip: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is served; `model` is its name there, if it needs one, `path` what is before `/v1`."""
+    """Where a model is served. `model` is its name there, empty where the server has only one.
+
+    `path` is what comes before `/v1`, mostly nothing.
+    """
 
     scheme: str
     host: str

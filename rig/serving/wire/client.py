@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import httpx
 
@@ -193,8 +193,9 @@ def _refuse(response: httpx.Response, body: bytes) -> NoReturn:
     text = message_of(body)
     if response.is_redirect:
         place = response.headers.get("location", "")[:100]
-        fault = f"status {status}: redirects are not followed ({place})"
-        raise ServerFault(ErrorKind.HTTP_STATUS, fault, status)
+        raise ServerFault(
+            ErrorKind.HTTP_STATUS, f"status {status}: redirects are not followed ({place})", status
+        )
     if status in (401, 403):
         raise RigError(f"the server wants a key ({status}); --key-from VARIABLE names where it is")
     is_too_long = status in (400, 413) and any(sign in text.lower() for sign in _TOO_LONG)
@@ -216,7 +217,8 @@ def message_of(body: bytes) -> str:
 
 def _parsed(body: bytes) -> Json:
     try:
-        return cast(Json, json.loads(body))
+        value: Json = json.loads(body)
+        return value
     except (ValueError, RecursionError) as error:
         begin = body[:60].decode("utf-8", "replace")
         raise ServerFault(ErrorKind.MALFORMED, f"not JSON: {begin!a}") from error
@@ -227,8 +229,8 @@ def _object(body: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise ServerFault(ErrorKind.MALFORMED, f"not a JSON object: {body[:60].decode('utf-8', 'replace')!a}")
     if error := value.get("error"):
-        fault = message_of(json.dumps(error).encode())
-        raise ServerFault(ErrorKind.HTTP_STATUS, f"an error in the answer: {fault}")
+        message = message_of(json.dumps(error).encode())
+        raise ServerFault(ErrorKind.HTTP_STATUS, f"an error in the answer: {message}")
     return value
 
 
