@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from rig.scoring.similarity.encoder import GROUP, LONGEST_PAIR, PACKED, SCALES
+from rig.scoring.similarity.encoder import GROUP, LONGEST_PAIR, PACKED, SCALES, adapted
 
 HIDDEN = 64
 SHARES = (1.0, 0.9, 0.8, 0.7)
@@ -68,6 +68,15 @@ class Classifier(nn.Module):
         shared = (equal & real[:, None, :]).any(-1)
         special = torch.tensor(self.tokenizer.all_special_ids, device=ids.device)
         return real & ~shared & ~torch.isin(ids, special)
+
+
+def started(model: Classifier, folder: Path, adapter: Path) -> Classifier:
+    """A model with the weights of an adapter, to go on from."""
+    encoder, _, tensors = adapted(folder, adapter)
+    model.load_state_dict(
+        {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()} | tensors
+    )
+    return model
 
 
 def batches(examples: list[T], size: int, length: Callable[[T], int], chance: random.Random) -> list[list[T]]:

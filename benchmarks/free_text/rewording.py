@@ -4,6 +4,8 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from rig.reading.lexicon import vocabulary
+
 Change = Callable[[str, random.Random], str | None]
 
 
@@ -252,6 +254,69 @@ HARMLESS: dict[str, Change] = {
     "list": _list,
 }
 """Forms in which the same text is written."""
+
+
+SMALL_WORDS = vocabulary(
+    "a an the and or but so if as at by for from in of on to with i you he she it we they me him her us them "
+    "my your his our their its is are was were be been am do does did have has had will would can could "
+    "should may might must not no yes please thanks hi hello dear just really very quite also too then there "
+    "here that this these those still already again maybe now well along together back up down out off over"
+)
+"""Words that may be left out without a loss."""
+
+
+def _without_word(text: str, chance: random.Random) -> str | None:
+    first, _, rest = text.partition(" ")
+    if _has_content(first) and len(first) > 2 and chance.random() < 0.25:
+        return rest[:1].upper() + rest[1:] or None
+    return with_word(text, "", chance)
+
+
+def with_word(text: str, word: str, chance: random.Random) -> str | None:
+    """A text with another word in the place of one that carries meaning, but the first."""
+    places = [match for match in re.finditer(r" [\w'-]{3,}(?=[ .,!?]|$)", text) if _has_content(match[0])]
+    if not places:
+        return None
+    match = chance.choice(places)
+    return text[: match.start()] + (word and f" {word}") + text[match.end() :]
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning, in lower case."""
+    return [word for word in re.findall(r"[^\W\d_]{3,}", text.lower()) if _has_content(word)]
+
+
+def _has_content(word: str) -> bool:
+    return word.strip().lower() not in SMALL_WORDS and not word.endswith("ly")
+
+
+def _cut_off(text: str, chance: random.Random) -> str | None:
+    words = text.split(" ")
+    kept = chance.randint(1, max(1, len(words) * 3 // 4))
+    return " ".join(words[:kept]) if any(map(_has_content, words[kept:])) else None
+
+
+def _without_part(pattern: str) -> Change:
+    """Leave out one of the parts that a pattern splits a text into."""
+
+    def change(text: str, chance: random.Random) -> str | None:
+        parts = re.split(pattern, text)
+        if len(parts) < 2:
+            return None
+        at = chance.randrange(len(parts))
+        long = sum(map(_has_content, parts.pop(at).split())) >= 3
+        return " ".join(parts) if long else None
+
+    return change
+
+
+OMISSIONS: dict[str, Change] = {
+    "word": _without_word,
+    "end": _cut_off,
+    "clause": _without_part(r"(?<=[,;]) | (?=(?:and|because|but|so|when|after|before|if)\b)"),
+    "sentence": _without_part(r"(?<=[.!?]) "),
+}
+"""A part left out, as small models do: the text says less."""
 
 
 def changed(

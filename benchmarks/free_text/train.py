@@ -1,15 +1,18 @@
 """Train what judges the wording of free text: the adapter rig/scoring/similarity/wording.safetensors.
 
     python -m benchmarks.free_text.train [--epochs 14] [--seeds 4] [--device cuda] [--output FILE]
+    python -m benchmarks.free_text.train --start FILE --epochs 1 --seeds 1 --batch 48 --share 0.2 --new wxz
 
 Reads the families and the labelled pairs. Fresh sets 3 and 4 and every twelfth family are kept out, and say
 how well the model reads what it has not seen. A pair is read whole or by its passages, the
 sentences that belong together: texts that say the same do so in every passage, and texts that differ in
-the one that is least alike. The weights of all seeds are averaged.
+the one that is least alike. The weights of all seeds are averaged. `--start` goes on from an adapter, perhaps
+with all families of new files and a share of the others in each epoch.
 """
 
 import argparse
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +21,13 @@ import numpy
 import torch
 from torch import nn
 
-from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, step, write
+from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, started, step, write
 from benchmarks.free_text.pairs import EVERY, KEPT_OUT, Labelled, families, labelled, passages, unseen
-from benchmarks.free_text.rewording import HARMLESS, LEAST, Change
+from benchmarks.free_text.rewording import HARMLESS, LEAST, OMISSIONS, Change, content_words, with_word
 from rig.scoring.similarity.minilm import ADAPTER, directory
 
-BATCH, RATE, SMOOTHING = 192, 2.5e-4, 0.05
-SAME, OTHER, WHOLE = 5, 7, 0.4
+RATE, SMOOTHING = 2.5e-4, 0.05
+SAME, OTHER, WHOLE = 6, 5, 0.4
 """Pairs of a family in an epoch, and the share of pairs that are read whole."""
 
 
@@ -37,14 +40,29 @@ class Example:
 
 
 def epoch(
-    all_families: Sequence[Sequence[Labelled]], others: Sequence[Labelled], chance: random.Random
+    all_families: Sequence[Sequence[Labelled]],
+    others: Sequence[Labelled],
+    chance: random.Random,
+    share: float = 1,
+    new: str = "",
 ) -> Iterator[Labelled]:
-    """The pairs of an epoch: some of each family, some changed, and the labelled ones twice."""
-    yield from (*others, *others)
+    """The pairs of an epoch: some of each family, some changed or shortened, texts that have nothing to do
+    with one another, and the labelled ones, twice if all families are learned. Only the `new` files and a
+    share of the other families are.
+    """
+    yield from (*others, *others) if share == 1 else others
     for pairs in all_families:
+        if pairs[0].group[-1] not in new and chance.random() >= share:
+            continue
         same, other = ([pair for pair in pairs if pair.same is label] for label in (True, False))
         yield from chance.sample(same, SAME)
         yield from chance.sample(other, OTHER)
+        yield from _omissions(chance.choice(same), chance)
+        elsewhere = chance.choice(chance.choice(all_families))
+        yield _unrelated(chance.choice(same), elsewhere, chance)
+        pair, words = chance.choice(same), content_words(elsewhere.first)
+        if words and (text := with_word(pair.second, chance.choice(words), chance)):
+            yield replace(pair, second=text, same=False)
         alike, pair = chance.choice(same), chance.choice(pairs)
         if changed := _changed(alike.second, LEAST, chance):
             yield replace(alike, second=changed, same=False)
@@ -52,6 +70,25 @@ def epoch(
             yield replace(pair, second=changed)
         if changed := _changed(pair.first, LEAST, chance):
             yield replace(pair, second=changed, same=False)
+
+
+def _omissions(pair: Labelled, chance: random.Random) -> Iterator[Labelled]:
+    """The pair with a part of the second text left out, and the first text with a part of itself left out."""
+    for text in (pair.first, pair.second):
+        if less := _changed(text, OMISSIONS, chance):
+            yield replace(pair, second=less, same=False)
+
+
+def _unrelated(pair: Labelled, other: Labelled, chance: random.Random) -> Labelled:
+    """The first text beside one that has nothing to do with it: all of another one, a sentence of it, or its
+    first words.
+    """
+    text, amount = other.second, chance.random()
+    if amount < 0.7:
+        text = chance.choice(re.split(r"(?<=[.!?]) ", text))
+    if amount < 0.4:
+        text = " ".join(text.split()[: chance.randint(1, 4)]).rstrip(".,!?") + chance.choice(".!?")
+    return replace(pair, second=text, same=False)
 
 
 def _changed(text: str, changes: dict[str, Change], chance: random.Random) -> str | None:
@@ -90,23 +127,28 @@ def _loss(margins: torch.Tensor) -> torch.Tensor:
     return softplus(-margins) * (1 - SMOOTHING) + softplus(margins) * SMOOTHING
 
 
-def trained(seed: int, epochs: int, device: str) -> Classifier:
+def trained(seed: int, options: argparse.Namespace) -> Classifier:
     """A model that learned from all but what is kept out. All seeds start from the same weights."""
     chance = random.Random(seed)
     torch.manual_seed(0)
-    model = Classifier(directory(), 2, marking=True).to(device)
+    model = Classifier(directory(), 2, marking=True)
+    if options.start:
+        model = started(model, directory(), options.start)
+    model.to(options.device)
     torch.manual_seed(seed)
     to_learn = [pairs for number, pairs in enumerate(families()) if number % EVERY]
     others = [pair for pair in labelled() if pair.group not in KEPT_OUT]
-    optimizer, done = optimizer_of(model, RATE), 0
-    for number in range(epochs):
-        examples = [example(pair, chance) for pair in epoch(to_learn, others, chance)]
-        total, losses = epochs * len(examples) // BATCH, []
+    optimizer, done = optimizer_of(model, options.rate), 0
+    for number in range(options.epochs):
+        examples = [
+            example(pair, chance) for pair in epoch(to_learn, others, chance, options.share, options.new)
+        ]
+        total, losses = options.epochs * len(examples) // options.batch, []
         model.train()
-        for batch in batches(examples, BATCH, _length, chance):
+        for batch in batches(examples, options.batch, _length, chance):
             done += 1
-            rate = rate_at(RATE, 150, done, total)
-            losses.append(step(model, optimizer, loss_of(model, batch, chance), rate))
+            loss = loss_of(model, batch, chance)
+            losses.append(step(model, optimizer, loss, rate_at(options.rate, 150, done, total)))
         print(f"seed {seed}, epoch {number}: loss {sum(losses) / len(losses):.3f}", flush=True)
     return model.eval()
 
@@ -142,9 +184,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=14)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--rate", type=float, default=RATE)
+    parser.add_argument("--start", type=Path, help="an adapter to go on from")
+    parser.add_argument("--share", type=float, default=1.0, help="of the families in an epoch")
+    parser.add_argument("--new", default="", help="files of families that are learned whole nevertheless")
     parser.add_argument("--output", type=Path, default=ADAPTER)
     options = parser.parse_args()
-    models = [trained(seed, options.epochs, options.device).cpu() for seed in range(options.seeds)]
+    models = [trained(seed, options).cpu() for seed in range(options.seeds)]
     model = averaged(models)
     write(model, directory(), options.output)
     report(model)

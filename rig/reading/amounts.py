@@ -115,6 +115,9 @@ def value_at(scan: Scan, at: int) -> tuple[float | str, int] | None:
 def _in_words(scan: Scan, at: int) -> tuple[float, int] | None:
     if scan.text(at) in ("twice", "dozen"):
         return {"twice": 2.0, "dozen": 12.0}[scan.text(at)], at + 1
+    end = at + 2 + (scan.text(at + 1) == "a")
+    if scan.text(at) == "half" and scan.text(end - 1) == "dozen":
+        return 6.0, end
     total, end, seen = 0.0, at, False
     while end < len(scan.words):
         text = scan.text(end)

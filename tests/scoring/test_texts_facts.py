@@ -56,6 +56,8 @@ AGREE = [
     ("the third quarter", "Q3"),
     ("room 3A", "room 3a"),
     ("a dozen eggs", "12 eggs"),
+    ("half a dozen eggs", "6 eggs"),
+    ("a half-dozen", "six"),
     ("no. 7", "#7"),
     ("the 2nd floor", "second floor"),
 ]

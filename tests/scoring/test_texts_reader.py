@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from rig.scoring.texts import Band, Meaning, TextJudgement, judge
-from rig.tooltalk.world import BODY
+from rig.scoring.texts import Band, Meaning, TextJudgement, beside, judge
+from rig.tooltalk.world import BODY, EVENT
 
 BAND = Band(same=0.8, unclear=0.2, doubtful=0.95)
 
@@ -84,6 +84,26 @@ def test_a_reader_doubts_what_rules_find_harmless() -> None:
     texts = ("The key to the shed is here.", "The shed key is here.")
     assert judged(*texts, lambda *_: 0.3).meaning is Meaning.SAME
     assert judged(*texts, lambda *_: 0.1).reason == "not clear: the wording is alike by 0.10"
+
+
+def test_a_reader_does_not_doubt_what_stands_in_another_argument() -> None:
+    texts = ("Packing", "Packing between 9 am and 11 am")
+    elsewhere = beside(["2023-10-11 09:00:00", "2023-10-11 11:00:00"])
+    assert judge(EVENT, *texts, None, BAND, elsewhere, lambda *_: 0.1).meaning is Meaning.SAME
+    assert judge(EVENT, *texts, None, BAND, reader=lambda *_: 0.1).meaning is Meaning.DIFFERENT
+
+
+def test_facts_of_two_sorts_are_left_to_a_reader() -> None:
+    texts = ("He is 84 and has a weak heart.", "He is 84 years old, and his heart is weak.")
+    assert judged(*texts, lambda *_: 0.9).meaning is Meaning.SAME
+    assert judged(*texts, lambda *_: 0.1).meaning is Meaning.DIFFERENT
+
+
+def test_a_sentence_without_a_partner_is_read_with_the_whole_text() -> None:
+    texts = ("Do you want to come along? We meet at the boathouse.", "We meet at the boathouse.")
+    assert read(*texts) == [tuple(sorted(texts))]
+    assert judged(*texts, lambda *_: 0.1).meaning is Meaning.DIFFERENT
+    assert judged(*texts, lambda *_: 1.0).meaning is Meaning.UNCLEAR
 
 
 def test_passages_are_the_sentences_that_belong_together() -> None:

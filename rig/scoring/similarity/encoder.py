@@ -67,7 +67,7 @@ class PairClassifier:
 
     def __init__(self, directory: Path, adapter: Path) -> None:
         self._model, self._tokenizer, self._tensors = _quietly(
-            directory, lambda _: _adapted(directory, adapter)
+            directory, lambda _: adapted(directory, adapter)
         )
 
     def probabilities(self, first: str, second: str) -> list[float]:
@@ -123,7 +123,7 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
+def adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
     """The encoder with an adapter's changes, its tokenizer, and the tensors of the layers on top."""
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer

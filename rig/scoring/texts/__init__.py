@@ -6,7 +6,8 @@ docs/explanation/free-text.md says how, and how often it errs.
 
 from rig.scoring.texts.checks import Meaning
 from rig.scoring.texts.elsewhere import Elsewhere, beside
-from rig.scoring.texts.judgement import Aligned, Band, TextJudgement, judge, marked
+from rig.scoring.texts.judgement import Aligned, Band, TextJudgement, judge
+from rig.scoring.texts.marking import marked
 from rig.scoring.texts.residue import Residue
 
 __all__ = [

@@ -103,7 +103,7 @@ def unclear(reason: str) -> Finding:
 
 
 def facts(found: Residue) -> Iterator[Finding]:
-    """Days, times, amounts: another one proves a difference, and so does one that only one text states."""
+    """Days, times, amounts: another one of the same sort proves a difference."""
     ones, others = ([atom.fact for atom in side if atom.fact is not None] for side in found.content)
     words = [[atom for atom in side if atom.fact is None] for side in found.content]
     for one in ones:
@@ -112,7 +112,7 @@ def facts(found: Residue) -> Iterator[Finding]:
             yield different(f"{one.sort}: {one.shown} is not {other.shown}")
             return
     if ones and others:
-        yield different(f"{ones[0].sort}: {ones[0].shown} is not {others[0].shown}")
+        yield missing(ones[0].shown)
         return
     for fact, own in ((ones, words[1]), (others, words[0])):
         for one in fact:
@@ -188,7 +188,7 @@ def _bases(key: str) -> set[str]:
 def small_words(found: Residue) -> Iterator[Finding]:
     """Closed-class words: what is not proven harmless is at least unclear."""
     in_order = found.rows == sorted(found.rows)
-    plain = in_order and (found.only_small or max(map(len, found.content)) <= 1)
+    plain = in_order and found.only_small
     for anchor in dict.fromkeys(small.anchor for side in found.small for small in side):
         ones, others = ([s.atom for s in side if s.anchor == anchor] for side in found.small)
         clash = next(((a, b) for a in ones for b in others if conflicting(a.key, b.key)), None)

@@ -5,9 +5,8 @@ wording is asked only where nothing but words that carry meaning remains of both
 """
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -36,7 +35,7 @@ from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.passages import Passage, Reader, joined, least_alike
 from rig.scoring.texts.residue import Residue, residue
 from rig.scoring.texts.ways import brought_together
-from rig.toolbox.spec import FREE_TEXT, Text
+from rig.toolbox.spec import Text
 
 MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
@@ -116,22 +115,6 @@ def judge(
     return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
 
 
-def marked(first: str, second: str) -> list[tuple[str, str]]:
-    """The clauses of two texts that are not the same, side by side, each word that remains in brackets."""
-    judged = judge(FREE_TEXT, first, second, lambda _: 0.5, Band(0.5, 0.5))
-    return [
-        (_bracketed(clause.first, clause.left[0]), _bracketed(clause.second, clause.left[1]))
-        for clause in judged.clauses
-        if clause.meaning is not Meaning.SAME
-    ]
-
-
-def _bracketed(clause: str, words: Sequence[str]) -> str:
-    for word in dict.fromkeys(words):
-        clause = re.sub(rf"(?<![\w\[]){re.escape(word)}(?![\w\]])", f"[{word}]", clause)
-    return clause
-
-
 def _turned(aligned: Aligned) -> Aligned:
     return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
 
@@ -166,11 +149,12 @@ def _judged(
         passages = comparison.passages()
         value = least_alike((texts for one, *texts in passages if not one.is_same), reader, band.unclear)
         findings += [
-            Finding(Meaning.UNCLEAR, f"only one says: {first or second}")
-            for one, first, second in passages
+            Finding(Meaning.UNCLEAR, one.findings[0].reason)
+            for one, *_ in passages
             if not (one.is_same or one.is_related)
         ]
-        if value is not None and value >= band.same and all(finding.is_open for finding in findings):
+        is_open = not comparison.is_told_elsewhere and all(finding.is_open for finding in findings)
+        if value is not None and value >= band.same and is_open:
             doubt = least_alike((texts for one, *texts in passages if one.is_same), reader, band.unclear)
             if doubt is not None and doubt < band.unclear:
                 findings.append(Finding(Meaning.UNCLEAR, _alike(doubt)))
@@ -228,6 +212,8 @@ class _Comparison:
         self.lists: list[Group] = []
         """Sentences in which only the items of a list have changed places."""
         self.heads: set[tuple[str, ...]] = set()
+        self.is_told_elsewhere = False
+        """Whether something that only one text says stands in other arguments, which no reader sees."""
 
     def clauses(self) -> Iterator[Aligned]:
         """The clauses that only one text has word for word, aligned and judged."""
@@ -263,12 +249,18 @@ class _Comparison:
             else:
                 groups.append(passage)
         return [
-            (passage, self._sentences(0, passage.first), self._sentences(1, passage.second))
+            (passage, self._sentences(0, passage), self._sentences(1, passage))
             for passage in joined(groups, left_over)
         ]
 
-    def _sentences(self, side: int, numbers: Iterable[int]) -> str:
-        return " ".join(self.texts[side].sentences[number] for number in sorted(numbers))
+    def _sentences(self, side: int, passage: Passage) -> str:
+        """Those of a side that are in a passage; all, if only one side has any, since what has no partner may
+        be said anywhere.
+        """
+        sentences = self.texts[side].sentences
+        if not (passage.first and passage.second):
+            return " ".join(sentences)
+        return " ".join(sentences[number] for number in sorted((passage.first, passage.second)[side]))
 
     def _sides(self, group: Group) -> tuple[list[Clause], list[Clause]]:
         first, second = self.rest
@@ -355,7 +347,9 @@ class _Comparison:
 
     def _new(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         """Those that do not stand in the other arguments of the call."""
-        return tuple(atom for atom in atoms if not self._stands(atom))
+        new = tuple(atom for atom in atoms if not self._stands(atom))
+        self.is_told_elsewhere |= len(new) < len(atoms)
+        return new
 
     def _stands(self, atom: Atom) -> bool:
         if atom.fact is None:

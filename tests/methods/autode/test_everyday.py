@@ -35,7 +35,8 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sets", "count", "least"), [((1, 2, 3), 412, 0.95), ((4, 5, 6), 300, 0.85), ((7, 8), 247, 0.83)]
+    ("sets", "count", "least"),
+    [((1, 2, 3), 412, 0.95), ((4, 5, 6), 300, 0.85), ((7, 8), 247, 0.83), ((9,), 130, 0.65)],
 )
 def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int, least: float) -> None:
     questions = [question for question in fresh() if question.set in sets]
