@@ -237,3 +237,9 @@ def test_tooltalks_own_recipe_is_the_vector_of_the_first_token(distilbert: Path)
 def test_tooltalks_own_recipe_needs_weights(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="distilbert-base-uncased"):
         load(f"distilbert:{tmp_path}")
+
+
+def test_passages_that_have_nothing_in_common_are_not_alike(minilm: MiniLM) -> None:
+    assert minilm.likelihood("Let's talk on Friday at noon.", "Mlea.") == 0.0
+    assert minilm.likelihood("I can lend you the sewing machine.", "Please send me a message.") == 0.0
+    assert (minilm.likelihood("Backstage entrance", "Stage door") or 0) > 0.0

