@@ -73,9 +73,8 @@ class Classifier(nn.Module):
 def started(model: Classifier, folder: Path, adapter: Path) -> Classifier:
     """A model with the weights of an adapter, to go on from."""
     encoder, _, tensors = adapted(folder, adapter)
-    model.load_state_dict(
-        {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()} | tensors
-    )
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    model.load_state_dict(model.state_dict() | weights | tensors)
     return model
 
 

@@ -1,10 +1,12 @@
 """Train what the scripted user understands: the adapter rig/methods/autode/hearing.safetensors.
 
     python -m benchmarks.autode.train [--epochs 2] [--hold g.jsonl] [--output FILE]
+    python -m benchmarks.autode.train --start FILE --epochs 1 --share 0.3
 
 Reads benchmarks/autode/turns/*.jsonl: scenarios that no suite has, with what assistants say in them and the
 things (slots, sentences of the script) that each utterance asks for, states rightly and states wrongly.
-Takes about 8 minutes on two cores. `--hold` keeps a file out of the training, and says how well it is read.
+`--hold` keeps a file out of the training, and says how well it is read. `--start` goes on from an adapter,
+with what is said rightly of a story and a share of the other utterances.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import numpy
 import torch
 from torch import nn
 
-from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, step, write
+from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, started, step, write
 from rig.calls import Json
 from rig.methods.autode.hearing import ADAPTER, LABELS, described
 from rig.methods.autode.questions import spoken
@@ -33,6 +35,7 @@ TURNS = Path(__file__).resolve().parent / "turns"
 BATCH, RATE = 32, 1e-4
 WEIGHTS = (1.0, 1.5, 1.5, 1.5)
 """Of each label in the loss: most things are not touched."""
+STORY = frozenset(("character", "background", "purpose"))
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Examples:
 
     scenarios: Sequence[dict[str, Any]]
     chance: random.Random | None = None
+    share: float = 1
     values: dict[str, list[str]] = field(default_factory=dict)
     """The values of slots that are named alike, by the last word of the name."""
 
@@ -68,6 +72,8 @@ class Examples:
             things |= {"character": introduction(scenario["character"])}
             things |= {name: scenario[name] for name in ("background", "purpose")}
             for turn in scenario["turns"]:
+                if self.chance and STORY.isdisjoint(turn["true"]) and self.chance.random() >= self.share:
+                    continue
                 for name, thing in things.items():
                     label = next((n for n, key in enumerate(LABELS) if name in turn.get(key, ())), 0)
                     yield Example(turn["text"], thing, label)
@@ -153,6 +159,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--hold", default="")
+    parser.add_argument("--start", type=Path, help="an adapter to go on from")
+    parser.add_argument("--share", type=float, default=1.0, help="of the other utterances")
     parser.add_argument("--output", type=Path, default=ADAPTER)
     options = parser.parse_args()
     torch.manual_seed(7)
@@ -163,7 +171,9 @@ def main() -> None:
     held = scenarios.pop(options.hold, [])
     folder = directory()
     model = Classifier(folder, len(LABELS))
-    examples = Examples(list(chain.from_iterable(scenarios.values())), random.Random(7))
+    if options.start:
+        started(model, folder, options.start)
+    examples = Examples(list(chain.from_iterable(scenarios.values())), random.Random(7), options.share)
     trained(examples, model, options.epochs)
     write(model, folder, options.output)
     if held:

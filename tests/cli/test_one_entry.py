@@ -18,8 +18,8 @@ import pytest
 import tiny_gguf
 from conftest import CHECKOUT
 
-ENTRY = """    warmth: int = option(
-        1, "How warm the model is.", GENERATION, least=0, several=True, verbs="judge screen"
+ENTRY = """    warmth: int = generation_option(
+        1, "How warm the model is.", least=0, several=True, verbs="judge screen", recorded="changed"
     )
 """
 STOPPED = """
@@ -53,7 +53,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / name).symlink_to(CHECKOUT / name)
     table = place / "rig" / "engine_options.py"
     text = table.read_text(encoding="utf-8")
-    at = text.index("    exact: bool = option(")
+    at = text.index("    exact: bool = generation_option(")
     table.write_text(text[:at] + ENTRY + text[at:], encoding="utf-8")
     return place
 

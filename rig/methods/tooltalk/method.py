@@ -141,6 +141,10 @@ class ToolTalkEpisode(MatchedEpisode):
             true_end = self._worlds[self._true_ends[turn]]
             self._ended[turn] = ends.unmet(of_turn.expected, self.simulator, true_end)
 
+    @property
+    def is_over(self) -> bool:
+        return len(self.played) >= len(self.task.known_turns)
+
     def begin(self) -> None:
         """Nothing is heard but the true history."""
 
