@@ -20,6 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import psutil
+
 from rig.cli import main as rig_main
 
 Case = Callable[[Random], str]
@@ -30,7 +32,7 @@ SECONDS = 60
 """Processor seconds that a command may take, on however busy a machine; ten times as long by the clock."""
 WALL = 10 * SECONDS
 MEMORY = 2 << 30
-"""Bytes that it may hold."""
+"""Bytes that it may hold, beside those of the process that it is a fork of."""
 
 Watch = Callable[[str, tuple[Any, ...]], str | None]
 """Sees an audited event and what it is about."""
@@ -89,6 +91,7 @@ def apart(
     ):
         entered.write(keys)
         entered.seek(0)
+        before = psutil.Process().memory_info().rss
         child = os.fork()
         if not child:
             for number, stream in enumerate((entered, out, err)):
@@ -112,8 +115,8 @@ def apart(
         raise Broken(f"exit code {finished.code}: {finished.err[-400:]!r}")
     if finished.code == 2 and len(faults) != 1:
         raise Broken(f"{len(faults)} lines say what is wrong: {finished.err[-400:]!r}")
-    if usage.ru_maxrss * 1024 > MEMORY:
-        raise Broken(f"{usage.ru_maxrss / 2**20:.1f} GiB of memory")
+    if (held := usage.ru_maxrss * 1024 - before) > MEMORY:
+        raise Broken(f"{held / 2**30:.1f} GiB of memory")
     if steers := STEERS.search(finished.out + finished.err):
         raise Broken(f"wrote {steers[0]!r}")
     return finished

@@ -125,6 +125,15 @@ def test_what_a_verb_does_is_watched(tmp_path: Path) -> None:
         campaign.apart("runs", "--runs", tmp_path / "runs.sqlite", watch=opened)
 
 
+def test_memory_is_counted_from_the_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "MEMORY", 256 << 20)
+    held = bytearray(os.urandom(1 << 20)) * 300
+    assert campaign.apart("runs", "--runs", tmp_path / "runs.sqlite").code == 2
+    monkeypatch.setattr(campaign, "rig_main", lambda arguments: print(len(held * 2)))
+    with pytest.raises(Broken, match="GiB of memory"):
+        campaign.apart("runs")
+
+
 def test_every_command_is_tried_with_odd_values_or_said_why_not() -> None:
     names = {name for name, _ in options.commands()}
     assert options.UNPLAYED.keys() <= names
