@@ -4,11 +4,13 @@ The model says of one sentence and one thing (a slot, a sentence of the script) 
 it, says it rightly, says it wrongly, or does not touch it. If the thing is a fact, such as a day or an
 amount, the fact that the sentence states tells whether that is right. The rules of rig.methods.autode.reader
 decide where an assistant asks in the words of the API's document, where they find what they seldom err in,
-and where the model finds nothing.
+and where the model finds nothing. What they find false must be a fact, or be about the slot for the model,
+too.
 """
 
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,12 +18,10 @@ from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.methods.autode import questions
-from rig.methods.autode.clauses import facts, family, is_check, sentences
+from rig.methods.autode.clauses import asked, clauses, facts, family, is_check, sentences
 from rig.methods.autode.flags import flag_said
-from rig.methods.autode.questions import Alike
-from rig.methods.autode.reader import understand
+from rig.methods.autode.reader import Understanding, understand
 from rig.methods.autode.slots import Knowledge, Slot
-from rig.methods.autode.statements import Understanding
 from rig.scoring.similarity.encoder import PairClassifier
 from rig.scoring.similarity.minilm import directory
 
@@ -30,11 +30,23 @@ ADAPTER = Path(__file__).with_name("hearing.safetensors")
 CACHED = 4096
 LABELS = ("none", "asks", "true", "false")
 
-ASKS, TOUCHES, TELLS, DENIES = 0.05, 0.2, 0.1, 0.2
-"""From which likelihood on a sentence asks for a slot, says something of one, asks for a sentence of the
-script, and contradicts one."""
+ASKS, TOUCHES, TELLS = 0.1, 0.2, 0.07
+"""From which likelihood on a sentence asks for a slot, says something of a thing, and asks for a sentence of
+the script.
+"""
+CONFIRMS, DENIES = 0.9, 0.95
+"""Of the likelihood that a sentence of the script is stated, rightly or wrongly: from which share on the user
+agrees, and denies. In between the user says the sentence, without a yes or no.
+"""
 SHARE = 0.3
 """Of the likelihood of what a sentence asks for most: what is less likely is not asked for beside it."""
+SURE = 0.8
+"""The likelihood from which something is asked for beside what the words of the document name."""
+MEANT = 0.05
+"""The likelihood of all labels but "none" from which words are about a slot that the rules find false."""
+
+_ASKING = frozenset(("wh", "tell", "closed", "fragment"))
+_SEVERAL = re.compile(r"\?.*\?|\b(?:and|or)\b", re.DOTALL)
 
 
 class Likelihoods(NamedTuple):
@@ -62,7 +74,7 @@ class Hearing:
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
         """All that can change what is read, beside the encoder."""
-        likelihoods = f"{ASKS} {TOUCHES} {TELLS} {DENIES} {SHARE}"
+        likelihoods = f"{ASKS} {TOUCHES} {TELLS} {CONFIRMS} {DENIES} {SHARE} {SURE} {MEANT}"
         return {"hearing": sha256(ADAPTER.read_bytes()).hexdigest(), "hearing_likelihoods": likelihoods}
 
     def __call__(self, sentence: str, thing: str) -> Likelihoods:
@@ -83,29 +95,61 @@ def described(name: str, description: str, value: Json = None) -> str:
     return f"{questions.spoken(name)}: {description}.{'' if value is None else f' {shown}'}"
 
 
-def hear(knowledge: Knowledge, own: Sequence[str], heard: str, alike: Alike, read: Read) -> Understanding:
+def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Understanding:
     """What an assistant's words ask, and what is false in them; the user has said `own` before."""
-    by_rules = understand(knowledge, own, heard, alike)
-    if _is_plain(by_rules) or questions.read(heard, knowledge.api).slots:
+    by_rules = understand(knowledge, own, heard)
+    if by_rules.is_purpose or by_rules.is_general:
+        return by_rules
+    if by_rules.false:
+        if denied := [name for name in by_rules.false if _is_denied(knowledge, name, heard, read)]:
+            by_rules.false = denied
+            return by_rules
+    elif by_rules.flags or len(by_rules.asked) > 1:
+        return by_rules
+    if not by_rules.false and questions.read(heard, knowledge.api).slots:
+        if _SEVERAL.search(heard):
+            _note_sure(by_rules, knowledge, heard, read)
         return by_rules
     result = Understanding(is_name=by_rules.is_name)
-    for sentence in sentences(heard):
-        if not is_check(sentence):
-            _hear(result, knowledge, sentence, read)
-    is_touched = any((result.asked, result.unknown, result.false, result.flags, result.told, result.denied))
-    if not (is_touched or result.is_closed):
-        return by_rules
-    result.is_closed &= not is_touched
+    for part in _parts(heard):
+        _hear(result, knowledge, part, read)
+    if any((result.asked, result.unknown, result.false, result.flags, result.told, result.denied)):
+        result.is_closed = False
+    elif not result.is_closed:
+        result.told = result.stated
     result.told = list(dict.fromkeys((*result.denied, *result.told)))
-    return result
+    return by_rules if result == Understanding(is_name=result.is_name) else result
 
 
-def _is_plain(by_rules: Understanding) -> bool:
-    """Whether the rules found what they seldom err in: a contradiction, a truth value, an open question, or
-    several slots.
-    """
-    is_open = by_rules.is_purpose or by_rules.is_general
-    return is_open or bool(by_rules.false or by_rules.flags) or len(by_rules.asked) > 1
+def _note_sure(result: Understanding, knowledge: Knowledge, heard: str, read: Read) -> None:
+    """Note what is asked for beside what the document's words name, where the model is sure."""
+    parts = list(_parts(heard))
+    for slot in knowledge.slots:
+        is_noted = slot.name in (*result.asked, *result.unknown)
+        if not is_noted and any(read(part, _described(slot)).asks > SURE for part in parts):
+            _note_question(result, slot, heard)
+    for name, text in knowledge.sentences.items():
+        if any(read(part, text).asks > SURE for part in parts):
+            result.told.append(name)
+
+
+def _parts(heard: str) -> Iterator[str]:
+    """The sentences, and before one that asks several things each of its clauses, as a question."""
+    for sentence in sentences(heard):
+        asking = [clause.text for clause in clauses(sentence) if clause.kind in _ASKING]
+        asking = [text for text in asking if not is_check(text)]
+        if len(asking) > 1:
+            yield from (f"{text.rstrip('?.! ')}?" for text in asking)
+        if not is_check(sentence):
+            yield sentence
+
+
+def _is_denied(knowledge: Knowledge, name: str, heard: str, read: Read) -> bool:
+    """Whether what the rules take for false is a fact, or about the slot for the model, too."""
+    slot = next(slot for slot in knowledge.slots if slot.name == name)
+    if any(family(fact) in slot.families for fact in facts(heard)):
+        return True
+    return max(sum(read(part, _described(slot))) for part in (heard, *_parts(heard))) > MEANT
 
 
 def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read) -> None:
@@ -114,17 +158,24 @@ def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read
     told = {name: read(sentence, text) for name, text in knowledge.sentences.items()}
     most = max((reading.asks for reading in (*slots.values(), *told.values())), default=0.0)
     for slot, reading in slots.items():
-        if reading.asks > max(ASKS, most * SHARE):
-            _note_question(result, slot, sentence)
-        elif slot.is_known and reading.right + reading.wrong > TOUCHES:
+        says = reading.right + reading.wrong if slot.is_known else 0.0
+        if reading.asks > max(ASKS, most * SHARE) and reading.asks >= says:
+            is_open = slot.is_flag or asked(sentence) or _SEVERAL.search(sentence)
+            stated = None if is_open else _is_true(knowledge, slot, sentence)
+            if stated is None:
+                _note_question(result, slot, sentence)
+            else:
+                _note_statement(result, slot, stated)
+        elif says > TOUCHES:
             _note_statement(result, slot, _is_right(knowledge, slot, sentence, reading))
     for name, reading in told.items():
         if reading.asks > max(TELLS, most * SHARE):
             result.told.append(name)
-        elif reading.wrong > max(DENIES, reading.right):
-            result.denied.append(name)
-        else:
-            result.is_closed |= reading.right > TOUCHES
+        elif (says := reading.right + reading.wrong) > TOUCHES:
+            if reading.right > CONFIRMS * says:
+                result.is_closed = True
+            else:
+                (result.denied if reading.wrong > DENIES * says else result.stated).append(name)
 
 
 def _described(slot: Slot) -> str:
@@ -155,10 +206,16 @@ def _note_statement(result: Understanding, slot: Slot, is_right: bool) -> None:
 
 def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Likelihoods) -> bool:
     """Whether what a sentence says of a slot is true."""
-    likely = reading.right > reading.wrong
     if slot.is_flag:
         said = flag_said(slot, sentence)
-        return said.value == slot.value if said else likely
+        stated = None if said is None else said.value == slot.value
+    else:
+        stated = _is_true(knowledge, slot, sentence)
+    return reading.right > reading.wrong if stated is None else stated
+
+
+def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
+    """Whether what a sentence states (facts, a code, a choice) is what a slot has; None if it states none."""
     stated = [fact for fact in facts(sentence) if family(fact) in slot.families]
     if stated:
         sorts = {fact.sort for fact in slot.facts}
@@ -167,7 +224,4 @@ def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Likeliho
             slot.states(fact) or fact.sort not in sorts or any(other.states(fact) for other in others)
             for fact in stated
         )
-    if slot.is_code or slot.parameter.enum:
-        said_so = slot.compared(sentence, knowledge)
-        return likely if said_so is None else said_so
-    return likely
+    return slot.compared(sentence, knowledge) if slot.is_code or slot.parameter.enum else None

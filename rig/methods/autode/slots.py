@@ -20,15 +20,10 @@ from rig.methods.autode.clauses import (
     stems_of,
     table,
     tokens,
-    words,
 )
 from rig.methods.autode.scenarios import ApiDocument, Parameter
 from rig.reading.facts import Fact
 from rig.reading.lexicon import stem
-from rig.reading.times import WHICH
-
-_COLOURS = words("colours")
-_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees", "portions", "servings")))
 
 
 @dataclass(frozen=True)
@@ -57,19 +52,6 @@ class Knowledge:
         for parameter in self.api.parameters:
             texts += [questions.spoken(parameter.name), parameter.description, *parameter.enum]
         return frozenset().union(*map(stems, texts))
-
-    @cached_property
-    def topics(self) -> frozenset[str]:
-        """The stems of what the document is about, such as the result of a test."""
-        names = frozenset().union(*(slot.named for slot in self.slots))
-        return frozenset(content(self.api.description)) - names
-
-    @cached_property
-    def actions(self) -> frozenset[str]:
-        """The stem of what the document does: clean, order."""
-        return frozenset(map(stem, questions.spoken(self.api.name).split()[:1])) | frozenset(
-            content(self.api.description)[:1]
-        )
 
     def is_strange(self, token: Token) -> bool:
         """Whether a word tells things apart, and is none that the user would use."""
@@ -120,9 +102,8 @@ class Slot:
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
-        """The facts that its value states; a 3 as the value of `months` is three months, too."""
-        is_bare = self.text.isdecimal()
-        return facts(self.text) + (facts(f"{self.text} {questions.spoken(self.name)}") if is_bare else ())
+        """The facts that its value states."""
+        return facts(self.text)
 
     @cached_property
     def families(self) -> frozenset[str]:
@@ -158,16 +139,6 @@ class Slot:
         """The choices that a text names."""
         return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
 
-    def counts(self, number: str, text: str) -> bool:
-        """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
-        after = re.search(rf"{re.escape(number.split()[-1])}[^\w,;]+(?:more )?(\w+)", text, re.IGNORECASE)
-        noun = tokens(after[1])[0] if after else None
-        if noun is None or not noun.is_content or facts(noun.text) or noun.text in WHICH:
-            return True
-        if stem("quantity") in self.named:
-            return True
-        return noun.stem in self.stems.union(self.words) or (not self.is_code and noun.stem in _COUNTED)
-
     def compared(self, text: str, knowledge: Knowledge) -> bool | None:
         """Whether a text says the value (True), another in its place (False), or nothing of it (None).
 
@@ -179,16 +150,8 @@ class Slot:
             codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code, text)]
             if codes:
                 return any(code.casefold() in self.text.casefold() for code in codes)
-        # In "back lawn" the word that tells it from the front lawn is one of many others' too.
-        is_told_apart = len(self.words) < len(_plain(self.text)) and self._is_other_kind(text, knowledge)
-        if self.words and stems(text).issuperset(self.words) and not is_told_apart:
-            return not self._is_denied(text)
-        colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
-        if colours:
-            shades = "|".join(WORDS["shades"].split())
-            shade = re.search(rf"\b({shades}) (?:{'|'.join(colours)})\b", text, re.IGNORECASE)
-            own = _plain(self.text)
-            return not colours.isdisjoint(own) and (shade is None or shade[1].casefold() in own)
+        if self.words and stems(text).issuperset(self.words):
+            return True
         return False if self._is_other_kind(text, knowledge) else None
 
     def _is_like(self, code: str, text: str) -> bool:
@@ -198,14 +161,6 @@ class Slot:
         others = [part for part in parts if part.isalpha()]
         is_part = bool(others) and shape in whole.split() and set(others) <= set(text.casefold().split())
         return len(code) > 1 and (code.casefold() in parts or shape == whole or is_part)
-
-    def _is_denied(self, text: str) -> bool:
-        """Whether a text has what there is to be none of: a cake with nuts."""
-        if not re.match(r"(?:no|without)\b", self.text, re.IGNORECASE) or not self.words:
-            return False
-        thing = re.escape(self.text.split()[-1].rstrip("s"))
-        has = re.search(rf"\b(?:with|has|have|contains?)(?: \w+)? {thing}", text, re.IGNORECASE)
-        return has is not None and re.search(r"\b(?:no|not|without)\b", text, re.IGNORECASE) is None
 
     def _is_other_kind(self, text: str, knowledge: Knowledge) -> bool:
         """Whether a text has the same noun with another attribute: savings account, business account."""
@@ -249,9 +204,8 @@ def _akin(one: str, other: str) -> bool:
     return one == other or (len(short) >= 4 and long.startswith(short))
 
 
-LIKELY, CLEAR, STRONG = 1.6, 2.0, 3.6
-"""From which degree on a question is about a slot if nothing else is, from which it is in any case, and from
-which the words of its name need not be asked."""
+CLEAR, STRONG = 2.0, 3.6
+"""From which degree on a question is about a slot, and from which the words of its name need not be asked."""
 
 _CANNOT = -1.0
 """The degree of a slot that cannot be what a question word asks for."""
@@ -265,8 +219,6 @@ _PAST = re.compile(r"\b(?:was|were|happened)\b", re.IGNORECASE)
 _SOON = re.compile(r"\b(?:as soon as possible|immediately|at once)\b", re.IGNORECASE)
 _ENDING = re.compile(r"\b(?:until|till|by when|back|home|return|end|finish|last)\b", re.IGNORECASE)
 _TOWARDS = re.compile(r"\b(?:to|instead|going|bring|after|then|reach|forward|send|deliver)\b")
-_MANNER = re.compile(r"how (?:it|they|the)\b", re.IGNORECASE)
-_WHAT_FOR = re.compile(r"\bwhat .*\bfor$", re.IGNORECASE)
 _ASKS_NAME = re.compile(r"\b(?:name|called|title|(?:do|did|should i|shall i) (?:you )?call)\b", re.IGNORECASE)
 _OF_KIND = {
     **dict.fromkeys(("who", "whom", "whose"), (stems_of("people"), 2.0)),
@@ -300,17 +252,12 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
         plain = _NOUNS.get(token.stem, _NOUNS.get(token.text.removesuffix("s"), ()))
         also.update(_NOUNS.get(token.text, plain), _ADJECTIVES.get(token.text, ()))
     names, rest = words & slot.named, slot.described - slot.named
-    total = total + 2.0 * bool(names) + 0.4 * max(len(names) - 1, 0)
+    total = total + 2.0 * bool(names)
     total += 1.1 * min(len(words & rest), 2)
     total += 1.6 * bool(also & slot.named) + 0.8 * bool(also & rest)
     if slot.words and not slot.is_time:
         # What was said already is what a question is about, and seldom what it asks for.
-        total += (1.5 if slot.is_said(own) else 1.8) * bool(words.intersection(slot.words))
-    head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
-    if total and head and slot.is_code and stem(head[1].casefold()) in slot.described:
-        total += 0.8
-    if total and clause.asks == "what" and slot.parameter.description.startswith("What"):
-        total += 0.9
+        total += 1.8 * bool(words.intersection(slot.words))
     if total and slot.is_known:
         total += 0.3 + 0.3 * (not slot.is_said(own))
     return total
@@ -355,18 +302,9 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
                 return 2.0 + 0.6 * ("amount of money" in families) + 0.4 * ("much" in stems)
             return _CANNOT
         case ["how", adjective] if adjective in _ADJECTIVES:
-            likely = _ADJECTIVES[adjective]
-            rank = next((rank for rank, word in enumerate(likely) if word in slot.named), None)
-            if rank is not None:
-                return 2.6 - 0.2 * rank
-            return 2.0 if stems.intersection(likely) else _CANNOT
-        case ["how", "do" | "would" | "should" | "shall" | "will"]:
-            return 1.8 * (_MANNER.match(slot.parameter.description) is not None)
+            return 2.3 if stems.intersection(_ADJECTIVES[adjective]) else _CANNOT
         case ["where"] | ["what" | "which", "place"]:
             return _place_degree(slot, clause.text.casefold())
-        case _ if re.search(r"\bwhat\b[^,]*\bfor\W*$", clause.text, re.IGNORECASE):
-            is_why = bool(stems & _OF_KIND["why"][0]) and not slot.parameter.enum
-            return 2.4 * (is_why or _WHAT_FOR.search(slot.parameter.description) is not None)
         case _:
             return 1.7 * is_named(slot, clause)
 

@@ -36,7 +36,7 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sets", "count", "least"),
-    [((1, 2, 3), 412, 0.95), ((4, 5, 6), 300, 0.85), ((7, 8), 247, 0.83), ((9,), 130, 0.65)],
+    [((1, 2, 3), 412, 0.9), ((4, 5, 6), 300, 0.83), ((7, 8, 9), 377, 0.86), ((10, 11, 12), 390, 0.82)],
 )
 def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int, least: float) -> None:
     questions = [question for question in fresh() if question.set in sets]
@@ -78,13 +78,13 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         (
             "somewhere-cheap",
             "What do you feel like eating, and in which area?",
-            "The cuisine is Georgian and the area is old town.",
+            "The area is old town and the cuisine is Georgian. My parents like Georgian food, and I pay.",
         ),
         ("anniversary", "Would you rather sit inside or outside?", "Outside, please."),
         (
             "curry-for-six",
             "For how many, and does it have to be vegan?",
-            "The servings is 6 and the diet is vegan.",
+            "The servings is 6 and the diet is vegan. I look for a vegan chickpea curry that is quick.",
         ),
         ("exam-group", "So that's Tuesday at 3 pm with a screen?", "No, it's 2 pm."),
         (
@@ -125,19 +125,20 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         ("wool-blankets", "What time would you like the machine?", "It's 1 pm."),
         ("exam-group", "Just you, on Tuesday at 2 pm?", "No, it's 4."),
         ("saving-for-kayak", "You want to save for a canoe, correct?", "No, it's kayak."),
-        ("lavender-hedge", "You'd like 18 rose bushes?", "No, it's lavender."),
+        (
+            "lavender-hedge",
+            "You'd like 18 rose bushes?",
+            "No. I like bees. I want a hedge of lavender along the path and have a van. I want plants that I "
+            "can fetch myself.",
+        ),
         ("card-in-taxi", "You left it in a restaurant, is that right?", "No."),
-        ("sore-knee", "You said your back hurts?", "No, it's sore knee."),
+        ("sore-knee", "You said your back hurts?", "No. My knee has hurt since I slipped on a wet step."),
         (
             "birthday-cake",
             "It's your son's birthday, right?",
             "My daughter turns five tomorrow and must not have nuts.",
         ),
-        (
-            "return-of-shoes",
-            "The shoes are too big for you, I understand?",
-            "No. It's small. My feet are wide. The shoes are too narrow and go back to the shop.",
-        ),
+        ("return-of-shoes", "The shoes are too big for you, I understand?", "No, it's small."),
         (
             "check-up-again",
             "How long have you been a patient here?",

@@ -19,17 +19,13 @@ HEARING = Hearing()
 TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
 
-def nothing(*_: str) -> float:
-    return 0.0
-
-
 def test_a_question_in_other_words_asks_for_the_slot() -> None:
-    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", nothing, HEARING).asked == ["recipient"]
-    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", nothing, deaf).asked == []
+    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", HEARING).asked == ["recipient"]
+    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", deaf).asked == []
 
 
 def test_a_statement_that_the_story_contradicts_is_denied() -> None:
-    understood = hear(KNOWLEDGE, (), "Your brother paid the rent, didn't he?", nothing, HEARING)
+    understood = hear(KNOWLEDGE, (), "Your brother paid the rent, didn't he?", HEARING)
     assert understood.denied == ["background"] == understood.told
     assert not understood.is_closed
 
@@ -38,15 +34,15 @@ def test_the_fact_that_is_stated_decides_whatever_the_model_says() -> None:
     def read(sentence: str, thing: str) -> Likelihoods:
         return Likelihoods(0.0, 1.0, 0.0) if thing.startswith("date") else Likelihoods(0.0, 0.0, 0.0)
 
-    assert hear(KNOWLEDGE, (), "It leaves on the third of March.", nothing, read).is_closed
-    assert hear(KNOWLEDGE, (), "It leaves on 4 March.", nothing, read).false == ["date"]
+    assert hear(KNOWLEDGE, (), "It leaves on the third of March.", read).is_closed
+    assert hear(KNOWLEDGE, (), "It leaves on 4 March.", read).false == ["date"]
 
 
 def test_what_is_far_less_likely_than_the_likeliest_is_not_asked_for() -> None:
     def read(sentence: str, thing: str) -> Likelihoods:
         return Likelihoods(0.9 if thing.startswith("recipient") else 0.1, 0.0, 0.0)
 
-    assert hear(KNOWLEDGE, (), "To whom?", nothing, read).asked == ["recipient"]
+    assert hear(KNOWLEDGE, (), "To whom?", read).asked == ["recipient"]
 
 
 def test_slots_are_described_with_their_value() -> None:
