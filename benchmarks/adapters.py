@@ -117,6 +117,8 @@ def write(model: Classifier, folder: Path, path: Path) -> None:
     if model.alone.requires_grad:
         tensors["alone"] = model.alone
     for name, weight in model.encoder.named_parameters():
+        if not weight.requires_grad:
+            continue  # the average of equal weights differs from them in its last bits
         change = (weight.cpu() - before[name]).detach()
         if change.ndim == 2 and "embeddings" not in name:
             tensors[f"encoder.{name}{PACKED}"], tensors[f"encoder.{name}{SCALES}"] = packed(change)

@@ -1,7 +1,7 @@
 """Train what judges the wording of free text: the adapter rig/scoring/similarity/wording.safetensors.
 
     python -m benchmarks.free_text.train [--epochs 14] [--seeds 4] [--device cuda] [--output FILE]
-    python -m benchmarks.free_text.train --start FILE --epochs 1 --seeds 1 --batch 48 --share 0.2 --new wxz
+    python -m benchmarks.free_text.train --start FILE --epochs 1 --seeds 1 --batch 48 --share 0.2 --new y za
 
 Reads the families and the labelled pairs. Fresh sets 3 and 4 and every twelfth family are kept out, and say
 how well the model reads what it has not seen. A pair is read whole or by its passages, the
@@ -44,7 +44,7 @@ def epoch(
     others: Sequence[Labelled],
     chance: random.Random,
     share: float = 1,
-    new: str = "",
+    new: Sequence[str] = (),
 ) -> Iterator[Labelled]:
     """The pairs of an epoch: some of each family, some changed or shortened, texts that have nothing to do
     with one another, and the labelled ones, twice if all families are learned. Only the `new` files and a
@@ -52,7 +52,7 @@ def epoch(
     """
     yield from (*others, *others) if share == 1 else others
     for pairs in all_families:
-        if pairs[0].group[-1] not in new and chance.random() >= share:
+        if Path(pairs[0].group).name not in new and chance.random() >= share:
             continue
         same, other = ([pair for pair in pairs if pair.same is label] for label in (True, False))
         yield from chance.sample(same, SAME)
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--start", type=Path, help="an adapter to go on from")
     parser.add_argument("--share", type=float, default=1.0, help="of the families in an epoch")
-    parser.add_argument("--new", default="", help="files of families that are learned whole nevertheless")
+    parser.add_argument("--new", nargs="*", default=(), help="files of families that are learned whole")
     parser.add_argument("--output", type=Path, default=ADAPTER)
     options = parser.parse_args()
     models = [trained(seed, options).cpu() for seed in range(options.seeds)]

@@ -18,7 +18,7 @@ from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
-GRADER_VERSION = "12"
+GRADER_VERSION = "13"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 

@@ -130,7 +130,7 @@ def test_what_is_no_answer_is_one_line(store: Path, rig: Rig, line: str) -> None
 def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal: Terminal) -> None:
     """In a real terminal: five answers, one left open, leave, come back, the rest."""
     terminal.type(f"{RIG} --open {store.parent.parent} adjudicate latest --runs {store}; echo left")
-    terminal.wait("1 of 10: talk0, turn 1", "Remind me to water the ferns", "properly", "s(kip)")
+    terminal.wait("1 of 10: talk0, turn 1", "Remind me to water the ferns", "finally", "s(kip)")
     for number, key in enumerate(("y", "n", "skip", "what", "y", "yes", "no"), 1):
         terminal.type(key)
         terminal.wait(f"{number + (number < 4)} of 10:")

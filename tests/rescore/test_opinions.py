@@ -55,7 +55,7 @@ def test_an_opinion_is_what_the_model_called(
     assert (opinion.model, opinion.same, opinion.reason) == ("small", same, reason)
     [request] = asked
     assert [tool.name for tool in request.tools] == ["compare_texts"]
-    for text in ("iron the shirts", "iron the shirts properly", "task of AddReminder"):
+    for text in ("iron the shirts", "finally iron the shirts", "task of AddReminder"):
         assert text in str(request.messages)
 
 

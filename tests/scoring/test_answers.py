@@ -11,7 +11,7 @@ from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import Elsewhere, Meaning
 from rig.tooltalk.world import TASK
 
-PAIR = ("water the ferns", "water the ferns again")
+PAIR = ("water the ferns", "finally water the ferns")
 TEXTS = st.text(max_size=12)
 
 

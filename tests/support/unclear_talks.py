@@ -36,7 +36,7 @@ def _conversation(number: int, task: str) -> Conversation:
 
 def blurred(task: str) -> str:
     """The task in words of which no rule says that they mean the same."""
-    return f"{task} properly"
+    return f"finally {task}"
 
 
 def play(store: Path, *, clear: int = 0, run: str = "abcde") -> StoredRun:

@@ -16,7 +16,7 @@ def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Term
     terminal.type(f"{RIG} --open {store.parent} runs --tui --runs {store}; echo gone")
     terminal.wait("abcde")
     terminal.press("u")
-    terminal.wait("1 of 4: talk6", "expected: clean the garage", "properly", "mean the same?")
+    terminal.wait("1 of 4: talk6", "expected: clean the garage", "finally", "mean the same?")
     terminal.press("y")
     terminal.wait("2 of 4: talk7", "1 answered")
     terminal.press("s")
