@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -41,7 +42,9 @@ agrees, and denies. In between the user says the sentence, without a yes or no.
 SHARE = 0.3
 """Of the likelihood of what a sentence asks for most: what is less likely is not asked for beside it."""
 SURE = 0.8
-"""The likelihood from which something is asked for beside what the words of the document name."""
+"""The likelihood from which something is asked for beside what the document's words name, or is false beside
+what the rules find.
+"""
 MEANT = 0.05
 """The likelihood of all labels but "none" from which words are about a slot that the rules find false."""
 
@@ -103,6 +106,7 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     if by_rules.false:
         if denied := [name for name in by_rules.false if _is_denied(knowledge, name, heard, read)]:
             by_rules.false = denied
+            _note_false(by_rules, knowledge, heard, read)
             return by_rules
     elif by_rules.flags or len(by_rules.asked) > 1:
         return by_rules
@@ -119,6 +123,15 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
         result.told = result.stated
     result.told = list(dict.fromkeys((*result.denied, *result.told)))
     return by_rules if result == Understanding(is_name=result.is_name) else result
+
+
+def _note_false(result: Understanding, knowledge: Knowledge, heard: str, read: Read) -> None:
+    """Note what else is false, where the model is sure. What is wrong with facts is the rules' to find."""
+    for part, slot in product(_parts(heard), knowledge.slots):
+        if slot.is_known and not slot.families and slot.name not in (*result.false, *result.flags):
+            reading = read(part, _described(slot))
+            if reading.wrong > SURE and not _is_right(knowledge, slot, part, reading):
+                _note_statement(result, slot, False)
 
 
 def _note_sure(result: Understanding, knowledge: Knowledge, heard: str, read: Read) -> None:
