@@ -1,5 +1,6 @@
 """What remains of two clauses, and what it means: proven different, or unclear."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -81,6 +82,7 @@ GENERIC = INTENSIFIERS.union(map(stem, _EMPTY_NOUNS))
 DENYING = vocabulary("not never nobody nothing none nowhere neither hardly without except unless if only")
 """Of a clause that is the same otherwise, one of these turns or limits what it says."""
 CARRYING = frozenset(("negation", "modal"))
+_DIGITS = re.compile(r"\d+")
 HELPERS = frozenset(("helper", "copula"))
 
 
@@ -112,7 +114,10 @@ def facts(found: Residue) -> Iterator[Finding]:
             yield different(f"{one.sort}: {one.shown} is not {other.shown}")
             return
     if ones and others:
-        yield missing(ones[0].shown)
+        shown = [ones[0].shown, others[0].shown]
+        numbers = [_DIGITS.findall(text) for text in shown]
+        are_others = all(numbers) and numbers[0] != numbers[1]
+        yield Finding(Meaning.UNCLEAR, " is not ".join(shown)) if are_others else missing(shown[0])
         return
     for fact, own in ((ones, words[1]), (others, words[0])):
         for one in fact:
