@@ -51,6 +51,11 @@ class DialogueAct(NamedTuple):
     kind: Kind
     asks: str = ""
 
+    @property
+    def question(self) -> str:
+        """The clause as a question of its own."""
+        return f"{self.text.rstrip('?.! ')}?"
+
 
 class Token(NamedTuple):
     """A word with its stem; `capital` says that it is a name as far as its first letter shows."""

@@ -103,19 +103,20 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     by_rules = understand(knowledge, own, heard)
     if by_rules.is_purpose or by_rules.is_general:
         return by_rules
+    parts = list(_parts(heard))
     if by_rules.false:
-        if denied := [name for name in by_rules.false if _is_denied(knowledge, name, heard, read)]:
+        if denied := [name for name in by_rules.false if _is_denied(knowledge, name, heard, parts, read)]:
             by_rules.false = denied
-            _note_false(by_rules, knowledge, heard, read)
+            _note_false(by_rules, knowledge, parts, read)
             return by_rules
     elif by_rules.flags or len(by_rules.asked) > 1:
         return by_rules
     if not by_rules.false and questions.read(heard, knowledge.api).slots:
         if _SEVERAL.search(heard):
-            _note_sure(by_rules, knowledge, heard, read)
+            _note_sure(by_rules, knowledge, heard, parts, read)
         return by_rules
     result = Understanding(is_name=by_rules.is_name)
-    for part in _parts(heard):
+    for part in parts:
         _hear(result, knowledge, part, read)
     if any((result.asked, result.unknown, result.false, result.flags, result.told, result.denied)):
         result.is_closed = False
@@ -125,18 +126,19 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     return by_rules if result == Understanding(is_name=result.is_name) else result
 
 
-def _note_false(result: Understanding, knowledge: Knowledge, heard: str, read: Read) -> None:
+def _note_false(result: Understanding, knowledge: Knowledge, parts: Sequence[str], read: Read) -> None:
     """Note what else is false, where the model is sure. What is wrong with facts is the rules' to find."""
-    for part, slot in product(_parts(heard), knowledge.slots):
+    for part, slot in product(parts, knowledge.slots):
         if slot.is_known and not slot.families and slot.name not in (*result.false, *result.flags):
             reading = read(part, _described(slot))
             if reading.wrong > SURE and not _is_right(knowledge, slot, part, reading):
                 _note_statement(result, slot, False)
 
 
-def _note_sure(result: Understanding, knowledge: Knowledge, heard: str, read: Read) -> None:
+def _note_sure(
+    result: Understanding, knowledge: Knowledge, heard: str, parts: Sequence[str], read: Read
+) -> None:
     """Note what is asked for beside what the document's words name, where the model is sure."""
-    parts = list(_parts(heard))
     for slot in knowledge.slots:
         is_noted = slot.name in (*result.asked, *result.unknown)
         if not is_noted and any(read(part, _described(slot)).asks > SURE for part in parts):
@@ -149,20 +151,20 @@ def _note_sure(result: Understanding, knowledge: Knowledge, heard: str, read: Re
 def _parts(heard: str) -> Iterator[str]:
     """The sentences, and before one that asks several things each of its clauses, as a question."""
     for sentence in sentences(heard):
-        asking = [clause.text for clause in clauses(sentence) if clause.kind in _ASKING]
-        asking = [text for text in asking if not is_check(text)]
+        asking = [clause for clause in clauses(sentence) if clause.kind in _ASKING]
+        asking = [clause for clause in asking if not is_check(clause.text)]
         if len(asking) > 1:
-            yield from (f"{text.rstrip('?.! ')}?" for text in asking)
+            yield from (clause.question for clause in asking)
         if not is_check(sentence):
             yield sentence
 
 
-def _is_denied(knowledge: Knowledge, name: str, heard: str, read: Read) -> bool:
+def _is_denied(knowledge: Knowledge, name: str, heard: str, parts: Sequence[str], read: Read) -> bool:
     """Whether what the rules take for false is a fact, or about the slot for the model, too."""
     slot = next(slot for slot in knowledge.slots if slot.name == name)
     if any(family(fact) in slot.families for fact in facts(heard)):
         return True
-    return max(sum(read(part, _described(slot))) for part in (heard, *_parts(heard))) > MEANT
+    return max(sum(read(part, _described(slot))) for part in (heard, *parts)) > MEANT
 
 
 def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read) -> None:

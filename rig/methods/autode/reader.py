@@ -140,7 +140,7 @@ class _Reader:
             self.result.is_purpose = True
         elif slots := self._named(clause):
             self._tell(slots)
-        elif questions.read(_as_question(clause), self._knowledge.api).is_general:
+        elif questions.read(clause.question, self._knowledge.api).is_general:
             self.result.is_general = True
         elif not questions.BACK.search(clause.text):
             self._leave_open(clause)
@@ -161,7 +161,7 @@ class _Reader:
 
     def _named(self, clause: DialogueAct) -> list[Slot]:
         """The slots that the words of a question name."""
-        names = questions.read(_as_question(clause), self._knowledge.api).slots
+        names = questions.read(clause.question, self._knowledge.api).slots
         slots = [slot for slot in self._slots if slot.name in names and kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
@@ -298,7 +298,3 @@ class _Reader:
 
 def _identifiers(clause: DialogueAct) -> frozenset[str]:
     return _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
-
-
-def _as_question(clause: DialogueAct) -> str:
-    return f"{clause.text.rstrip('?.! ')}?"
