@@ -17,7 +17,7 @@ from rig.methods.autode import checkout
 from rig.methods.autode.hearing import Read
 from rig.methods.autode.questions import Alike
 from rig.methods.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
-from rig.methods.autode.scripted_user import answer, deaf, hearing, missing, similarity
+from rig.methods.autode.scripted_user import answer, hearing, missing, similarity
 from rig.papers import autode as recorded
 
 DYNAMIC = (
@@ -73,7 +73,7 @@ class Tally:
 
 def main() -> None:
     place = Path(sys.argv[1])
-    read: Read = deaf if "--rules" in sys.argv else hearing()
+    read: Read | None = None if "--rules" in sys.argv else hearing()
     scenarios = {each.id: each for each in checkout.load(place)}
     print("| assistant, user | dialogues | questions | same slots | all of them | recall | precision", end="")
     print(" | same dialogue | with questions |\n| --- | --- |" + " ---: |" * 7)
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def answers(
-    record: recorded.DialogueRecord, scenario: Scenario, alike: Alike, read: Read
+    record: recorded.DialogueRecord, scenario: Scenario, alike: Alike, read: Read | None
 ) -> Iterator[tuple[set[str], set[str]]]:
     """For each of the assistant's messages that was answered: what was told for the first time, by either."""
     said = [Utterance(USER, scenario.query), *record.said] if record.is_cut else list(record.said)

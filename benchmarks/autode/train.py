@@ -1,12 +1,13 @@
 """Train what the scripted user understands: the adapter rig/methods/autode/hearing.safetensors.
 
     python -m benchmarks.autode.train [--epochs 2] [--hold g.jsonl] [--output FILE]
-    python -m benchmarks.autode.train --start FILE --epochs 1 --share 0.3
+    python -m benchmarks.autode.train --start FILE --epochs 3 --share 0.25
 
-Reads benchmarks/autode/turns/*.jsonl: scenarios that no suite has, with what assistants say in them and the
-things (slots, sentences of the script) that each utterance asks for, states rightly and states wrongly.
-`--hold` keeps a file out of the training, and says how well it is read. `--start` goes on from an adapter,
-with what is said rightly of a story and a share of the other utterances.
+Reads benchmarks/autode/turns/*.jsonl: what assistants say in scenarios that no suite has and in those of
+conversations/dynamic, with the things (slots, sentences of the script) that each utterance asks for, states
+rightly and states wrongly. `--hold` keeps a file out of the training, and says how well it is read. `--start`
+goes on from an adapter, with what is said of rig's own scenarios, what is said rightly of a story, and a
+share of the other utterances.
 """
 
 import argparse
@@ -27,7 +28,9 @@ from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, star
 from rig.calls import Json
 from rig.methods.autode.hearing import ADAPTER, LABELS, described
 from rig.methods.autode.questions import spoken
+from rig.methods.autode.scenarios import Scenario, load_directory
 from rig.methods.autode.scripted_user import introduction
+from rig.paths import CONVERSATIONS
 from rig.reading.times import WEEKDAYS
 from rig.scoring.similarity.minilm import directory
 
@@ -72,7 +75,8 @@ class Examples:
             things |= {"character": introduction(scenario["character"])}
             things |= {name: scenario[name] for name in ("background", "purpose")}
             for turn in scenario["turns"]:
-                if self.chance and STORY.isdisjoint(turn["true"]) and self.chance.random() >= self.share:
+                is_kept = scenario["is_own"] or not STORY.isdisjoint(turn["true"])
+                if self.chance and not is_kept and self.chance.random() >= self.share:
                     continue
                 for name, thing in things.items():
                     label = next((n for n, key in enumerate(LABELS) if name in turn.get(key, ())), 0)
@@ -93,8 +97,8 @@ class Examples:
     def _another(self, slot: dict[str, Any]) -> Json:
         value, chance = slot["value"], self.chance
         assert chance is not None
-        if isinstance(value, bool):
-            return not value
+        if value is None or isinstance(value, bool):
+            return None if value is None else not value
         numbers = list(re.finditer(r"\d+", value))
         if numbers and chance.random() < 0.6:
             match = chance.choice(numbers)
@@ -105,6 +109,30 @@ class Examples:
                 return value.replace(day.capitalize(), chance.choice(WEEKDAYS).capitalize())
         others = [other for other in self.values.get(_last_word(slot["name"]), ()) if other != value]
         return chance.choice(others) if others else None
+
+
+def scenarios_of(path: Path) -> list[dict[str, Any]]:
+    """The scenarios of a file. Where its lines are utterances, they name ones of conversations/dynamic."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if "turns" in rows[0]:
+        return [{**row, "is_own": False} for row in rows]
+    own = {scenario.name: scenario for scenario in load_directory(CONVERSATIONS / "dynamic")}
+    turns: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        turns.setdefault(row["scenario"], []).append(row)
+    return [_described(own[name], texts) for name, texts in turns.items()]
+
+
+def _described(scenario: Scenario, turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    slots = [
+        {
+            "name": parameter.name,
+            "description": parameter.description,
+            "value": scenario.slots.get(parameter.name),
+        }
+        for parameter in scenario.api.parameters
+    ]
+    return {**scenario.facts, "slots": slots, "turns": turns, "is_own": True}
 
 
 def _last_word(name: str) -> str:
@@ -164,10 +192,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ADAPTER)
     options = parser.parse_args()
     torch.manual_seed(7)
-    scenarios = {
-        path.name: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for path in sorted(TURNS.glob("*.jsonl"))
-    }
+    scenarios = {path.name: scenarios_of(path) for path in sorted(TURNS.glob("*.jsonl"))}
     held = scenarios.pop(options.hold, [])
     folder = directory()
     model = Classifier(folder, len(LABELS))

@@ -3,9 +3,9 @@
 The model says of one sentence and one thing (a slot, a sentence of the script) whether the sentence asks for
 it, says it rightly, says it wrongly, or does not touch it. If the thing is a fact, such as a day or an
 amount, the fact that the sentence states tells whether that is right. The rules of rig.methods.autode.reader
-decide where an assistant asks in the words of the API's document, where they find what they seldom err in,
-and where the model finds nothing. What they find false must be a fact, or be about the slot for the model,
-too.
+decide where an assistant asks for the purpose or for all that is missing, or in the words of the API's
+document, and where the model finds nothing. What they find false must be a fact, or be about the slot for the
+model, too.
 """
 
 import re
@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -42,11 +41,13 @@ agrees, and denies. In between the user says the sentence, without a yes or no.
 SHARE = 0.3
 """Of the likelihood of what a sentence asks for most: what is less likely is not asked for beside it."""
 SURE = 0.8
-"""The likelihood from which something is asked for beside what the document's words name, or is false beside
-what the rules find.
+"""The likelihood from which something is asked for beside what the document's words name."""
+LIKELY = 0.5
+"""The likelihood from which words are about something else than what the document's words name."""
+MEANT = 0.06
+"""The likelihood of all labels but "none" from which words are about a slot that the rules find asked for or
+false.
 """
-MEANT = 0.05
-"""The likelihood of all labels but "none" from which words are about a slot that the rules find false."""
 
 _ASKING = frozenset(("wh", "tell", "closed", "fragment"))
 _SEVERAL = re.compile(r"\?.*\?|\b(?:and|or)\b", re.DOTALL)
@@ -77,7 +78,7 @@ class Hearing:
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
         """All that can change what is read, beside the encoder."""
-        likelihoods = f"{ASKS} {TOUCHES} {TELLS} {CONFIRMS} {DENIES} {SHARE} {SURE} {MEANT}"
+        likelihoods = f"{ASKS} {TOUCHES} {TELLS} {CONFIRMS} {DENIES} {SHARE} {SURE} {LIKELY} {MEANT}"
         return {"hearing": sha256(ADAPTER.read_bytes()).hexdigest(), "hearing_likelihoods": likelihoods}
 
     def __call__(self, sentence: str, thing: str) -> Likelihoods:
@@ -104,35 +105,48 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     if by_rules.is_purpose or by_rules.is_general:
         return by_rules
     parts = list(_parts(heard))
-    if by_rules.false:
-        if denied := [name for name in by_rules.false if _is_denied(knowledge, name, heard, parts, read)]:
-            by_rules.false = denied
-            _note_false(by_rules, knowledge, parts, read)
-            return by_rules
-    elif by_rules.flags or len(by_rules.asked) > 1:
-        return by_rules
-    if not by_rules.false and questions.read(heard, knowledge.api).slots:
-        if _SEVERAL.search(heard):
-            _note_sure(by_rules, knowledge, heard, parts, read)
+    false = [name for name in by_rules.false if _is_denied(knowledge, name, heard, parts, read)]
+    if not by_rules.false and _is_decided(by_rules, knowledge, heard, parts, read):
         return by_rules
     result = Understanding(is_name=by_rules.is_name)
     for part in parts:
         _hear(result, knowledge, part, read)
+    if result == Understanding(is_name=result.is_name):
+        by_rules.false = false or by_rules.false
+        return by_rules
+    if new := [name for name in false if name not in (*result.false, *result.flags)]:
+        result.false += new
+        result.asked = [name for name in result.asked if name not in new]
     if any((result.asked, result.unknown, result.false, result.flags, result.told, result.denied)):
         result.is_closed = False
     elif not result.is_closed:
         result.told = result.stated
     result.told = list(dict.fromkeys((*result.denied, *result.told)))
-    return by_rules if result == Understanding(is_name=result.is_name) else result
+    return result
 
 
-def _note_false(result: Understanding, knowledge: Knowledge, parts: Sequence[str], read: Read) -> None:
-    """Note what else is false, where the model is sure. What is wrong with facts is the rules' to find."""
-    for part, slot in product(parts, knowledge.slots):
-        if slot.is_known and not slot.families and slot.name not in (*result.false, *result.flags):
-            reading = read(part, _described(slot))
-            if reading.wrong > SURE and not _is_right(knowledge, slot, part, reading):
-                _note_statement(result, slot, False)
+def _is_decided(
+    by_rules: Understanding, knowledge: Knowledge, heard: str, parts: Sequence[str], read: Read
+) -> bool:
+    """Whether rules decide: several slots are asked for, or one in the words of the API's document, unless
+    the model finds the words about something else. What it is sure of is then noted, too.
+    """
+    if by_rules.flags or len(by_rules.asked) > 1:
+        return True
+    if not questions.read(heard, knowledge.api).slots:
+        return False
+    things = [*map(_described, knowledge.slots), *knowledge.sentences.values()]
+    most = max(max(read(part, thing)) for part in parts or (heard,) for thing in things)
+    names = [*by_rules.asked, *by_rules.unknown]
+    if (
+        names
+        and most > LIKELY
+        and all(_meant(knowledge, name, (heard, *parts), read) <= MEANT for name in names)
+    ):
+        return False
+    if _SEVERAL.search(heard):
+        _note_sure(by_rules, knowledge, heard, parts, read)
+    return True
 
 
 def _note_sure(
@@ -161,10 +175,19 @@ def _parts(heard: str) -> Iterator[str]:
 
 def _is_denied(knowledge: Knowledge, name: str, heard: str, parts: Sequence[str], read: Read) -> bool:
     """Whether what the rules take for false is a fact, or about the slot for the model, too."""
-    slot = next(slot for slot in knowledge.slots if slot.name == name)
-    if any(family(fact) in slot.families for fact in facts(heard)):
-        return True
-    return max(sum(read(part, _described(slot))) for part in (heard, *parts)) > MEANT
+    families = _slot(knowledge, name).families
+    is_fact = any(family(fact) in families for fact in facts(heard))
+    return is_fact or _meant(knowledge, name, (heard, *parts), read) > MEANT
+
+
+def _meant(knowledge: Knowledge, name: str, texts: Sequence[str], read: Read) -> float:
+    """How likely one of some texts is about a slot."""
+    thing = _described(_slot(knowledge, name))
+    return max(sum(read(text, thing)) for text in texts)
+
+
+def _slot(knowledge: Knowledge, name: str) -> Slot:
+    return next(slot for slot in knowledge.slots if slot.name == name)
 
 
 def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read) -> None:

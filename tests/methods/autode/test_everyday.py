@@ -38,10 +38,11 @@ def test_most_are_answered_rightly(is_held_out: bool) -> None:
     ("sets", "count", "least"),
     [
         ((1, 2, 3), 412, 0.95),
-        ((4, 5, 6), 300, 0.84),
-        ((7, 8, 9), 377, 0.86),
-        ((10, 11, 12), 390, 0.83),
-        ((13,), 130, 0.7),
+        ((4, 5, 6), 300, 0.89),
+        ((7, 8, 9), 377, 0.89),
+        ((10, 11, 12), 390, 0.89),
+        ((13, 14), 260, 0.87),
+        ((15, 16), 260, 0.87),
     ],
 )
 def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int, least: float) -> None:
@@ -54,12 +55,7 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
 @pytest.mark.parametrize(
     ("name", "heard", "said"),
     [
-        (
-            "moving-to-the-coast",
-            "What's the reason you're leaving?",
-            "I found a new job. I start at the harbour in autumn. I want to give notice for the end of "
-            "August.",
-        ),
+        ("moving-to-the-coast", "What's the reason you're leaving?", "I found a new job."),
         (
             "somewhere-cheap",
             "Who are you going with?",
@@ -84,13 +80,13 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         (
             "somewhere-cheap",
             "What do you feel like eating, and in which area?",
-            "The area is old town and the cuisine is Georgian. My parents like Georgian food, and I pay.",
+            "The area is old town and the cuisine is Georgian.",
         ),
         ("anniversary", "Would you rather sit inside or outside?", "Outside, please."),
         (
             "curry-for-six",
             "For how many, and does it have to be vegan?",
-            "The servings is 6 and the diet is vegan. I look for a vegan chickpea curry that is quick.",
+            "The servings is 6 and the diet is vegan.",
         ),
         ("exam-group", "So that's Tuesday at 3 pm with a screen?", "No, it's 2 pm."),
         (
@@ -98,17 +94,20 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
             "I'll mow the back lawn on Saturday at 10 am. Fine?",
             "No, it's Friday at 10 am.",
         ),
-        ("week-in-the-alps", "A sitter from 7 to 21 February, right?", "No, it's 14 February."),
+        (
+            "week-in-the-alps",
+            "A sitter from 7 to 21 February, right?",
+            "No, the start date is 7 February and the end date is 14 February.",
+        ),
         ("dripping-tap", "A dripping tap in flat 6, low urgency. Correct?", "No, it's 9."),
         ("light-for-reading", "The bedroom light in cold white at 20 percent?", "No, it's warm white."),
-        ("birthday-cake", "A chocolate cake with nuts for 12, right?", "No, it's no nuts."),
         ("strange-noise", "Your plate is B NK 371, correct?", "No, it's B NK 731."),
         ("sore-knee", "Is there a particular day that suits you?", "It's Thursday."),
         ("sore-knee", "Have you seen Dr. Lind before?", "No, thanks."),
         (
             "half-the-rent",
             "You want to send 900 euros to Anna. Is that correct?",
-            "No, the recipient is Samir Haddad and the amount is 450 euros.",
+            "No, the recipient is Samir Haddad and the amount is 450 euros. I want to send Samir my half.",
         ),
         ("grandma-sunday", "Where are you travelling from?", "It's Madrid Chamartin."),
         (
@@ -116,10 +115,14 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
             "How long will you stay, and which zone are you in?",
             "The duration is 3 hours and the zone code is 4117.",
         ),
-        ("broken-wrist", "Your wrist is broken. You'd like to pause for 5 months.", "No, it's 3."),
+        (
+            "broken-wrist",
+            "Your wrist is broken. You'd like to pause for 5 months.",
+            "No, it's 3. I fell off my bike. My wrist is in plaster until the summer.",
+        ),
         ("warm-study", "How can I help you?", "I want my study warm until I go to bed."),
         ("green-umbrella", "What is your date of birth?", "Sorry, I don't know that."),
-        ("papers-for-tax", "I'd send it by e-mail, all right?", "No, it's post."),
+        ("papers-for-tax", "I'd send it by e-mail, all right?", "No, it's post. I want a statement by post."),
         (
             "papers-for-tax",
             "What period should it cover, and do you want it by e-mail or by post?",
@@ -130,21 +133,24 @@ def test_later_questions_are_answered_rightly(sets: tuple[int, ...], count: int,
         ("blood-pressure-pills", "How old are you?", "I am 81."),
         ("wool-blankets", "What time would you like the machine?", "It's 1 pm."),
         ("exam-group", "Just you, on Tuesday at 2 pm?", "No, it's 4."),
-        ("saving-for-kayak", "You want to save for a canoe, correct?", "No, it's kayak."),
         (
             "lavender-hedge",
             "You'd like 18 rose bushes?",
-            "No. I like bees. I want a hedge of lavender along the path and have a van. I want plants that I "
-            "can fetch myself.",
+            "No, it's lavender. I want a hedge of lavender along the path and have a van. I want plants "
+            "that I can fetch myself.",
         ),
         ("card-in-taxi", "You left it in a restaurant, is that right?", "No."),
         ("sore-knee", "You said your back hurts?", "No. My knee has hurt since I slipped on a wet step."),
         (
             "birthday-cake",
             "It's your son's birthday, right?",
-            "My daughter turns five tomorrow and must not have nuts.",
+            "No. My daughter turns five tomorrow and must not have nuts.",
         ),
-        ("return-of-shoes", "The shoes are too big for you, I understand?", "No, it's small."),
+        (
+            "return-of-shoes",
+            "The shoes are too big for you, I understand?",
+            "The shoes are too narrow and go back to the shop.",
+        ),
         (
             "check-up-again",
             "How long have you been a patient here?",

@@ -4,8 +4,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rig.methods.autode.hearing import ADAPTER, Hearing, Likelihoods, described, hear
+from rig.methods.autode.reader import understand
 from rig.methods.autode.scenarios import ApiDocument, Parameter
-from rig.methods.autode.scripted_user import deaf
 from rig.methods.autode.slots import Knowledge
 
 API = ApiDocument(
@@ -21,7 +21,7 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
 def test_a_question_in_other_words_asks_for_the_slot() -> None:
     assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", HEARING).asked == ["recipient"]
-    assert hear(KNOWLEDGE, (), "Whose account should I pay it into?", deaf).asked == []
+    assert understand(KNOWLEDGE, (), "Whose account should I pay it into?").asked == []
 
 
 def test_a_statement_that_the_story_contradicts_is_denied() -> None:
@@ -43,6 +43,22 @@ def test_what_is_far_less_likely_than_the_likeliest_is_not_asked_for() -> None:
         return Likelihoods(0.9 if thing.startswith("recipient") else 0.1, 0.0, 0.0)
 
     assert hear(KNOWLEDGE, (), "To whom?", read).asked == ["recipient"]
+
+
+def test_what_the_model_finds_the_words_about_goes_before_the_documents_words() -> None:
+    def read(sentence: str, thing: str) -> Likelihoods:
+        return Likelihoods(0.9 if thing.startswith("recipient") else 0.0, 0.0, 0.0)
+
+    assert understand(KNOWLEDGE, (), "What day is good?").asked == ["date"]
+    assert hear(KNOWLEDGE, (), "What day is good?", read).asked == ["recipient"]
+
+
+def test_a_wrong_fact_is_corrected_beside_what_the_model_finds() -> None:
+    def read(sentence: str, thing: str) -> Likelihoods:
+        return Likelihoods(0.0, 0.0, 0.9 if thing.startswith("recipient") else 0.0)
+
+    understood = hear(KNOWLEDGE, (), "So that's Anna, on 4 March?", read)
+    assert sorted(understood.false) == ["date", "recipient"]
 
 
 def test_slots_are_described_with_their_value() -> None:

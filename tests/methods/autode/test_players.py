@@ -9,7 +9,6 @@ from rig.methods.autode.scripted_user import (
     FAILED,
     ScriptedUser,
     answer,
-    deaf,
     hearing,
     missing,
     similarity,
@@ -28,7 +27,7 @@ def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for cached in (similarity, hearing):
         cached.cache_clear()
     monkeypatch.setattr("rig.methods.autode.scripted_user.encoder", lambda: lambda *_: 0.0)
-    monkeypatch.setattr("rig.methods.autode.scripted_user.Hearing", lambda: deaf)
+    monkeypatch.setattr("rig.methods.autode.scripted_user.Hearing", lambda: None)
     yield
     for cached in (similarity, hearing):
         cached.cache_clear()
