@@ -97,8 +97,10 @@ class Examples:
     def _another(self, slot: dict[str, Any]) -> Json:
         value, chance = slot["value"], self.chance
         assert chance is not None
-        if value is None or isinstance(value, bool):
-            return None if value is None else not value
+        if value is None:
+            return None
+        if isinstance(value, bool):
+            return not value
         numbers = list(re.finditer(r"\d+", value))
         if numbers and chance.random() < 0.6:
             match = chance.choice(numbers)

@@ -106,8 +106,14 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
         return by_rules
     parts = list(_parts(heard))
     false = [name for name in by_rules.false if _is_denied(knowledge, name, heard, parts, read)]
-    if not by_rules.false and _is_decided(by_rules, knowledge, heard, parts, read):
-        return by_rules
+    if not by_rules.false:
+        if by_rules.flags or len(by_rules.asked) > 1:
+            return by_rules
+        is_named = bool(questions.read(heard, knowledge.api).slots)
+        if is_named and not _is_elsewhere(by_rules, knowledge, heard, parts, read):
+            if _SEVERAL.search(heard):
+                _note_sure(by_rules, knowledge, heard, parts, read)
+            return by_rules
     result = Understanding(is_name=by_rules.is_name)
     for part in parts:
         _hear(result, knowledge, part, read)
@@ -125,28 +131,15 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     return result
 
 
-def _is_decided(
+def _is_elsewhere(
     by_rules: Understanding, knowledge: Knowledge, heard: str, parts: Sequence[str], read: Read
 ) -> bool:
-    """Whether rules decide: several slots are asked for, or one in the words of the API's document, unless
-    the model finds the words about something else. What it is sure of is then noted, too.
-    """
-    if by_rules.flags or len(by_rules.asked) > 1:
-        return True
-    if not questions.read(heard, knowledge.api).slots:
+    """Whether words are for the model about something, and about nothing that the rules find asked for."""
+    names = [*by_rules.asked, *by_rules.unknown]
+    if not names or any(_meant(knowledge, name, (heard, *parts), read) > MEANT for name in names):
         return False
     things = [*map(_described, knowledge.slots), *knowledge.sentences.values()]
-    most = max(max(read(part, thing)) for part in parts or (heard,) for thing in things)
-    names = [*by_rules.asked, *by_rules.unknown]
-    if (
-        names
-        and most > LIKELY
-        and all(_meant(knowledge, name, (heard, *parts), read) <= MEANT for name in names)
-    ):
-        return False
-    if _SEVERAL.search(heard):
-        _note_sure(by_rules, knowledge, heard, parts, read)
-    return True
+    return any(max(read(part, thing)) > LIKELY for part in parts or (heard,) for thing in things)
 
 
 def _note_sure(
