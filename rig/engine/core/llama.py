@@ -110,7 +110,7 @@ class LlamaModel:
     def adapter(self, path: Path) -> Any:
         """An adapter for these weights, loaded once. Raises RigError if llama.cpp cannot load it.
 
-        It changes nothing until a context wears it; llama.cpp frees it with the weights.
+        It changes nothing until a context applies it; llama.cpp frees it with the weights.
         """
         if path not in self._adapters:
             _log.clear()
