@@ -329,7 +329,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
         if reply in _UNDO:
             at = max(at - 1, 0)
             if at in decided:
-                asking.undo(pairs[at])
+                asking.answer(pairs[at], same=None)
                 decided.remove(at)
         else:
             if reply in _KEYS:
@@ -375,7 +375,7 @@ def _questions_json(asking: Adjudication, opinions: Opinions | None, *, is_blind
     questions = [question.as_json(is_blind=is_blind) for question in asking.questions]
     if opinions is not None:
         for question, told in zip(asking.questions, questions, strict=True):
-            told["opinion"] = opinions.of(question).as_json()
+            told["opinion"] = opinions.of(question)._asdict()
     return {"run": asking.run.id, "answers": str(asking.file), "unclear": questions}
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from rig import plugins
 from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
@@ -20,7 +21,7 @@ from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
 from rig.engine.files.sampling import author_of, sampling_of
-from rig.engine.formats.form import FormatChoice, choose, is_own
+from rig.engine.formats.form import FormatChoice, choose
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.engine.memory.weights import check_loads
 from rig.engine.prompt import PromptBuilder
@@ -59,7 +60,9 @@ def load(
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
         settings = replace(settings, parallel=settings.parallel or 1)
-    source = template_source(info, settings.chat_template, own_format=is_own(settings.format))
+    # A model's own form, or one that is looked for there: neither rig's nor a plugin's.
+    is_own = settings.format not in plugins.registered().formats
+    source = template_source(info, settings.chat_template, own_format=is_own)
     if source is None:
         raise RigError(
             f"{info.path}: has no chat template (is it a base model?);"
@@ -134,11 +137,10 @@ def load(
 
 
 class Room(NamedTuple):
-    """What a model needs of its context, in tokens: the longest prompt, an answer, and thoughts before it."""
+    """What a model needs of its context, in tokens: the longest prompt with its answer, and with thoughts."""
 
-    prompt: int
-    answer: int
-    thoughts: int
+    answered: int
+    needed: int
 
     @classmethod
     def of(cls, info: GgufInfo, settings: EngineSettings, source: str) -> "Room":
@@ -157,23 +159,18 @@ class Room(NamedTuple):
                     longest = max(longest, sum(map(len, prompts.build(request, form))))
         thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
         thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
-        return cls(longest, settings.max_tokens, thoughts if thinks else 0)
-
-    @property
-    def answered(self) -> int:
-        """The longest prompt with its answer."""
-        return self.prompt + self.answer
+        answered = longest + settings.max_tokens
+        return cls(answered, answered + (thoughts if thinks else 0))
 
     @property
     def n_ctx(self) -> int:
         """The context that has room for all of it, in full thousands."""
-        return -(-(self.answered + self.thoughts) // _STEP) * _STEP
+        return -(-self.needed // _STEP) * _STEP
 
     def remark(self, n_ctx: int) -> str:
         """What was decided, and why."""
-        needed = self.answered + self.thoughts
-        short = "" if needed <= n_ctx else ", which the model or the memory does not allow"
-        return f"context {n_ctx:,}: the longest conversation needs {needed:,} tokens{short}"
+        short = "" if self.needed <= n_ctx else ", which the model or the memory does not allow"
+        return f"context {n_ctx:,}: the longest conversation needs {self.needed:,} tokens{short}"
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:

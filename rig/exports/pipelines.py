@@ -66,38 +66,34 @@ class JUnitExport(Export):
     name = "junit"
 
     def pieces(self, source: ExportSource) -> Iterator[str]:
-        return junit_xml(_suites(source))
+        runs, run = source.runs, source.run
+        seconds: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+        reasons: defaultdict[tuple[str, str, int], list[str]] = defaultdict(list)
+        for row in runs.view("turn_results", run):
+            seconds[row["arm"], row["conversation"], row["repeat"]] += row["wall_s"]
+        for row in runs.view("turn_faults", run):
+            fault = f"turn {row['turn']}: {row['kind']}: {row['text']}"
+            reasons[row["arm"], row["conversation"], row["repeat"]].append(fault)
+        suites = {task.name: task.suite for task in runs.conversations(run)}
+        cases: dict[str, list[TestCase]] = {arm.name: [] for arm in run.arms}
+        for cell in runs.each_cell(run):
+            arm = run.arms[cell.arm].name
+            key = arm, cell.conversation, cell.repeat
+            name = f"{cell.conversation}#{cell.repeat + 1}" if run.repeats > 1 else cell.conversation
+            group = ".".join(filter(None, (arm, suites[cell.conversation])))
+            if cell.counts is None:
+                why = run.arms[cell.arm].failure or run.arms[cell.arm].decided or "not played to its end"
+                cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
+                continue
+            errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
+            text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
+            kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
+            kind = "" if run.declaration.succeeded(cell.counts) else kind
+            cases[arm].append(TestCase(group, name, seconds[key], kind, text))
+        return junit_xml(cases.items())
 
 
 JUNIT = JUnitExport()
-
-
-def _suites(source: ExportSource) -> Iterator[tuple[str, list[TestCase]]]:
-    runs, run = source.runs, source.run
-    seconds: defaultdict[tuple[str, str, int], float] = defaultdict(float)
-    reasons: defaultdict[tuple[str, str, int], list[str]] = defaultdict(list)
-    for row in runs.view("turn_results", run):
-        seconds[row["arm"], row["conversation"], row["repeat"]] += row["wall_s"]
-    for row in runs.view("turn_faults", run):
-        fault = f"turn {row['turn']}: {row['kind']}: {row['text']}"
-        reasons[row["arm"], row["conversation"], row["repeat"]].append(fault)
-    suites = {task.name: task.suite for task in runs.conversations(run)}
-    cases: dict[str, list[TestCase]] = {arm.name: [] for arm in run.arms}
-    for cell in runs.each_cell(run):
-        arm = run.arms[cell.arm].name
-        key = arm, cell.conversation, cell.repeat
-        name = f"{cell.conversation}#{cell.repeat + 1}" if run.repeats > 1 else cell.conversation
-        group = ".".join(filter(None, (arm, suites[cell.conversation])))
-        if cell.counts is None:
-            why = run.arms[cell.arm].failure or run.arms[cell.arm].decided or "not played to its end"
-            cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
-            continue
-        errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
-        text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
-        kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
-        kind = "" if run.declaration.succeeded(cell.counts) else kind
-        cases[arm].append(TestCase(group, name, seconds[key], kind, text))
-    yield from cases.items()
 
 
 class GitHubExport(Export):

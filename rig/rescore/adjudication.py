@@ -64,18 +64,10 @@ class Adjudication:
         self.questions = _unsettled(store, self.run, setup_of(self.run, answers=self.file))
         self.answered = 0
 
-    def undo(self, question: Unsettled) -> None:
-        """Take back the answer to a question. Raises RigError if that cannot be written."""
-        self._write(question, None)
-        self.answered -= 1
-
-    def answer(self, question: Unsettled, *, same: bool) -> None:
-        """Keep an answer, for good. Raises RigError if it cannot be written."""
-        self._write(question, same)
-        self.answered += 1
-
-    def _write(self, question: Unsettled, same: bool | None) -> None:
+    def answer(self, question: Unsettled, *, same: bool | None) -> None:
+        """Keep an answer, for good; None takes it back. Raises RigError if that cannot be written."""
         add_answers(self.file, [Answer.now(question.doubt.expected, question.doubt.got, same=same)])
+        self.answered += -1 if same is None else 1
 
 
 def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
@@ -122,10 +114,6 @@ class Opinion(NamedTuple):
     model: str
     same: bool | None
     reason: str
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return self._asdict()
 
 
 class Opinions:

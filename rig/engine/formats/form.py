@@ -11,7 +11,7 @@ from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.engine.formats import base, salvage
-from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text, read_as
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import CallReader, NotRead
@@ -51,7 +51,8 @@ class NativeFormat(AnswerFormat):
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
         self._check_names()
-        self.variables = variables(native, thinking)
+        on, off = native.thinking.on or {}, native.thinking.off or QUIET
+        self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
         self._off_word = native.thinking.off_word if thinking == "off" else ""
         prompt = Probe(template).after_question([], generation=True, variables=self.variables)
@@ -82,7 +83,7 @@ class NativeFormat(AnswerFormat):
 
     def offer(self) -> Offer:
         switch = self._off_word
-        if self._native.declares:
+        if self._native.tools_in:
             return Offer(
                 switch, "", base.declarations(self.tools), self._native.declared_as, context_apart=True
             )
@@ -141,12 +142,7 @@ class NativeFormat(AnswerFormat):
             text = f"{self._shape.lead}{self._native.words[0]}{answer}"
             cut = len(self._shape.lead + self._native.words[0]) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
-        shape = self._shape
-        opened = "" if shape.lead else shape.fill(shape.open, 0)
-        spans = [*closing, Span(opened, "answer"), Span(answer.name, "tool")]
-        spans.append(Span(shape.fill(shape.after_name, 0), "parameter"))
-        spans += [Span(*part) for part in shape.parts(answer.arguments)]
-        return tuple(span for span in (*spans, Span(shape.fill(shape.close, 0), "parameter")) if span.text)
+        return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
 
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
@@ -160,9 +156,8 @@ class NativeFormat(AnswerFormat):
             return self._salvaged(answer, reasoning, "")
         how = ", ".join(dict.fromkeys(notes))
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
-        with read_as(how):
-            check_unicode([call.arguments for call in raw_calls])
-            calls = tuple(self.checker.call(call.name, call.arguments) for call in raw_calls)
+        check_unicode([call.arguments for call in raw_calls], how)
+        calls = tuple(self.checker.call(call.name, call.arguments, how) for call in raw_calls)
         return Reading(calls, content, reasoning, how)
 
     def reasoning(self, text: str) -> str:
@@ -228,9 +223,7 @@ class NativeFormat(AnswerFormat):
                 raise AnswerError(fault, own)
             return Reading((), self._words(text), reasoning, "")
         how = ", ".join(filter(None, ("another form", how)))
-        with read_as(how):
-            calls = tuple(map(self.checker.read, answers))
-        return Reading(calls, "", reasoning, how)
+        return Reading(tuple(self.checker.read(answer, how) for answer in answers), "", reasoning, how)
 
 
 def chat_messages(
@@ -283,14 +276,6 @@ _RULES = (
 )
 
 
-def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
-    """What the template is given about thinking."""
-    switch = native.thinking
-    if thinking == "auto":
-        return {}
-    return (switch.on or {}) if thinking == "on" else (switch.off or QUIET)
-
-
 def _filled(text: str) -> Pattern:
     """A text of a shape as a pattern, with its holes."""
     holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
@@ -309,21 +294,12 @@ class FormatChoice(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def names() -> list[str]:
-    """What `--format` takes."""
-    registry = plugins.registered()
-    return list(dict.fromkeys(("auto", "native", *registry.formats, *registry.presets)))
-
-
 def check_name(name: str) -> None:
     """Raise RigError for a form that there is not; it says what others there are."""
-    if name not in names():
-        raise RigError(f"--format {name}: no such format; choose from {', '.join(names())}")
-
-
-def is_own(name: str) -> bool:
-    """Whether a form is a model's own, or looked for there: neither rig's nor a plugin's."""
-    return name not in plugins.registered().formats
+    registry = plugins.registered()
+    names = dict.fromkeys(("auto", "native", *registry.formats, *registry.presets))
+    if name not in names:
+        raise RigError(f"--format {name}: no such format; choose from {', '.join(names)}")
 
 
 def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:

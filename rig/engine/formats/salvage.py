@@ -72,12 +72,12 @@ class JsonError(ValueError):
     """Text that is not JSON, or JSON that does not mean one thing."""
 
 
-def check_unicode(answer: Json) -> None:
-    """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
+def check_unicode(answer: Json, how: str = "") -> None:
+    """Raise AnswerError for an answer, read in this way, that JSON's escapes make no Unicode text."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
+        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text", how) from error
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:
