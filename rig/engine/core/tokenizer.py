@@ -141,13 +141,12 @@ class Tokenizer:
     def _tokenize_piece(self, text: str, *, special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
-        buffer = (C.llama_token * size)()
-        count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
-        if count < 0:
-            size = -count
+        while True:
             buffer = (C.llama_token * size)()
             count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
-        return list(buffer[:count])
+            if count >= 0:
+                return list(buffer[:count])
+            size = -count
 
 
 def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:

@@ -157,9 +157,9 @@ class AnswerFormat(ABC):
         """Checks the calls that are read. Raises SchemaError for tools that cannot be enforced."""
         return CallChecker(self.tools, self.grammar)
 
-    @abstractmethod
     def offer(self) -> Offer:
-        """What the model reads about the calls it can make, and how to make them."""
+        """What the model reads about the calls it can make, and how to make them; nothing by default."""
+        return Offer()
 
     @abstractmethod
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
@@ -261,9 +261,6 @@ class PlainFormat(RigFormat):
         AnswerFormat.__init__(self, tools, "none", template)
         self._language = Language(marks=salvage.MARKS)
 
-    def offer(self) -> Offer:
-        return Offer()
-
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         return (Span(answer if isinstance(answer, str) else json_text(answer.arguments), None),)
 
@@ -329,9 +326,6 @@ class ObjectFormat(AnswerFormat):
             raise SchemaError(f"the form `object` is for one function; here there are {len(tools)}")
         [self._tool] = tools
         self._language = Language(self.checker.schemas[self._tool.name], marks=salvage.MARKS)
-
-    def offer(self) -> Offer:
-        return Offer()
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []

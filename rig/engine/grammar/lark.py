@@ -69,9 +69,9 @@ def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool
     return writer.written(writer.answer(language))
 
 
-def is_needed(schema: JsonObject) -> bool:
-    """Whether llguidance's own way does not do for a narrowed schema whose order is fixed."""
-    return _holds(schema, "number")
+def holds(schema: JsonObject, kind: str) -> bool:
+    """Whether there is a value of this type in a narrowed schema."""
+    return any(part.get("type") == kind for part in parts_of(schema))
 
 
 def json_options(spelling: Spelling) -> JsonObject:
@@ -153,7 +153,7 @@ class _Writer:
                 return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
             case {"type": "number", "minimum": low, "maximum": high}:
                 return f"/{decimals(low, high)}/"
-            case {"type": "array"} if not self._is_json or _holds(schema, "object") or is_needed(schema):
+            case {"type": "array"} if not self._is_json or holds(schema, "object") or holds(schema, "number"):
                 return self._items(schema)
         return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
@@ -380,10 +380,6 @@ class _Writer:
 
 def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
     return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
-
-
-def _holds(schema: JsonObject, kind: str) -> bool:
-    return any(part.get("type") == kind for part in parts_of(schema))
 
 
 def _values_of(schema: JsonObject) -> Sequence[Any]:
