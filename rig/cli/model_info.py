@@ -164,7 +164,7 @@ def tools_json(source: str | None) -> JsonObject:
         return {"format": "rig", "fault": str(error)}
     return {
         "format": "native" if native.is_supported else "rig",
-        "native": native.name,
+        "native": native.family or "derived",
         **native.as_json(),
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
@@ -200,7 +200,7 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     yield "arguments", _arguments(native)
     by_whom = f"the template: {native.tools_in}" if native.tools_in else "rig in words"
     yield "tools", f"declared by {by_whom}"
-    several = f"yes, with {_shown(shape.between)} between them" if shape.parallel else "no, one a message"
+    several = f"yes, with {_shown(shape.between)} between them" if shape.between else "no, one a message"
     yield "several calls", several
     if thinking.known:
         switch = "no switch"

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from rig import plugins
 from rig.calls import JsonObject
@@ -69,10 +68,10 @@ def load(
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
     settings = with_room_to_think(settings, source)
-    room = None
+    answered = needed = 0
     if settings.n_ctx == AUTO:
-        room = Room.of(info, settings, source)
-        settings = replace(settings, n_ctx=None, most_context=room.n_ctx)
+        answered, needed = _room(info, settings, source)
+        settings = replace(settings, n_ctx=None, most_context=-(-needed // _STEP) * _STEP)
     told: set[str] = set()
 
     def tell(remarks: Iterable[str]) -> None:
@@ -84,7 +83,7 @@ def load(
     loaded = load_here(info, settings, notify, n_outputs=n_outputs, announce=lambda plan: tell(plan.remarks))
     plan = loaded.plan
     # At least half of the context is for thoughts, and more where it was made for them.
-    for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - room.answered if room else 0)
+    for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - answered if needed else 0)
     thinking_tokens = settings.thinking_tokens
     if thinking_tokens is None:
         thinking_tokens = min(DEFAULT_THOUGHTS, for_thoughts)
@@ -99,8 +98,9 @@ def load(
         cpu_moe=False,
         flash_attention=plan.flash_attention,
     )
-    if room:
-        notify(f"{name}: {room.remark(plan.n_ctx)}")
+    if needed:
+        short = "" if needed <= plan.n_ctx else ", which the model or the memory does not allow"
+        notify(f"{name}: context {plan.n_ctx:,}: the longest conversation needs {needed:,} tokens{short}")
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
     origin = info.origin.note if info.origin else ""
     tell((origin, grammar.remark(settings)))
@@ -136,41 +136,27 @@ def load(
         raise
 
 
-class Room(NamedTuple):
-    """What a model needs of its context, in tokens: the longest prompt with its answer, and with thoughts."""
+def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, int]:
+    """The tokens of the longest prompt with its answer, and those with the thoughts before it, too.
 
-    answered: int
-    needed: int
-
-    @classmethod
-    def of(cls, info: GgufInfo, settings: EngineSettings, source: str) -> "Room":
-        """Of the prompts in the settings, as this template writes them. Raises RigError."""
-        check_loads(info.path, weightless=True)
-        with closing(LlamaModel(info.path, weightless=True)) as model:
-            tokenizer = Tokenizer(model)
-            template = _template(source, settings.chat_template or info.path, tokenizer)
-            chosen = choose(settings, template)
-            prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
-            longest, form = 0, None
-            for request in settings.prompts:
-                if form is None or form.tools != request.tools:
-                    form = chosen.make(request.tools, settings.grammar, template)
-                with suppress(TemplateError):  # asking will say what is wrong
-                    longest = max(longest, sum(map(len, prompts.build(request, form))))
-        thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
-        thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
-        answered = longest + settings.max_tokens
-        return cls(answered, answered + (thoughts if thinks else 0))
-
-    @property
-    def n_ctx(self) -> int:
-        """The context that has room for all of it, in full thousands."""
-        return -(-self.needed // _STEP) * _STEP
-
-    def remark(self, n_ctx: int) -> str:
-        """What was decided, and why."""
-        short = "" if self.needed <= n_ctx else ", which the model or the memory does not allow"
-        return f"context {n_ctx:,}: the longest conversation needs {self.needed:,} tokens{short}"
+    Of the prompts in the settings, as a model with this template reads them. Raises RigError.
+    """
+    check_loads(info.path, weightless=True)
+    with closing(LlamaModel(info.path, weightless=True)) as model:
+        tokenizer = Tokenizer(model)
+        template = _template(source, settings.chat_template or info.path, tokenizer)
+        chosen = choose(settings, template)
+        prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
+        longest, form = 0, None
+        for request in settings.prompts:
+            if form is None or form.tools != request.tools:
+                form = chosen.make(request.tools, settings.grammar, template)
+            with suppress(TemplateError):  # asking will say what is wrong
+                longest = max(longest, sum(map(len, prompts.build(request, form))))
+    thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
+    thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
+    answered = longest + settings.max_tokens
+    return answered, answered + (thoughts if thinks else 0)
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:

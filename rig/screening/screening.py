@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call
-from rig.compare.leaks import leaked
+from rig.compare.leaks import leaks_of
 from rig.engine.core.assessment import Assessment, Kind
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
@@ -226,9 +226,7 @@ def _arm(
         progress(name, len(steps), len(steps))
         fingerprint, seconds = dict(teacher.model.fingerprint), time.perf_counter() - began
         remarks: tuple[str, ...] = () if base is None or is_comparable else (OTHER_VOCABULARY,)
-        made_from: Any = fingerprint.get("made_from") or {}
-        sources = {task.name: task.source for task in request.tasks}
-        if names := leaked(made_from.get("calibrated_on") or (), sources):
+        if names := leaks_of({"model.made_from": fingerprint.get("made_from")}, request.tasks):
             remarks += (f"{_CALIBRATED_ON} {counted(len(names), 'conversation')} of these",)
         for remark in remarks:
             notify(f"{name}: {remark}")

@@ -167,18 +167,14 @@ class Native:
     faults: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:
-        """What it is called in a line."""
-        return self.family or "derived"
-
-    @property
     def is_supported(self) -> bool:
         """Whether the template itself knows of tools."""
         return bool(self.tools_in) or (self.shows_calls and not self.family)
 
     def remarks(self, thinking: ThinkingArm) -> tuple[str, ...]:
         """What a person should know before a run."""
-        lines = [f"answers in its own form ({self.name}): {self.shape.trigger.strip()}", *self.faults]
+        name = self.family or "derived"
+        lines = [f"answers in its own form ({name}): {self.shape.trigger.strip()}", *self.faults]
         if self.tools_in == "last user message":
             lines.append(
                 "its template puts the tools before the last message of the user: prompts share less, so that"

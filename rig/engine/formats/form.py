@@ -50,7 +50,14 @@ class NativeFormat(AnswerFormat):
         self._native = native
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        self._check_names()
+        for tool, schema in self._schemas.items():  # names are told from what stands around them
+            if not _NAME.fullmatch(tool):
+                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
+            names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
+            if strange := [name for name in names if not _ARGUMENT.fullmatch(name)]:
+                raise SchemaError(
+                    f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
+                )
         on, off = native.thinking.on or {}, native.thinking.off or QUIET
         self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
@@ -69,17 +76,6 @@ class NativeFormat(AnswerFormat):
         if isinstance(properties := arranged.get("properties"), dict):
             arranged["properties"] = {name: properties[name] for name in self._shape.names(properties)}
         return arranged
-
-    def _check_names(self) -> None:
-        """Raise SchemaError for names that cannot be told from what stands around them."""
-        for tool, schema in self._schemas.items():
-            if not _NAME.fullmatch(tool):
-                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
-            names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
-            if strange := [name for name in names if not _ARGUMENT.fullmatch(name)]:
-                raise SchemaError(
-                    f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
-                )
 
     def offer(self) -> Offer:
         switch = self._off_word

@@ -47,11 +47,6 @@ class CallShape:
         """What comes before the trigger, the trigger, and what comes after it, of what calls begin with."""
         return ("", self.trigger, "") if self.lead else self.open.partition(self.trigger)
 
-    @property
-    def parallel(self) -> bool:
-        """Whether one message can hold several calls."""
-        return bool(self.between)
-
     def write(self, calls: Sequence[Call | ToolCall]) -> str:
         """The calls as a model writes them."""
         return "".join(text for text, _ in self.spans(calls))

@@ -123,11 +123,6 @@ class Tags:
     wrapped: bool = False
     """Whether strings that could pass for tags stand in a CDATA section, as XML has them."""
 
-    @property
-    def marks_texts(self) -> bool:
-        """Whether what stands before a value says if it is a string."""
-        return self.quoted or self.text_open != self.other_open
-
     def write(self, arguments: JsonObject) -> str:
         """The arguments as text."""
         return "".join(text for text, _ in self.parts(arguments))
