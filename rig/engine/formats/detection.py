@@ -239,7 +239,7 @@ def family_native(name: str, template: ChatTemplate) -> Native:
 def with_template(native: Native, probe: Probe) -> Native:
     """A form with what the template does about it."""
     declared_as, place = _declared(probe)
-    text = probe.call(FIRST, {"kappa": "x"})
+    text = probe.call((FIRST, {"kappa": "x"}))
     faults = [*native.faults]
     if not place:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
@@ -265,7 +265,7 @@ def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
     """The form of calls and how it was found. Raises Unsupported."""
     plain = Probe(template)
     probes = [plain, Probe(template, ids="functions")]
-    if plain.call(FIRST, {"kappa": "x"}) is None and plain.fault:
+    if plain.call((FIRST, {"kappa": "x"})) is None and plain.fault:
         probes.append(Probe(template, as_text=True))
     errors = []
     for probe in probes:
