@@ -100,7 +100,14 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
         if path is None:
             path = request.save or Path(folder) / "base"
             base = next(iter(models))
-            vocabulary = _write_base(base, models.pop(base), request, path, notify, progress)
+            with closing(open_model(base, models.pop(base), request, request.n_ctx, notify)) as loaded:
+                tokenizer = Tokenizer(loaded.model)
+                vocabulary = tokenizer.vocabulary
+                with logits_file.writing(path, request.chunks(tokenizer), tokenizer.n_vocab) as written:
+                    for logits in _rows(base, loaded.context, written, tokenizer, progress):
+                        written.append(logits)
+            if request.save:
+                notify(f"{base}: its log-probabilities are in {path}")
         arms: list[CorpusArm] = []
         is_interrupted = False
         with logits_file.reading(path) as file:
@@ -118,21 +125,6 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
                     break
             chunks, n_ctx = file.tokens.shape
             return CorpusScreen(base, chunks, n_ctx, tuple(arms), chunks * file.rows, is_interrupted)
-
-
-def _write_base(
-    name: str, model: ResolvedModel, request: Corpus, path: Path, notify: Notify, progress: Progress
-) -> str:
-    """Write the base's log-probabilities; returns the name of its vocabulary."""
-    with closing(open_model(name, model, request, request.n_ctx, notify)) as loaded:
-        tokenizer = Tokenizer(loaded.model)
-        chunks = request.chunks(tokenizer)
-        with logits_file.writing(path, chunks, tokenizer.n_vocab) as file:
-            for logits in _rows(name, loaded.context, file, tokenizer, progress):
-                file.append(logits)
-        if request.save:
-            notify(f"{name}: its log-probabilities are in {path}")
-        return tokenizer.vocabulary
 
 
 def _diverge(

@@ -21,7 +21,7 @@ from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, Reg
 from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm, ThinkingArm
 from rig.errors import RigError
-from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.models import Message, ReplyMessage, ToolDoc, UserMessage
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
@@ -235,28 +235,26 @@ def chat_messages(
     are shown under `thoughts_key`; empty, they are left out.
     """
     chat: list[ChatMessage] = []
-    results: list[ChatMessage] = []
-    number = 0
+    number, calling = 0, -1  # the place of the message whose calls another may join
     for message in messages:
-        joins = isinstance(message, CallMessage) and message.joins and bool(results)
-        if not joins:
-            chat += results
-            results = []
         if isinstance(message, UserMessage):
             chat.append(ChatMessage("user", (message.text,)))
+            calling = -1
             continue
         thoughts = (thoughts_key if message.reasoning else "", message.reasoning)
         if isinstance(message, ReplyMessage):
             chat.append(ChatMessage("assistant", (message.text,), thoughts=thoughts))
+            calling = -1
             continue
         call = tool_call(number, message.call)
         number += 1
-        if joins:
-            chat[-1] = replace(chat[-1], calls=(*chat[-1].calls, call))
+        if message.joins and calling >= 0:
+            chat[calling] = replace(chat[calling], calls=(*chat[calling].calls, call))
         else:
+            calling = len(chat)
             chat.append(ChatMessage("assistant", (message.content,), (call,), "", "", thoughts, write_calls))
-        results.append(result(call, message.outcome))
-    return [*chat, *results]
+        chat.append(result(call, message.outcome))
+    return chat
 
 
 def result_text(outcome: Outcome) -> str:
