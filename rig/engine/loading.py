@@ -52,9 +52,8 @@ def load(
     settings = replace(settings, kv_type=keys if keys == values else f"{keys}/{values}")
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
-    sampling = Sampling(temp=settings.temperature)
-    if settings.sampling is not None:
-        sampling = sampling_of(settings.sampling, info)
+    asked = settings.sampling
+    sampling = Sampling(temp=settings.temperature) if asked is None else sampling_of(asked, info)
     if settings.draft != "none":
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot

@@ -1,7 +1,7 @@
 """Runs for pipelines: JUnit XML, which most of them read, and the summary of a step of GitHub Actions."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
@@ -37,11 +37,10 @@ def junit_xml(suites: Iterable[tuple[str, list[TestCase]]]) -> Iterator[str]:
     """
     yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n'
     for name, cases in suites:
-        numbers = {f"{kind}s": sum(case.kind == kind for case in cases) for kind in ("failure", "error")}
-        numbers |= {"skipped": sum(case.kind == "skipped" for case in cases), "tests": len(cases)}
-        counts = "".join(f' {key}="{number}"' for key, number in numbers.items())
+        kinds = Counter(case.kind for case in cases)
+        counts = f'failures="{kinds["failure"]}" errors="{kinds["error"]}" skipped="{kinds["skipped"]}"'
         seconds = sum(case.seconds for case in cases)
-        yield f'<testsuite name={_attribute(name)}{counts} time="{seconds:.3f}">\n'
+        yield f'<testsuite name={_attribute(name)} {counts} tests="{len(cases)}" time="{seconds:.3f}">\n'
         for case in cases:
             about = f"classname={_attribute(case.group)} name={_attribute(case.name)}"
             text = str(clip(printable(case.text), _LONGEST))

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from rig import events, serving
@@ -198,10 +199,8 @@ def _token_runs(prediction: Prediction) -> list[tuple[int, int, bool]]:
         ends = [number * chars // tokens for number in range(tokens + 1)] if tokens else []
         return [(end - start, 1, False) for start, end in pairwise(ends)] or [(chars, 0, False)]
     runs: list[tuple[int, int, bool]] = []
-    for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
-        if forced and runs and runs[-1][2]:
-            before, count, _ = runs.pop()
-            runs.append((before + chars, count + 1, True))
-        else:
-            runs.append((chars, 1, forced))
+    pairs = zip(prediction.token_forced, prediction.token_chars, strict=True)
+    for forced, run in groupby(pairs, itemgetter(0)):
+        sizes = [size for _, size in run]
+        runs += [(sum(sizes), len(sizes), True)] if forced else [(size, 1, False) for size in sizes]
     return runs

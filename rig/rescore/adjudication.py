@@ -24,7 +24,7 @@ class Unsettled:
     arm: str
     scored: Scored
     doubt: Doubt
-    times: int = 1
+    times: int = 0
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -76,11 +76,8 @@ def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
     for where, scored in scored_again(store, run, setup):
         calls = {(doubt.pair, doubt.turn, doubt.step): doubt for doubt in scored.score.doubts}
         for doubt in calls.values():
-            earlier = by_pair.get(doubt.pair)
-            if earlier is None:
-                by_pair[doubt.pair] = Unsettled(where, run.arms[where.arm].name, scored, doubt)
-            else:
-                by_pair[doubt.pair] = replace(earlier, times=earlier.times + 1)
+            met = by_pair.get(doubt.pair) or Unsettled(where, run.arms[where.arm].name, scored, doubt)
+            by_pair[doubt.pair] = replace(met, times=met.times + 1)
     # Not arm by arm, which would tell whose text it is.
     place = {name: number for number, name in enumerate(run.conversations)}
     return sorted(

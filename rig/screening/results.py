@@ -109,11 +109,6 @@ class ArmScreen:
     remarks: tuple[str, ...] = ()
 
     @property
-    def made_from(self) -> str | None:
-        """What the model's file was made from, where rig made it."""
-        return made_from(self.fingerprint)
-
-    @property
     def assessed(self) -> tuple[ScreenedStep, ...]:
         return tuple(step for step in self.steps if step.assessment.fault is None)
 
@@ -206,7 +201,7 @@ class ArmScreen:
         return {
             "arm": self.name,
             "fingerprint": self.fingerprint,
-            "made_from": self.made_from,
+            "made_from": made_from(self.fingerprint),
             "calls": len(self.calls()),
             "replies": len(self.replies()),
             "faults": dict(self.faults),

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -64,7 +64,7 @@ Place: TypeAlias = tuple[StepKey, int, int]
 """A choice or a token: its conversation, turn and step, its number in the step, and for a token its id."""
 
 
-class LogitRows:
+class LogitRows(AbstractContextManager["LogitRows"]):
     """Rows of logits in a temporary file, which is gone when this is closed; only their places are in memory.
 
     They are kept as they were computed, so a model compared with itself differs by exactly nothing.
@@ -74,9 +74,6 @@ class LogitRows:
         self._file = tempfile.TemporaryFile(prefix="rig-screen-")  # noqa: SIM115 - closed by `__exit__`
         self._places: dict[Place, tuple[int, int]] = {}
         self.bytes = 0
-
-    def __enter__(self) -> "LogitRows":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

@@ -84,8 +84,8 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     first, numbers = _between(probe, _TEXTS), _between(probe, _NUMBERS)
     if first is None or numbers is None or probe.call((FIRST, _ONE)) is None:
         return None
-    opening, before, middle, between, after = first
-    _, _, number_middle, number_between, _ = numbers
+    opening, before, middle, between, _, after = first
+    _, _, number_middle, number_between, *_ = numbers
     text_close = common_start(between, after)
     if (tag := text_close.rfind("<")) >= 0 and ">" not in text_close[tag:]:
         text_close = text_close[:tag]  # it ends within no tag
@@ -115,16 +115,12 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     return _with_values(probe, shape, tags)
 
 
-def _between(probe: Probe, values: Sequence[Json]) -> list[str] | None:
-    """The text before the name, to the first key, to its value, to the second key, and after its value."""
+def _between(probe: Probe, values: Sequence[Json]) -> Sequence[str] | None:
+    """The text before the name, then before each key and each value of two arguments, and after them."""
     text = probe.call((FIRST, dict(zip(_KEYS, values, strict=True)))) or ""
-    pieces = []
-    for needle in (FIRST, _KEYS[0], str(values[0]), _KEYS[1], str(values[1])):
-        before, there, text = text.partition(needle)
-        if not there:
-            return None
-        pieces.append(before)
-    return [*pieces[:4], text]
+    needles = (FIRST, _KEYS[0], values[0], _KEYS[1], values[1])
+    found = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
+    return found and found.groups()
 
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
