@@ -234,14 +234,10 @@ def _align(text: str, other: str, *, backwards: bool = False) -> tuple[str, str]
     step = -1 if backwards else 1
     texts = text[::step], other[::step]
     shared = len(common_start(*texts))
-    numbers = [re.match(r"\d+", part[shared:]) for part in texts]
-    if not shared or not all(numbers):
+    number = re.compile(rf"\A(.{{{shared}}})\d+", re.DOTALL)
+    first, second = (number.sub(rf"\g<1>{INDEX}", part) for part in texts)
+    if not shared or first == texts[0] or second == texts[1]:
         return text, other
-    first, second = (
-        part[:shared] + INDEX + part[shared + len(number[0]) :]
-        for part, number in zip(texts, numbers, strict=True)
-        if number
-    )
     return first[::step], second[::step]
 
 
