@@ -216,8 +216,6 @@ class _Writer:
                 f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(members)}"
                 f" ({names[:100]}); use --parameter-order fixed"
             )
-        if not members:
-            return empty
 
         def steps(left: int) -> list[tuple[_Property, str]]:
             """For every member that is left its value, and the rule of what is left then."""
@@ -352,8 +350,7 @@ class _Writer:
         arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
         required = schema.get("required", ())
         members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
-        body = self.ordered(members, name, '""', empty, free_order=self.free_order) if members else empty
-        self.add(name, body)
+        self.add(name, self.ordered(members, name, '""', empty, free_order=self.free_order))
         return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
