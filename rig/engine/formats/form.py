@@ -162,10 +162,8 @@ class NativeFormat(AnswerFormat):
     def _apart(self, text: str) -> tuple[str, str]:
         """The thoughts, and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
-        if not thinking.known:
-            return "", text
         begun = text.lstrip()
-        is_opened = begun.startswith(thinking.open)
+        is_opened = thinking.known and begun.startswith(thinking.open)
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
