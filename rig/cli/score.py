@@ -99,7 +99,8 @@ class ScoredGroup:
         self.counts = total((self.counts, scored.score.counts))
         for name, counts in scored.breakdown.items():
             self._broken_down.setdefault(name, Counter()).update(counts)
-        again = list(reexecute(scored.conversation, scored.turns, self._acting)) if self._acting else []
+        executed = reexecute(scored.conversation, scored.turns, self._acting) if self._acting else ()
+        again = [call for call, _ in executed]
         differing = [call for call in again if call.differs]
         self.executed += len(again)
         self.differing += len(differing)
