@@ -75,7 +75,7 @@ def require_world(setup: Setup) -> Setup:
 
 
 def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[tuple[Reexecuted, Any]]:
-    """Execute every predicted call again, each turn in the world that it begins in; that world with each call.
+    """Execute every predicted call again, each turn in the world that it begins in, which comes too.
 
     Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
     own, and count only where a match depends on them. Raises RigError if the task cannot start in this
