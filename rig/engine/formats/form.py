@@ -50,7 +50,7 @@ class NativeFormat(AnswerFormat):
         self._native = native
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        for tool, schema in self._schemas.items():  # names are told from what stands around them
+        for tool, schema in self._schemas.items():  # a name must be told from what is around it
             if not _NAME.fullmatch(tool):
                 raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
             names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
