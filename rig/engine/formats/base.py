@@ -261,6 +261,9 @@ class PlainFormat(RigFormat):
         AnswerFormat.__init__(self, tools, "none", template)
         self._language = Language(marks=salvage.MARKS)
 
+    def offer(self) -> Offer:
+        return Offer()
+
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         return (Span(answer if isinstance(answer, str) else json_text(answer.arguments), None),)
 
