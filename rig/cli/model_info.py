@@ -164,7 +164,7 @@ def tools_json(source: str | None) -> JsonObject:
         return {"format": "rig", "fault": str(error)}
     return {
         "format": "native" if native.is_supported else "rig",
-        "native": native.name,
+        "native": native.family or "derived",
         **native.as_json(),
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
@@ -198,9 +198,9 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     call = f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}"
     yield "a call", call.strip()
     yield "arguments", _arguments(native)
-    by_whom = f"the template: {native.tools_in}" if native.declares else "rig in words"
+    by_whom = f"the template: {native.tools_in}" if native.tools_in else "rig in words"
     yield "tools", f"declared by {by_whom}"
-    several = f"yes, with {_shown(shape.between)} between them" if shape.parallel else "no, one a message"
+    several = f"yes, with {_shown(shape.between)} between them" if shape.between else "no, one a message"
     yield "several calls", several
     if thinking.known:
         switch = "no switch"
@@ -214,7 +214,7 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
         yield "thoughts", "none that the template knows of"
     for fault in native.faults:
         yield "note", fault
-    if not native.has_stable_prefix:
+    if native.tools_in == "last user message":
         yield (
             "note",
             "the tools stand before the last message of the user: prompts share less from turn to turn",

@@ -99,7 +99,8 @@ class ScoredGroup:
         self.counts = total((self.counts, scored.score.counts))
         for name, counts in scored.breakdown.items():
             self._broken_down.setdefault(name, Counter()).update(counts)
-        again = list(reexecute(scored.conversation, scored.turns, self._acting)) if self._acting else []
+        executed = reexecute(scored.conversation, scored.turns, self._acting) if self._acting else ()
+        again = [call for call, _ in executed]
         differing = [call for call in again if call.differs]
         self.executed += len(again)
         self.differing += len(differing)
@@ -329,7 +330,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
         if reply in _UNDO:
             at = max(at - 1, 0)
             if at in decided:
-                asking.undo(pairs[at])
+                asking.answer(pairs[at], same=None)
                 decided.remove(at)
         else:
             if reply in _KEYS:
@@ -375,7 +376,7 @@ def _questions_json(asking: Adjudication, opinions: Opinions | None, *, is_blind
     questions = [question.as_json(is_blind=is_blind) for question in asking.questions]
     if opinions is not None:
         for question, told in zip(asking.questions, questions, strict=True):
-            told["opinion"] = opinions.of(question).as_json()
+            told["opinion"] = opinions.of(question)._asdict()
     return {"run": asking.run.id, "answers": str(asking.file), "unclear": questions}
 
 

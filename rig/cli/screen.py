@@ -27,6 +27,7 @@ from rig.screening.divergence import DivergenceFigures, Measure
 from rig.screening.results import DECIDED, KINDS, ArmScreen, Decided, Screen
 from rig.screening.validity import OUTCOMES, SIGNAL, Validity
 from rig.store import Runs
+from rig.store.records import made_from
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
@@ -273,7 +274,9 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
     )
     for arm in screen.arms:
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
-        lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
+        lines += [
+            f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [made_from(arm.fingerprint)]))
+        ]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
     return "\n".join([*lines, *_validity(validity)])
 

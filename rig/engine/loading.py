@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
+from rig import plugins
 from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
@@ -20,7 +20,7 @@ from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
 from rig.engine.files.sampling import author_of, sampling_of
-from rig.engine.formats.form import FormatChoice, choose, is_own
+from rig.engine.formats.form import FormatChoice, choose
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.engine.memory.weights import check_loads
 from rig.engine.prompt import PromptBuilder
@@ -52,24 +52,25 @@ def load(
     settings = replace(settings, kv_type=keys if keys == values else f"{keys}/{values}")
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
-    sampling = Sampling(temp=settings.temperature)
-    if settings.sampling is not None:
-        sampling = sampling_of(settings.sampling, info)
+    asked = settings.sampling
+    sampling = Sampling(temp=settings.temperature) if asked is None else sampling_of(asked, info)
     if settings.draft != "none":
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
         settings = replace(settings, parallel=settings.parallel or 1)
-    source = template_source(info, settings.chat_template, own_format=is_own(settings.format))
+    # A model's own form, or one that is looked for there: neither rig's nor a plugin's.
+    is_own = settings.format not in plugins.registered().formats
+    source = template_source(info, settings.chat_template, own_format=is_own)
     if source is None:
         raise RigError(
             f"{info.path}: has no chat template (is it a base model?);"
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
     settings = with_room_to_think(settings, source)
-    room = None
+    answered = needed = 0
     if settings.n_ctx == AUTO:
-        room = Room.of(info, settings, source)
-        settings = replace(settings, n_ctx=None, most_context=room.n_ctx)
+        answered, needed = _room(info, settings, source)
+        settings = replace(settings, n_ctx=None, most_context=-(-needed // _STEP) * _STEP)
     told: set[str] = set()
 
     def tell(remarks: Iterable[str]) -> None:
@@ -81,7 +82,7 @@ def load(
     loaded = load_here(info, settings, notify, n_outputs=n_outputs, announce=lambda plan: tell(plan.remarks))
     plan = loaded.plan
     # At least half of the context is for thoughts, and more where it was made for them.
-    for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - room.answered if room else 0)
+    for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - answered if needed else 0)
     thinking_tokens = settings.thinking_tokens
     if thinking_tokens is None:
         thinking_tokens = min(DEFAULT_THOUGHTS, for_thoughts)
@@ -96,8 +97,9 @@ def load(
         cpu_moe=False,
         flash_attention=plan.flash_attention,
     )
-    if room:
-        notify(f"{name}: {room.remark(plan.n_ctx)}")
+    if needed:
+        short = "" if needed <= plan.n_ctx else ", which the model or the memory does not allow"
+        notify(f"{name}: context {plan.n_ctx:,}: the longest conversation needs {needed:,} tokens{short}")
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
     origin = info.origin.note if info.origin else ""
     tell((origin, grammar.remark(settings)))
@@ -133,47 +135,27 @@ def load(
         raise
 
 
-class Room(NamedTuple):
-    """What a model needs of its context, in tokens: the longest prompt, an answer, and thoughts before it."""
+def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, int]:
+    """The tokens of the longest prompt with its answer, and those with the thoughts before it, too.
 
-    prompt: int
-    answer: int
-    thoughts: int
-
-    @classmethod
-    def of(cls, info: GgufInfo, settings: EngineSettings, source: str) -> "Room":
-        """Of the prompts in the settings, as this template writes them. Raises RigError."""
-        check_loads(info.path, weightless=True)
-        with closing(LlamaModel(info.path, weightless=True)) as model:
-            tokenizer = Tokenizer(model)
-            template = _template(source, settings.chat_template or info.path, tokenizer)
-            chosen = choose(settings, template)
-            prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
-            longest, form = 0, None
-            for request in settings.prompts:
-                if form is None or form.tools != request.tools:
-                    form = chosen.make(request.tools, settings.grammar, template)
-                with suppress(TemplateError):  # asking will say what is wrong
-                    longest = max(longest, sum(map(len, prompts.build(request, form))))
-        thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
-        thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
-        return cls(longest, settings.max_tokens, thoughts if thinks else 0)
-
-    @property
-    def answered(self) -> int:
-        """The longest prompt with its answer."""
-        return self.prompt + self.answer
-
-    @property
-    def n_ctx(self) -> int:
-        """The context that has room for all of it, in full thousands."""
-        return -(-(self.answered + self.thoughts) // _STEP) * _STEP
-
-    def remark(self, n_ctx: int) -> str:
-        """What was decided, and why."""
-        needed = self.answered + self.thoughts
-        short = "" if needed <= n_ctx else ", which the model or the memory does not allow"
-        return f"context {n_ctx:,}: the longest conversation needs {needed:,} tokens{short}"
+    Of the prompts in the settings, as a model with this template reads them. Raises RigError.
+    """
+    check_loads(info.path, weightless=True)
+    with closing(LlamaModel(info.path, weightless=True)) as model:
+        tokenizer = Tokenizer(model)
+        template = _template(source, settings.chat_template or info.path, tokenizer)
+        chosen = choose(settings, template)
+        prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
+        longest, form = 0, None
+        for request in settings.prompts:
+            if form is None or form.tools != request.tools:
+                form = chosen.make(request.tools, settings.grammar, template)
+            with suppress(TemplateError):  # asking will say what is wrong
+                longest = max(longest, sum(map(len, prompts.build(request, form))))
+    thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
+    thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
+    answered = longest + settings.max_tokens
+    return answered, answered + (thoughts if thinks else 0)
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:

@@ -126,8 +126,6 @@ class PromptBuilder:
 
     def _shielded_message(self, message: ChatMessage) -> ChatMessage:
         """A message whose calls, thoughts and names are shielded; its content has no need."""
-        if not (message.calls or message.name or all(message.thoughts)):
-            return message
         calls = tuple(
             ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
         )

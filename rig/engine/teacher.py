@@ -205,27 +205,10 @@ class Teacher:
 
         With `watch`, it is read to its end, where otherwise only what decides something is.
         """
-        is_reply = not isinstance(answer, Call)
         try:
-            form = self.model.form(request)
-            segments = self.model.prompts.build(request, form.format)
-            prompt = [token for segment in segments for token in segment]
-            spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
-            length = sum(len(span.text.encode()) for span in spans) if watch else length_of(spans)
-            tokens = self._answer_tokens(form.language, spans, length)
-            n_ctx = self.model.context.n_ctx
-            if n_ctx - len(prompt) < len(tokens):
-                return Assessment(
-                    is_reply,
-                    prompt_tokens=len(prompt),
-                    fault=f"prompt and answer have {len(prompt) + len(tokens)} tokens, the context {n_ctx}",
-                )
-            calling = self._calling(form.language) if is_reply else None
-            choices, computed = self._assess(prompt, tokens, spans, calling, listen, watch)
-            forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
-            return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
+            return self._assess(request, answer, listen, watch)
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
-            return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
+            return Assessment(not isinstance(answer, Call), fault=" ".join(str(error).split())[:300])
 
     def _answer_tokens(self, language: Language, spans: Sequence[Span], until: int) -> list[AnswerToken]:
         tokenizer = self.model.tokenizer
@@ -251,19 +234,19 @@ class Teacher:
         return self._beginnings.get(trigger)
 
     def _assess(
-        self,
-        prompt: Sequence[int],
-        answer: Sequence[AnswerToken],
-        spans: Sequence[Span],
-        calling: npt.NDArray[np.bool_] | None,
-        listen: Listen,
-        watch: Watch | None,
-    ) -> tuple[list[Choice], int]:
-        """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
-        context = self.model.context
-        computed = read_prompt(context, 0, prompt)
-        tokens = [token.token for token in answer]
+        self, request: Request, answer: Call | str, listen: Listen, watch: Watch | None
+    ) -> Assessment:
+        form, context = self.model.form(request), self.model.context
+        prompt = list(chain.from_iterable(self.model.prompts.build(request, form.format)))
+        spans = form.format.spans(arranged(answer, request.tools) if isinstance(answer, Call) else answer)
         text, kind_at = "".join(span.text for span in spans).encode(), kinds_of(spans)
+        tokens = self._answer_tokens(form.language, spans, len(text) if watch else length_of(spans))
+        needed, n_ctx, is_reply = len(prompt) + len(tokens), context.n_ctx, not isinstance(answer, Call)
+        if needed > n_ctx:
+            fault = f"prompt and answer have {needed} tokens, the context {n_ctx}"
+            return Assessment(is_reply, prompt_tokens=len(prompt), fault=fault)
+        calling = self._calling(form.language) if is_reply else None
+        computed = read_prompt(context, 0, prompt)
         choices: list[Choice] = []
 
         def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
@@ -280,16 +263,17 @@ class Teacher:
 
         # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
         if tokens:
-            take(answer[0], context.logits())
+            take(tokens[0], context.logits())
         # One batch gives slightly other logits than token by token.
         size = 1 if self.model.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
-            piece = tokens[start : min(start + size, len(tokens) - 1)]
+            piece = [token.token for token in tokens[start : min(start + size, len(tokens) - 1)]]
             context.decode([Chunk(0, piece, len(piece))])
             computed += len(piece)
-            for index in range(len(piece)):
-                take(answer[start + index + 1], context.logits(index))
-        return choices, computed
+            for index, token in enumerate(tokens[start + 1 : start + 1 + len(piece)]):
+                take(token, context.logits(index))
+        forced = sum(token.start < length_of(spans) for token in tokens) - len(choices)
+        return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
         """In double precision; `rig.engine.core.assessment` gives the same to about 1e-7."""

@@ -1,7 +1,7 @@
 """Runs for pipelines: JUnit XML, which most of them read, and the summary of a step of GitHub Actions."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
@@ -37,11 +37,10 @@ def junit_xml(suites: Iterable[tuple[str, list[TestCase]]]) -> Iterator[str]:
     """
     yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n'
     for name, cases in suites:
-        numbers = {f"{kind}s": sum(case.kind == kind for case in cases) for kind in ("failure", "error")}
-        numbers |= {"skipped": sum(case.kind == "skipped" for case in cases), "tests": len(cases)}
-        counts = "".join(f' {key}="{number}"' for key, number in numbers.items())
+        kinds = Counter(case.kind for case in cases)
+        counts = f'failures="{kinds["failure"]}" errors="{kinds["error"]}" skipped="{kinds["skipped"]}"'
         seconds = sum(case.seconds for case in cases)
-        yield f'<testsuite name={_attribute(name)}{counts} time="{seconds:.3f}">\n'
+        yield f'<testsuite name={_attribute(name)} {counts} tests="{len(cases)}" time="{seconds:.3f}">\n'
         for case in cases:
             about = f"classname={_attribute(case.group)} name={_attribute(case.name)}"
             text = str(clip(printable(case.text), _LONGEST))
@@ -66,38 +65,34 @@ class JUnitExport(Export):
     name = "junit"
 
     def pieces(self, source: ExportSource) -> Iterator[str]:
-        return junit_xml(_suites(source))
+        runs, run = source.runs, source.run
+        seconds: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+        reasons: defaultdict[tuple[str, str, int], list[str]] = defaultdict(list)
+        for row in runs.view("turn_results", run):
+            seconds[row["arm"], row["conversation"], row["repeat"]] += row["wall_s"]
+        for row in runs.view("turn_faults", run):
+            fault = f"turn {row['turn']}: {row['kind']}: {row['text']}"
+            reasons[row["arm"], row["conversation"], row["repeat"]].append(fault)
+        suites = {task.name: task.suite for task in runs.conversations(run)}
+        cases: dict[str, list[TestCase]] = {arm.name: [] for arm in run.arms}
+        for cell in runs.each_cell(run):
+            arm = run.arms[cell.arm].name
+            key = arm, cell.conversation, cell.repeat
+            name = f"{cell.conversation}#{cell.repeat + 1}" if run.repeats > 1 else cell.conversation
+            group = ".".join(filter(None, (arm, suites[cell.conversation])))
+            if cell.counts is None:
+                why = run.arms[cell.arm].failure or run.arms[cell.arm].decided or "not played to its end"
+                cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
+                continue
+            errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
+            text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
+            kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
+            kind = "" if run.declaration.succeeded(cell.counts) else kind
+            cases[arm].append(TestCase(group, name, seconds[key], kind, text))
+        return junit_xml(cases.items())
 
 
 JUNIT = JUnitExport()
-
-
-def _suites(source: ExportSource) -> Iterator[tuple[str, list[TestCase]]]:
-    runs, run = source.runs, source.run
-    seconds: defaultdict[tuple[str, str, int], float] = defaultdict(float)
-    reasons: defaultdict[tuple[str, str, int], list[str]] = defaultdict(list)
-    for row in runs.view("turn_results", run):
-        seconds[row["arm"], row["conversation"], row["repeat"]] += row["wall_s"]
-    for row in runs.view("turn_faults", run):
-        fault = f"turn {row['turn']}: {row['kind']}: {row['text']}"
-        reasons[row["arm"], row["conversation"], row["repeat"]].append(fault)
-    suites = {task.name: task.suite for task in runs.conversations(run)}
-    cases: dict[str, list[TestCase]] = {arm.name: [] for arm in run.arms}
-    for cell in runs.each_cell(run):
-        arm = run.arms[cell.arm].name
-        key = arm, cell.conversation, cell.repeat
-        name = f"{cell.conversation}#{cell.repeat + 1}" if run.repeats > 1 else cell.conversation
-        group = ".".join(filter(None, (arm, suites[cell.conversation])))
-        if cell.counts is None:
-            why = run.arms[cell.arm].failure or run.arms[cell.arm].decided or "not played to its end"
-            cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
-            continue
-        errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
-        text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
-        kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
-        kind = "" if run.declaration.succeeded(cell.counts) else kind
-        cases[arm].append(TestCase(group, name, seconds[key], kind, text))
-    yield from cases.items()
 
 
 class GitHubExport(Export):

@@ -21,22 +21,20 @@ BySuite: TypeAlias = dict[str, tuple[Tallied, int]]
 """By suite, what an arm has finished, and how many conversations were planned."""
 
 
-def _tallied(source: ExportSource, arm: StoredArm) -> BySuite:
-    declaration = source.run.declaration
-    planned = Counter(task.suite for task in source.runs.conversations(source.run))
-    rows: dict[str, dict[str, list[Counts]]] = {}
-    if arm.grader is not None and not arm.not_evaluated:
-        for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
-            rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
-    return {
-        suite: (Tallied.of(list(of_suite.values()), declaration), planned[suite])
-        for suite, of_suite in rows.items()
-    }
-
-
 def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
     """The arms that have results. Raises RigError if none has."""
-    rated = [(arm, by_suite) for arm in source.run.arms if (by_suite := _tallied(source, arm))]
+    planned = Counter(task.suite for task in source.runs.conversations(source.run))
+    rated: list[tuple[StoredArm, BySuite]] = []
+    for arm in source.run.arms:
+        rows: dict[str, dict[str, list[Counts]]] = {}
+        if arm.grader is not None and not arm.not_evaluated:
+            for cell in source.runs.scored_cells(source.run, arm.grader, [arm.position]):
+                rows.setdefault(cell.suite, {}).setdefault(cell.conversation, []).append(cell.counts)
+        by_suite = {
+            suite: (Tallied.of(list(of_suite.values()), source.run.declaration), planned[suite])
+            for suite, of_suite in rows.items()
+        }
+        rated += [(arm, by_suite)] if by_suite else []
     if not rated:
         raise RigError(f"run {source.run.id} has no finished conversation that could be rated")
     return rated

@@ -2,29 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
-from rig import serving
-from rig.events import (
-    ArmFinished,
-    ArmInfo,
-    ArmReady,
-    ArmStarted,
-    CallJudged,
-    ConversationFinished,
-    ConversationInfo,
-    ConversationStarted,
-    Event,
-    PieceGenerated,
-    PredictionMade,
-    RunFinished,
-    RunStarted,
-    TurnFinished,
-    TurnStarted,
-    WentBack,
-    Where,
-)
+from rig import events, serving
+from rig.events import Event, Where
 from rig.metrics import Counts
 from rig.models import Prediction, Usage
 from rig.running.stored_state import Totals, errors_of
@@ -72,15 +55,15 @@ class StoredEvents:
             for arm in run.arms:
                 self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
 
-    def start(self) -> RunStarted:
+    def start(self) -> events.RunStarted:
         """The first event."""
         run = self.run
-        return RunStarted(
+        return events.RunStarted(
             run=run.id,
             store=self._store,
-            arms=tuple(ArmInfo(arm.name, arm.fingerprint or {}) for arm in run.arms),
+            arms=tuple(events.ArmInfo(arm.name, arm.fingerprint or {}) for arm in run.arms),
             conversations=tuple(
-                ConversationInfo(name, len(one.known_turns), one.ground_truth_count, one.known_turns)
+                events.ConversationInfo(name, len(one.known_turns), one.ground_truth_count, one.known_turns)
                 for name, one in self._conversations.items()
             ),
             repeats=run.repeats,
@@ -100,7 +83,7 @@ class StoredEvents:
         self._through.discard(where.arm)
         if where not in self._errors:
             self._errors[where] = Counter()
-            yield Moment(0, ConversationStarted(where))
+            yield Moment(0, events.ConversationStarted(where))
         yield from turn_moments(where, self._conversations[where.conversation], played)
         tally = self._tallies[where.arm]
         if is_counted:
@@ -109,10 +92,10 @@ class StoredEvents:
         if score is not None and is_counted:
             tally.add_score(score)
         _, rest = _tempo(played)
-        yield Moment(rest, TurnFinished(where, played.turn, tally.counts, tally.speed))
+        yield Moment(rest, events.TurnFinished(where, played.turn, tally.counts, tally.speed))
         if score is not None:
             errors = dict(self._errors[where])
-            yield Moment(0, ConversationFinished(where, score, tally.counts, tally.speed, errors))
+            yield Moment(0, events.ConversationFinished(where, score, tally.counts, tally.speed, errors))
 
     def end(self, run: StoredRun) -> Iterator[Moment]:
         """What ends a run that was told as far as it is stored: its arms with their stored numbers."""
@@ -123,7 +106,7 @@ class StoredEvents:
                 if arm.position not in self._through:
                     self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
                     yield self._arm_through(arm)
-        yield Moment(0, RunFinished(run.id, interrupted=run.state != "finished"))
+        yield Moment(0, events.RunFinished(run.id, interrupted=run.state != "finished"))
 
     def _begin_arm(self, position: int) -> Iterator[Moment]:
         if position in self.begun:
@@ -135,17 +118,19 @@ class StoredEvents:
                 yield self._arm_through(before)
         self.begun.add(position)
         arm = self.run.arms[position]
-        yield Moment(0, ArmStarted(position))
+        yield Moment(0, events.ArmStarted(position))
         if arm.load_s is not None:
             # The seconds are shown, not waited for: nobody watches a replay to see a model load.
-            yield Moment(0, ArmReady(position, ArmInfo(arm.name, arm.fingerprint or {}), arm.load_s))
+            yield Moment(
+                0, events.ArmReady(position, events.ArmInfo(arm.name, arm.fingerprint or {}), arm.load_s)
+            )
 
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
         told = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
         ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, told
-        return Moment(0, ArmFinished(arm.position, *ended))
+        return Moment(0, events.ArmFinished(arm.position, *ended))
 
 
 def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Moment]:
@@ -156,23 +141,23 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
     made along with others counts less time than its predictions took, which then take less here.
     """
     expected = task.expected(played.turn)
-    yield Moment(0, TurnStarted(where, played.turn, *expected))
+    yield Moment(0, events.TurnStarted(where, played.turn, *expected))
     pace, rest = _tempo(played)
     for number, step in enumerate(played.steps):
         prediction = step.prediction
         if step.parent is not None and step.parent != number - 1:
-            yield Moment(0, WentBack(where, played.turn, number, step.parent))
+            yield Moment(0, events.WentBack(where, played.turn, number, step.parent))
         for wait, read in _reading(prediction.usage):
-            piece = PieceGenerated(where, played.turn, number, "", 0, False, step.role, read=read)
+            piece = events.PieceGenerated(where, played.turn, number, "", 0, False, step.role, read=read)
             yield Moment(wait * pace, piece)
         thoughts = prediction.usage.reasoning_tokens
         for wait, text, tokens, forced in _pieces(prediction):
             fields = text, tokens, forced, step.role, thoughts > 0
-            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, *fields))
+            yield Moment(wait * pace, events.PieceGenerated(where, played.turn, number, *fields))
             thoughts -= tokens
-        yield Moment(0, PredictionMade(where, played.turn, number, prediction, step.role))
+        yield Moment(0, events.PredictionMade(where, played.turn, number, prediction, step.role))
         if step.executed is not None:
-            yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
+            yield Moment(rest, events.CallJudged(where, played.turn, number, step.executed, step.verdict))
 
 
 def _tempo(played: PlayedTurn) -> tuple[float, float]:
@@ -214,10 +199,8 @@ def _token_runs(prediction: Prediction) -> list[tuple[int, int, bool]]:
         ends = [number * chars // tokens for number in range(tokens + 1)] if tokens else []
         return [(end - start, 1, False) for start, end in pairwise(ends)] or [(chars, 0, False)]
     runs: list[tuple[int, int, bool]] = []
-    for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
-        if forced and runs and runs[-1][2]:
-            before, count, _ = runs.pop()
-            runs.append((before + chars, count + 1, True))
-        else:
-            runs.append((chars, 1, forced))
+    pairs = zip(prediction.token_forced, prediction.token_chars, strict=True)
+    for forced, run in groupby(pairs, itemgetter(0)):
+        sizes = [size for _, size in run]
+        runs += [(sum(sizes), len(sizes), True)] if forced else [(size, 1, False) for size in sizes]
     return runs

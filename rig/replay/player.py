@@ -24,107 +24,6 @@ class Sought(Exception):
     """Somebody wants to be elsewhere in the run, which has to be told from its beginning for that."""
 
 
-class Playback(Control):
-    """The controls of a replay, for any thread, and the waiting they apply to, for the one that plays.
-
-    Pausing holds at once, not after the turn. Stopping ends the replay; the run is not touched.
-    """
-
-    STOPPING = "no longer watching; the run is not touched"
-
-    def __init__(self, speed: float = 1.0) -> None:
-        super().__init__()
-        self._speed = speed
-        self._stepping = False
-        self._sought: Where | None = None
-        self._is_sought = False
-        self.slept_s = 0.0
-        """Seconds of the run that `sleep` let pass; the player resets it."""
-        self.until: Where | None = None
-        """The conversation before which nothing is waited for."""
-        self.hurry = False
-        """Whether what is played now is history already, so that nothing is waited for."""
-
-    @property
-    def speed(self) -> float:
-        """How many times as fast as it was; infinite for as fast as possible."""
-        return self._speed
-
-    def set_speed(self, speed: float) -> None:
-        """Play at this speed from now on."""
-        with self._changed:
-            self._speed = speed
-            self._changed.notify_all()
-
-    def faster(self) -> None:
-        """Play at the next of the speeds."""
-        self.set_speed(min((speed for speed in SPEEDS if speed > self._speed), default=SPEEDS[-1]))
-
-    def slower(self) -> None:
-        """Play at the speed before."""
-        self.set_speed(max((speed for speed in SPEEDS if speed < self._speed), default=SPEEDS[0]))
-
-    def step(self) -> None:
-        """Show the rest of the turn being played, or the whole next one, and pause there."""
-        with self._changed:
-            self.is_paused = True
-            self._stepping = True
-            self._changed.notify_all()
-
-    def seek(self, where: Where | None) -> None:
-        """Go on at the beginning of this conversation, or of the run."""
-        with self._changed:
-            self._sought, self._is_sought = where, True
-            self._changed.notify_all()
-
-    @property
-    def is_paced(self) -> bool:
-        """Whether time passes between events."""
-        hurried = self.hurry or self._stepping or self.until is not None
-        return not hurried and not math.isinf(self._speed)
-
-    def stepped(self) -> None:
-        """A turn is over: a step ends here."""
-        with self._changed:
-            self._stepping = False
-
-    def turn_to_sought(self) -> None:
-        """Take up the wish that raised Sought."""
-        with self._changed:
-            self.until, self._sought, self._is_sought = self._sought, None, False
-
-    def sleep(self, seconds: float) -> None:
-        """Let this many seconds of the run pass at the current speed. Raises Stopped and Sought."""
-        with self._changed:
-            self._heed()
-            while seconds > 0:
-                if self._stepping or self.until is not None:
-                    return
-                if self.is_paused:
-                    self._changed.wait()
-                elif not self.is_paced:
-                    return
-                else:
-                    began, speed = monotonic(), self._speed
-                    self._changed.wait(min(seconds / speed, TIMEOUT_MAX))
-                    passed = (monotonic() - began) * speed
-                    seconds -= passed
-                    self.slept_s += passed
-                self._heed()
-
-    def idle(self, seconds: float) -> None:
-        """Wait this many seconds, at any speed. Raises Stopped and Sought."""
-        with self._changed:
-            self._heed()
-            self._changed.wait(seconds)
-            self._heed()
-
-    def _heed(self) -> None:
-        self.check()
-        if self._is_sought:
-            raise Sought
-
-
 POLL_S = 0.3
 """How long to wait before the next look at a store in which nothing changed."""
 
@@ -132,13 +31,18 @@ PRESENCE_S = 1.0
 """How often to look whether the process that writes a run is still there."""
 
 
-class Player(Playback):
+class Player(Control):
     """Emits the events of a stored run; each turn takes the time it took, at the speed of the moment.
+
+    Its controls are for any thread, the waiting that they apply to is for the one that plays. Pausing holds
+    at once, not after the turn. Stopping ends the replay; the run is not touched.
 
     A run in progress is played one turn behind: a turn is played once it is stored. Of several that wait only
     the newest takes its time. With `stay`, the end of the run is not the end of playing: one can still seek,
     and a run that is resumed is followed again, until `stop`.
     """
+
+    STOPPING = "no longer watching; the run is not touched"
 
     def __init__(
         self, store: Path, run: str, *, speed: float = 1.0, at_end: bool = False, stay: bool = False
@@ -148,7 +52,18 @@ class Player(Playback):
 
         Raises RigError when there is no such run.
         """
-        super().__init__(speed)
+        super().__init__()
+        self.speed = speed
+        """How many times as fast as it was; infinite for as fast as possible."""
+        self._stepping = False
+        self._sought: Where | None = None
+        self._is_sought = False
+        self.slept_s = 0.0
+        """Seconds that `sleep` let pass of the turn that is played."""
+        self.until: Where | None = None
+        """The conversation before which nothing is waited for."""
+        self.hurry = False
+        """Whether what is played now is history already, so that nothing is waited for."""
         self.store = store
         with Runs.open(store) as runs:
             self.stored: StoredRun = runs.get(run)
@@ -169,6 +84,70 @@ class Player(Playback):
         self._stay = stay
         self._turns = self._turns_s = 0.0
         self._ahead_s = 0.0
+
+    def set_speed(self, speed: float) -> None:
+        """Play at this speed from now on."""
+        with self._changed:
+            self.speed = speed
+            self._changed.notify_all()
+
+    def faster(self) -> None:
+        """Play at the next of the speeds."""
+        self.set_speed(min((speed for speed in SPEEDS if speed > self.speed), default=SPEEDS[-1]))
+
+    def slower(self) -> None:
+        """Play at the speed before."""
+        self.set_speed(max((speed for speed in SPEEDS if speed < self.speed), default=SPEEDS[0]))
+
+    def step(self) -> None:
+        """Show the rest of the turn being played, or the whole next one, and pause there."""
+        with self._changed:
+            self.is_paused = True
+            self._stepping = True
+            self._changed.notify_all()
+
+    def seek(self, where: Where | None) -> None:
+        """Go on at the beginning of this conversation, or of the run."""
+        with self._changed:
+            self._sought, self._is_sought = where, True
+            self._changed.notify_all()
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether time passes between events."""
+        hurried = self.hurry or self._stepping or self.until is not None
+        return not hurried and not math.isinf(self.speed)
+
+    def sleep(self, seconds: float) -> None:
+        """Let this many seconds of the run pass at the current speed. Raises Stopped and Sought."""
+        with self._changed:
+            self._heed()
+            while seconds > 0:
+                if self._stepping or self.until is not None:
+                    return
+                if self.is_paused:
+                    self._changed.wait()
+                elif not self.is_paced:
+                    return
+                else:
+                    began, speed = monotonic(), self.speed
+                    self._changed.wait(min(seconds / speed, TIMEOUT_MAX))
+                    passed = (monotonic() - began) * speed
+                    seconds -= passed
+                    self.slept_s += passed
+                self._heed()
+
+    def idle(self, seconds: float) -> None:
+        """Wait this many seconds, at any speed. Raises Stopped and Sought."""
+        with self._changed:
+            self._heed()
+            self._changed.wait(seconds)
+            self._heed()
+
+    def _heed(self) -> None:
+        self.check()
+        if self._is_sought:
+            raise Sought
 
     def start_at(self, where: Where) -> None:
         """Begin with this conversation instead, before playing has begun."""
@@ -217,7 +196,8 @@ class Player(Playback):
                         self.idle(PRESENCE_S)
                     self._at_end = True
                 except Sought:
-                    self.turn_to_sought()
+                    with self._changed:
+                        self.until, self._sought, self._is_sought = self._sought, None, False
                     self._at_end = False
                 except Stopped:
                     return follower.run()
@@ -302,7 +282,8 @@ class Player(Playback):
         moments = events.turn(entry.where, played, score, is_counted=not is_history)
         self._show(moments, emit, is_history=is_history)
         self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0
-        self.stepped()
+        with self._changed:
+            self._stepping = False
 
     def _show(self, moments: Iterator[Moment], emit: Emit, *, is_history: bool) -> None:
         for moment in moments:

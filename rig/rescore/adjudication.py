@@ -24,7 +24,7 @@ class Unsettled:
     arm: str
     scored: Scored
     doubt: Doubt
-    times: int = 1
+    times: int = 0
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -64,18 +64,10 @@ class Adjudication:
         self.questions = _unsettled(store, self.run, setup_of(self.run, answers=self.file))
         self.answered = 0
 
-    def undo(self, question: Unsettled) -> None:
-        """Take back the answer to a question. Raises RigError if that cannot be written."""
-        self._write(question, None)
-        self.answered -= 1
-
-    def answer(self, question: Unsettled, *, same: bool) -> None:
-        """Keep an answer, for good. Raises RigError if it cannot be written."""
-        self._write(question, same)
-        self.answered += 1
-
-    def _write(self, question: Unsettled, same: bool | None) -> None:
+    def answer(self, question: Unsettled, *, same: bool | None) -> None:
+        """Keep an answer, for good; None takes it back. Raises RigError if that cannot be written."""
         add_answers(self.file, [Answer.now(question.doubt.expected, question.doubt.got, same=same)])
+        self.answered += -1 if same is None else 1
 
 
 def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
@@ -84,11 +76,8 @@ def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
     for where, scored in scored_again(store, run, setup):
         calls = {(doubt.pair, doubt.turn, doubt.step): doubt for doubt in scored.score.doubts}
         for doubt in calls.values():
-            earlier = by_pair.get(doubt.pair)
-            if earlier is None:
-                by_pair[doubt.pair] = Unsettled(where, run.arms[where.arm].name, scored, doubt)
-            else:
-                by_pair[doubt.pair] = replace(earlier, times=earlier.times + 1)
+            met = by_pair.get(doubt.pair) or Unsettled(where, run.arms[where.arm].name, scored, doubt)
+            by_pair[doubt.pair] = replace(met, times=met.times + 1)
     # Not arm by arm, which would tell whose text it is.
     place = {name: number for number, name in enumerate(run.conversations)}
     return sorted(
@@ -122,10 +111,6 @@ class Opinion(NamedTuple):
     model: str
     same: bool | None
     reason: str
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return self._asdict()
 
 
 class Opinions:

@@ -74,32 +74,13 @@ def require_world(setup: Setup) -> Setup:
     return setup
 
 
-def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Reexecuted]:
-    """Execute every predicted call again, each turn in the world that it begins in.
+def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[tuple[Reexecuted, Any]]:
+    """Execute every predicted call again, each turn in the world that it begins in, which comes too.
 
     Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
     own, and count only where a match depends on them. Raises RigError if the task cannot start in this
     world.
     """
-    for again, _ in _executed(task, played, setup):
-        yield again
-
-
-def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Effect]:
-    """The effect of each call, in the world as the turn's earlier calls leave it.
-
-    Raises RigError if the task cannot start in this world.
-    """
-    world: Any = None
-    last = None
-    for again, began in _executed(task, played, setup):
-        before = world if again.turn == last else began
-        world, last = setup.simulator.snapshot(), again.turn
-        yield Effect(again.turn, again.step, setup.simulator.diff(before, world), again.differs)
-
-
-def _executed(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[tuple[Reexecuted, Any]]:
-    """Every call as it is executed now, with the world in which its turn begins."""
     truths = [call for turn in task.known_turns for call in task.expected(turn).calls]
     for turn, world in setup.worlds(task, played):
         setup.simulator.restore(world)
@@ -109,6 +90,19 @@ def _executed(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Ite
                 differs = _differ(recorded, executed, truths)
                 place = turn_number(task, turn)
                 yield Reexecuted(turn, place, number, recorded, executed, differs), world
+
+
+def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Effect]:
+    """The effect of each call, in the world as the turn's earlier calls leave it.
+
+    Raises RigError if the task cannot start in this world.
+    """
+    world: Any = None
+    last = None
+    for again, began in reexecute(task, played, setup):
+        before = world if again.turn == last else began
+        world, last = setup.simulator.snapshot(), again.turn
+        yield Effect(again.turn, again.step, setup.simulator.diff(before, world), again.differs)
 
 
 def effects_of(run: StoredRun, transcript: Transcript) -> Effects:

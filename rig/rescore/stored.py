@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.files import filling, write, writing
 from rig.methods import paper
-from rig.methods.base import Method, Settings, Setup
+from rig.methods.base import Method, Setup
 from rig.methods.paper import RecordedRun
 from rig.metrics import Declaration, Score
 from rig.rescore.setups import folders_of, settings_of
@@ -106,7 +106,7 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
     with Runs.open(store) as runs:
         for where, transcript in runs.finished(run):
             task, turns = transcript.conversation, transcript.turns
-            score = _score(task, turns, setup, arms[where.arm])
+            score = setup.score(task, [turns[index] for index in sorted(turns)], arms[where.arm])
             yield where, Scored(task, turns, score, run.declaration, where.repeat)
 
 
@@ -125,16 +125,12 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         name = "" if folder == place else folder.relative_to(place).as_posix()
         repeats = scored.setdefault(name, [])
         for task, turns in files.predictions(setup, folder, method.name):
-            score = _score(task, turns, setup, setup.settings)
+            score = setup.score(task, [turns[index] for index in sorted(turns)], setup.settings)
             repeats.append(Scored(task, turns, score, method.declaration, seen[task.name]))
             seen[task.name] += 1
     if not scored:
         raise RigError(f"{place}: holds no predictions of the method {method.name}")
     return scored
-
-
-def _score(task: Task, turns: Mapping[int, PlayedTurn], setup: Setup, settings: Settings) -> Score:
-    return setup.score(task, [turns[index] for index in sorted(turns)], settings)
 
 
 def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,14 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
         if path is None:
             path = request.save or Path(folder) / "base"
             base = next(iter(models))
-            vocabulary = _write_base(base, models.pop(base), request, path, notify, progress)
+            with closing(open_model(base, models.pop(base), request, request.n_ctx, notify)) as loaded:
+                tokenizer = Tokenizer(loaded.model)
+                vocabulary = tokenizer.vocabulary
+                with logits_file.writing(path, request.chunks(tokenizer), tokenizer.n_vocab) as written:
+                    for logits in _rows(base, loaded.context, written, tokenizer, progress):
+                        written.append(logits)
+            if request.save:
+                notify(f"{base}: its log-probabilities are in {path}")
         arms: list[CorpusArm] = []
         is_interrupted = False
         with logits_file.reading(path) as file:
@@ -119,24 +127,6 @@ def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> Corpus
             return CorpusScreen(base, chunks, n_ctx, tuple(arms), chunks * file.rows, is_interrupted)
 
 
-def _write_base(
-    name: str, model: ResolvedModel, request: Corpus, path: Path, notify: Notify, progress: Progress
-) -> str:
-    """Write the base's log-probabilities; returns the name of its vocabulary."""
-    with closing(open_model(name, model, request, request.n_ctx, notify)) as loaded:
-        tokenizer = Tokenizer(loaded.model)
-        chunks = request.chunks(tokenizer)
-        with logits_file.writing(path, chunks, tokenizer.n_vocab) as file:
-            for number in range(len(chunks)):
-                progress(name, number, len(chunks))
-                for logits in _rows(loaded.context, file, number, tokenizer):
-                    file.append(logits)
-            progress(name, len(chunks), len(chunks))
-        if request.save:
-            notify(f"{name}: its log-probabilities are in {path}")
-        return tokenizer.vocabulary
-
-
 def _diverge(
     name: str,
     model: ResolvedModel,
@@ -152,15 +142,11 @@ def _diverge(
         tokenizer = Tokenizer(loaded.model)
         if tokenizer.n_vocab != file.n_vocab or vocabulary not in (None, tokenizer.vocabulary):
             raise RigError(OTHER_VOCABULARY)
-        for number in range(chunks):
-            progress(name, number, chunks)
-            following = file.tokens[number, file.first + 1 :]
-            rows = _rows(loaded.context, file, number, tokenizer)
-            for token, base, logits in zip(following, file.chunk(number), rows, strict=True):
-                yield divergence.token_divergence(
-                    base, divergence.log_softmax(logits), int(token), logits_file.FLOOR
-                )
-        progress(name, chunks, chunks)
+        following = file.tokens[:, file.first + 1 :].ravel().tolist()
+        bases = chain.from_iterable(map(file.chunk, range(chunks)))
+        rows = _rows(name, loaded.context, file, tokenizer, progress)
+        for token, base, logits in zip(following, bases, rows, strict=True):
+            yield divergence.token_divergence(base, divergence.log_softmax(logits), token, logits_file.FLOOR)
 
 
 def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: Notify) -> LoadedModel:
@@ -178,22 +164,25 @@ def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, not
 
 
 def _rows(
-    context: LlamaContext, file: LogitsFile, number: int, tokenizer: Tokenizer
+    name: str, context: LlamaContext, file: LogitsFile, tokenizer: Tokenizer, progress: Progress
 ) -> Iterator[npt.NDArray[np.float32]]:
-    """The logits where a chunk has rows."""
-    # The last token has no row, but other batch sizes have slightly other logits in llama.cpp.
-    tokens = begun(file.tokens[number], tokenizer)
-    context.drop_tail(0, 0)
+    """The logits where chunks have rows, chunk by chunk."""
     size = min(PIECE, context.n_batch)
-    for start in range(0, len(tokens), size):
-        piece = tokens[start : start + size]
-        without = max(0, min(file.first - start, len(piece)))
-        try:
-            context.decode([Chunk(0, piece, len(piece) - without)])
-        except DecodeError as error:
-            raise RigError(str(error)) from error
-        for index in range(without, min(len(piece), len(tokens) - 1 - start)):
-            logits = context.logits(index)
-            if np.isnan(logits).any():
-                raise RigError("the model's logits are not numbers")
-            yield logits
+    for number, chunk in enumerate(file.tokens):
+        progress(name, number, len(file.tokens))
+        # The last token has no row, but other batch sizes have slightly other logits in llama.cpp.
+        tokens = begun(chunk, tokenizer)
+        context.drop_tail(0, 0)
+        for start in range(0, len(tokens), size):
+            piece = tokens[start : start + size]
+            without = max(0, min(file.first - start, len(piece)))
+            try:
+                context.decode([Chunk(0, piece, len(piece) - without)])
+            except DecodeError as error:
+                raise RigError(str(error)) from error
+            for index in range(without, min(len(piece), len(tokens) - 1 - start)):
+                logits = context.logits(index)
+                if np.isnan(logits).any():
+                    raise RigError("the model's logits are not numbers")
+                yield logits
+    progress(name, len(file.tokens), len(file.tokens))

@@ -35,11 +35,6 @@ class TokenDivergence(NamedTuple):
     kld: float
     same_top: bool
 
-    @property
-    def dp(self) -> float:
-        """How much more probable the model finds the token than the base does."""
-        return math.exp(-self.nll) - math.exp(-self.nll_base)
-
 
 def log_softmax(logits: npt.NDArray[Any]) -> LogProbs:
     """Log-probabilities in double precision. Raises FloatingPointError for logits that are not numbers."""

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.engine.core.assessment import Assessment, Choice, Kind
+from rig.engine.core.assessment import Assessment, Kind
 from rig.models import StepKey
 from rig.rates import Estimate, mean_interval
 from rig.screening.divergence import DivergenceFigures, TokenDivergence, figures
@@ -57,6 +58,7 @@ class ScreenedStep:
         """Everything by name, choice by choice."""
         assessment = self.assessment
         tokens = [{"decides": token.decides, **token.divergence._asdict()} for token in self.tokens]
+        compared = zip_longest(assessment.choices, self.divergences, self.same_top)
         return {
             "conversation": self.key.conversation,
             "turn": self.number,
@@ -70,14 +72,12 @@ class ScreenedStep:
             "prompt_tokens": assessment.prompt_tokens,
             "computed_tokens": assessment.computed_tokens,
             "fault": assessment.fault,
-            "choices": [self._choice(number, choice) for number, choice in enumerate(assessment.choices)],
+            "choices": [
+                {**choice._asdict(), "constrained_kl": kl, "same_top": same_top}
+                for choice, kl, same_top in compared
+            ],
             **({"tokens": tokens} if tokens else {}),
         }
-
-    def _choice(self, number: int, choice: Choice) -> JsonObject:
-        is_compared = number < len(self.divergences)
-        kl, same_top = (self.divergences[number], self.same_top[number]) if is_compared else (None, None)
-        return {**choice._asdict(), "constrained_kl": kl, "same_top": same_top}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,6 @@ class ArmScreen:
     seconds: float
     failure: str | None = None
     remarks: tuple[str, ...] = ()
-
-    @property
-    def made_from(self) -> str | None:
-        """What the model's file was made from, where rig made it."""
-        return made_from(self.fingerprint)
 
     @property
     def assessed(self) -> tuple[ScreenedStep, ...]:
@@ -206,7 +201,7 @@ class ArmScreen:
         return {
             "arm": self.name,
             "fingerprint": self.fingerprint,
-            "made_from": self.made_from,
+            "made_from": made_from(self.fingerprint),
             "calls": len(self.calls()),
             "replies": len(self.replies()),
             "faults": dict(self.faults),

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call
-from rig.compare.leaks import leaked
+from rig.compare.leaks import leaks_of
 from rig.engine.core.assessment import Assessment, Kind
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
@@ -64,7 +64,7 @@ Place: TypeAlias = tuple[StepKey, int, int]
 """A choice or a token: its conversation, turn and step, its number in the step, and for a token its id."""
 
 
-class LogitRows:
+class LogitRows(AbstractContextManager["LogitRows"]):
     """Rows of logits in a temporary file, which is gone when this is closed; only their places are in memory.
 
     They are kept as they were computed, so a model compared with itself differs by exactly nothing.
@@ -74,9 +74,6 @@ class LogitRows:
         self._file = tempfile.TemporaryFile(prefix="rig-screen-")  # noqa: SIM115 - closed by `__exit__`
         self._places: dict[Place, tuple[int, int]] = {}
         self.bytes = 0
-
-    def __enter__(self) -> "LogitRows":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
@@ -226,9 +223,7 @@ def _arm(
         progress(name, len(steps), len(steps))
         fingerprint, seconds = dict(teacher.model.fingerprint), time.perf_counter() - began
         remarks: tuple[str, ...] = () if base is None or is_comparable else (OTHER_VOCABULARY,)
-        made_from: Any = fingerprint.get("made_from") or {}
-        sources = {task.name: task.source for task in request.tasks}
-        if names := leaked(made_from.get("calibrated_on") or (), sources):
+        if names := leaks_of({"model.made_from": fingerprint.get("made_from")}, request.tasks):
             remarks += (f"{_CALIBRATED_ON} {counted(len(names), 'conversation')} of these",)
         for remark in remarks:
             notify(f"{name}: {remark}")

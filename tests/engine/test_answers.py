@@ -17,8 +17,8 @@ def form(ask: Callable[..., Request]) -> RigFormat:
 
 def test_what_a_model_is_shown_is_what_it_may_write(form: RigFormat) -> None:
     call = Call("AddAlarm", {"time": "07:30:00"})
-    assert form.parse(text_of(call)) == Reading((call,))
-    assert form.parse(text_of('He said "é😀"\n')) == Reading(content='He said "é😀"\n')
+    assert form.read(text_of(call)) == Reading((call,))
+    assert form.read(text_of('He said "é😀"\n')) == Reading(content='He said "é😀"\n')
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_a_model_is_shown_is_what_it_may_write(form: RigFormat) -> None:
 )
 def test_anything_else_is_refused_in_one_line(form: RigFormat, text: str, word: str) -> None:
     with pytest.raises(AnswerError, match=word) as caught:
-        form.parse(text)
+        form.read(text)
     assert len(str(caught.value)) < 400
 
 
@@ -74,7 +74,7 @@ def test_documentation_does_not_reach_the_grammar(form: RigFormat) -> None:
 def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
     parameters = {"type": "object", "properties": {"description": {"type": "string", "description": "d"}}}
     form = rig_format((ToolDoc("T", "", parameters),))
-    assert form.parse('{"tool": "T", "arguments": {"description": "x"}}') == Reading(
+    assert form.read('{"tool": "T", "arguments": {"description": "x"}}') == Reading(
         (Call("T", {"description": "x"}),)
     )
     assert '"description": {"type": "string"}' in json.dumps(form.language().schema)
@@ -82,5 +82,5 @@ def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
 
 def test_without_tools_only_words_are_possible() -> None:
     form = rig_format(())
-    assert form.parse('{"reply": "x"}') == Reading(content="x")
+    assert form.read('{"reply": "x"}') == Reading(content="x")
     assert len((form.language().schema or {})["anyOf"]) == 1

@@ -304,7 +304,7 @@ def test_an_answer_in_words_has_no_grammar_and_no_form_of_the_models_own(
     assert form.offer() == Offer()
     model.prepare(replace(request, messages=()), 1)
     text = '<think>Hm.</think>\n[{"tool": "f"}] </tool_call>'
-    tokens = iter([*model.tokenizer.generated(text), *model.tokenizer.end_of_generation])
+    tokens = iter([*model.tokenizer.content(text, special=True), *model.tokenizer.end_of_generation])
 
     def choose(_self: object, _logits: Any, allowed: Any) -> sampler.ChosenToken:
         token = next(tokens)

@@ -30,7 +30,7 @@ def again(
     steps = tuple(Step(Prediction(call=each.call), each) for each in recorded)
     setup = small_talks.setup(small_talks.grader("upstream" if compat else "default"))
     chosen = conversation or small_talks.conversations()[0]
-    return list(reexecute(chosen, {turn: PlayedTurn(turn, steps)}, setup))
+    return [again for again, _ in reexecute(chosen, {turn: PlayedTurn(turn, steps)}, setup)]
 
 
 def recorded(name: str, arguments: Any, response: Any = None, exception: str | None = None) -> ExecutedCall:
@@ -45,7 +45,7 @@ def test_every_turn_begins_in_the_world_that_the_truth_leaves(tmp_path: Path) ->
         for arm in (0, 1):
             for conversation in small_talks.conversations():
                 turns = runs.transcript(runs.get("abcde"), conversation.name, arm).turns
-                found = list(reexecute(conversation, turns, small_talks.setup()))
+                found = [again for again, _ in reexecute(conversation, turns, small_talks.setup())]
                 assert [each.recorded for each in found] == [c for p in turns.values() for c in p.executed]
                 assert not [each for each in found if each.differs]
                 calls += len(found)
@@ -97,7 +97,7 @@ def test_effects_reach_the_later_calls_of_a_turn_and_end_with_it() -> None:
     steps = (Step(Prediction(call=drop.call), drop),)
     twice = {1: PlayedTurn(1, steps), 3: PlayedTurn(3, steps)}
     conversation = small_talks.conversations()[0]
-    assert not any(each.differs for each in reexecute(conversation, twice, small_talks.setup()))
+    assert not any(each.differs for each, _ in reexecute(conversation, twice, small_talks.setup()))
 
 
 def test_the_text_of_an_error_counts_where_the_truth_expects_one() -> None:
@@ -137,6 +137,6 @@ def test_the_oracle_finds_no_difference_in_the_public_data(tooltalk: Path) -> No
             replayed = [simulator.execute(truth.call) for truth in turn.calls]
             steps = tuple(Step(Prediction(call=each.call), each) for each in replayed)
             turns[index] = PlayedTurn(index, steps)
-        found = list(reexecute(conversation, turns, setup))
+        found = [again for again, _ in reexecute(conversation, turns, setup)]
         assert len(found) == len(conversation.ground_truth)
         assert not [each for each in found if each.differs]

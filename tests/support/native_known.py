@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
     def count(self, source: random.Random) -> int:
         """How many calls a message may have."""
-        return source.choice((1, 1, 2, 3)) if self.native.shape.parallel else 1
+        return source.choice((1, 1, 2, 3)) if self.native.shape.between else 1
 
     def shown(self, form: NativeFormat, calls: list[Call]) -> str:
         """The calls of an earlier message as they stand in the prompt, from where the assistant begins."""

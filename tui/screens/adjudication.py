@@ -99,7 +99,7 @@ class AdjudicationScreen(RigScreen[None]):
             return
         self.at -= 1
         if self.at in self.decided:
-            self.asking.undo(self.asking.questions[self.at])
+            self.asking.answer(self.asking.questions[self.at], same=None)
             self.decided.remove(self.at)
         self.show_state()
 

@@ -88,15 +88,6 @@ class Rope(NamedTuple):
         """The tokens that a model can have in its context which was made for so many."""
         return int((self.orig_ctx or trained) * self.scale) if self.scale else trained
 
-    def check(self) -> None:
-        """Raise RigError for values that make no sense together."""
-        if self.scale and self.scaling in (None, "none"):
-            raise RigError(f"--rope-scale {self.scale:g} needs --rope-scaling linear, yarn or longrope")
-        if self.orig_ctx and self.scaling != "yarn":
-            raise RigError(f"--yarn-orig-ctx {self.orig_ctx} needs --rope-scaling yarn")
-        if self.scaling in ("linear", "yarn") and not self.scale:
-            raise RigError(f"--rope-scaling {self.scaling} needs --rope-scale, as in --rope-scale 4")
-
 
 ROPE_SCALINGS = {"none": 0, "linear": 1, "yarn": 2, "longrope": 3}
 """By llama.cpp's numbers for them (llama.h)."""
@@ -239,7 +230,13 @@ class EngineSettings(EngineOptions):
             raise RigError(f"--n-cpu-moe {self.n_cpu_moe} beside --cpu-moe, which is all layers: give one")
         if self.placement.tensor_split and self.main_gpu is not None:
             raise RigError("--tensor-split shares what --main-gpu gives to one GPU: give one of them")
-        self.rope.check()
+        scaling, scale, orig_ctx = self.rope
+        if scale and scaling in (None, "none"):
+            raise RigError(f"--rope-scale {scale:g} needs --rope-scaling linear, yarn or longrope")
+        if orig_ctx and scaling != "yarn":
+            raise RigError(f"--yarn-orig-ctx {orig_ctx} needs --rope-scaling yarn")
+        if scaling in ("linear", "yarn") and not scale:
+            raise RigError(f"--rope-scaling {scaling} needs --rope-scale, as in --rope-scale 4")
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

@@ -42,24 +42,21 @@ class Tokenizer:
         """Token ids of text that the chat template wrote; special tokens are recognised."""
         return self._tokenize(text, special=True)
 
-    def content(self, text: str) -> list[int]:
-        """Token ids of text from outside; nothing in it is taken for a special token."""
-        return self._following(text, special=False)
+    def content(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of text that follows on other text.
+
+        Nothing in it is taken for a special token, as it comes from outside; but with `special`, which is for
+        text that goes on an answer.
+        """
+        tokens = self._tokenize(self._lead + text, special=special)
+        lead = len(self._lead_tokens)
+        # A merge across the seam would change the newline's own tokens; then the text stands alone.
+        return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=special)
 
     def document(self, text: str) -> list[int]:
         """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
         beginning = [self.bos] if self.adds_bos else []
         return beginning + self._tokenize(text, special=False)
-
-    def generated(self, text: str) -> list[int]:
-        """Token ids of text that goes on an answer; special tokens are recognised."""
-        return self._following(text, special=True)
-
-    def _following(self, text: str, *, special: bool) -> list[int]:
-        tokens = self._tokenize(self._lead + text, special=special)
-        lead = len(self._lead_tokens)
-        # A merge across the seam would change the newline's own tokens; then the text stands alone.
-        return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=special)
 
     @cached_property
     def vocabulary(self) -> str:
@@ -71,13 +68,11 @@ class Tokenizer:
 
     def piece(self, token: int) -> bytes:
         """The bytes of one token, empty for control tokens. May be a part of a UTF-8 character."""
-        size = 64
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            count = C.llama_token_to_piece(self._vocab, token, buffer, size, 0, False)
-            if count >= 0:
-                return buffer.raw[:count]
-            size = -count
+        count = -64  # negative: how much room is needed
+        while count < 0:
+            buffer = ctypes.create_string_buffer(-count)
+            count = C.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        return buffer.raw[:count]
 
     def shown(self, token: int, marks: frozenset[int] = frozenset()) -> bytes:
         """The bytes that a generated token adds to an answer: nothing if it ends the answer.
@@ -117,10 +112,16 @@ class Tokenizer:
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:
         """llama.cpp copies a text for each special token in it, so that a long one is taken in pieces."""
-        if len(text) <= LONGEST_WHOLE:
-            return self._tokenize_piece(text, special=special)
-        pieces = _pieces(text, self._split_texts(special=special))
-        return [token for piece in pieces for token in self._tokenize_piece(piece, special=special)]
+        is_long = len(text) > LONGEST_WHOLE
+        tokens: list[int] = []
+        for piece in _pieces(text, self._split_texts(special=special)) if is_long else (text,):
+            data = piece.encode("utf-8", "replace")
+            count = -len(data) - 8  # negative: how much room is needed
+            while count < 0:
+                buffer = (C.llama_token * -count)()
+                count = C.llama_tokenize(self._vocab, data, len(data), buffer, len(buffer), False, special)
+            tokens += buffer[:count]
+        return tokens
 
     @lru_cache(maxsize=2)  # noqa: B019 - as long as the model
     def _split_texts(self, *, special: bool) -> dict[str, bool]:
@@ -137,17 +138,6 @@ class Tokenizer:
             for token, attribute in attributes
             if attribute & kinds
         }
-
-    def _tokenize_piece(self, text: str, *, special: bool) -> list[int]:
-        data = text.encode("utf-8", "replace")
-        size = len(data) + 8
-        buffer = (C.llama_token * size)()
-        count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
-        if count < 0:
-            size = -count
-            buffer = (C.llama_token * size)()
-            count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
-        return list(buffer[:count])
 
 
 def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:

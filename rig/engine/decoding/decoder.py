@@ -139,7 +139,7 @@ class Decoder:
     def _closing(self, constraint: Constraint, thoughts: Thoughts | None) -> list[int]:
         """The tokens that end thoughts, which the constraint has accepted; none where they cannot end yet."""
         assert thoughts is not None
-        tokens = self._tokenizer.generated(thoughts.close)
+        tokens = self._tokenizer.content(thoughts.close, special=True)
         if not constraint.allowed()[tokens[0]]:
             return []
         for token in tokens:

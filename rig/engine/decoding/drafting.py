@@ -332,7 +332,7 @@ class Drafter:
             or b"".join(self._tokenizer.shown(token, marks) for token in tokens).decode("utf-8", "replace")
             != sibling.raw
         ):  # they are not tokens of this vocabulary that stand for the text
-            tokens = tuple(self._tokenizer.generated(sibling.raw))
+            tokens = tuple(self._tokenizer.content(sibling.raw, special=True))
             logprobs = (0.0,) * len(tokens)
         pairs = zip(tokens[:-1], logprobs, strict=False)
         return [(token, math.exp(min(logprob, 0.0))) for token, logprob in pairs]

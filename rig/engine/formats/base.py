@@ -10,18 +10,17 @@ earlier answers. It needs nothing from a chat template but the roles.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.core.assessment import Kind
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate
 from rig.engine.formats import salvage
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.grammar.language import JSON, Language
+from rig.engine.grammar.language import Span as Span
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
 from rig.errors import ErrorKind
@@ -43,30 +42,21 @@ class CallChecker:
             name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
         }
 
-    def read(self, answer: Json) -> Call:
+    def read(self, answer: Json, how: str = "") -> Call:
         """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
         match answer:
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
-                return self.call(name, arguments)
-        raise AnswerError("neither a tool call nor a reply")
+                return self.call(name, arguments, how)
+        raise AnswerError("neither a tool call nor a reply", how)
 
-    def call(self, name: str, arguments: Json) -> Call:
-        """The call. Raises AnswerError if no tool takes it."""
+    def call(self, name: str, arguments: Json, how: str = "") -> Call:
+        """The call. Raises AnswerError, which tells `how` the text was read, if no tool takes it."""
         if name not in self._validators:
-            raise AnswerError(f"no tool is called {name!r}")
+            raise AnswerError(f"no tool is called {name!r}", how)
         fault = next(self._validators[name].iter_errors(arguments), None)
         if fault is not None:
-            raise AnswerError(f"{name}: {fault.message[:200]}")
+            raise AnswerError(f"{name}: {fault.message[:200]}", how)
         return Call(name, arguments)
-
-
-@contextmanager
-def read_as(how: str) -> Iterator[None]:
-    """Let an AnswerError tell how the text was read."""
-    try:
-        yield
-    except AnswerError as error:
-        raise AnswerError(str(error), how) from error
 
 
 def json_text(value: Json) -> str:
@@ -142,13 +132,6 @@ class Offer(NamedTuple):
     context_apart: bool = False
 
 
-class Span(NamedTuple):
-    """A piece of an answer's text and what its tokens decide; None for pieces that are not assessed."""
-
-    text: str
-    kind: Kind | None
-
-
 class AnswerFormat(ABC):
     """An answer format, for one set of tools, one arm of `--grammar` and one chat template.
 
@@ -174,9 +157,9 @@ class AnswerFormat(ABC):
         """Checks the calls that are read. Raises SchemaError for tools that cannot be enforced."""
         return CallChecker(self.tools, self.grammar)
 
-    @abstractmethod
     def offer(self) -> Offer:
-        """What the model reads about the calls it can make, and how to make them."""
+        """What the model reads about the calls it can make, and how to make them; nothing by default."""
+        return Offer()
 
     @abstractmethod
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
@@ -210,7 +193,7 @@ _RULES = (
 class RigFormat(AnswerFormat):
     """One JSON object on one line, in the same words for every arm of `--grammar`.
 
-    `parse` checks text in the form alone, `read` also what is salvaged where nothing was enforced.
+    `read` also takes what can be salvaged where nothing was enforced.
     """
 
     name = "rig"
@@ -253,27 +236,20 @@ class RigFormat(AnswerFormat):
         if isinstance(answer, str):
             return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
         spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
-        parts = [(', "arguments": ', "parameter"), *JSON.parts(answer.arguments), ("}", "parameter")]
-        return *spans, *(Span(*part) for part in parts)
+        spans += [Span(', "arguments": ', "parameter"), *JSON.parts(answer.arguments)]
+        return *spans, Span("}", "parameter")
 
     def read(self, text: str) -> Reading:
-        if self.grammar != "none":
-            return self.parse(text)
-        answer, how = salvage.salvage(text)
-        with read_as(how):
-            check_unicode(answer)
-            reading = self._checked(answer)
-        return reading._replace(salvage=how)
-
-    def parse(self, text: str) -> Reading:
-        """The call, or the words of the reply. Raises AnswerError."""
-        return self._checked(salvage.read_answer(text, repeats=self._repeats))
-
-    def _checked(self, answer: Json) -> Reading:
+        how = ""
+        if self.grammar == "none":
+            answer, how = salvage.salvage(text)
+            check_unicode(answer, how)
+        else:
+            answer = salvage.read_answer(text, repeats=self._repeats)
         match answer:
             case {"reply": str(reply), **rest} if not rest:
-                return Reading(content=reply)
-        return Reading((self.checker.read(answer),))
+                return Reading(content=reply, salvage=how)
+        return Reading((self.checker.read(answer, how),), salvage=how)
 
 
 class PlainFormat(RigFormat):
@@ -354,9 +330,6 @@ class ObjectFormat(AnswerFormat):
         [self._tool] = tools
         self._language = Language(self.checker.schemas[self._tool.name], marks=salvage.MARKS)
 
-    def offer(self) -> Offer:
-        return Offer()
-
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
         for message in messages:
@@ -381,7 +354,7 @@ class ObjectFormat(AnswerFormat):
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str) or not isinstance(answer.arguments, dict):
             return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
-        return tuple(Span(*part) for part in JSON.parts(answer.arguments))
+        return tuple(JSON.parts(answer.arguments))
 
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:

@@ -41,7 +41,7 @@ NO_FORM = "shows a call's arguments in no form that rig knows"
 
 def derive(probe: Probe) -> CallShape:
     """The form of calls. Raises Unsupported."""
-    text = probe.call(FIRST, _TWO)
+    text = probe.call((FIRST, _TWO))
     if text is None:
         raise Unsupported(probe.fault or "does not show the calls of earlier messages", shows_calls=False)
     shape = _json_shape(probe, text) or _tagged_shape(probe)
@@ -66,7 +66,7 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
                 margin = len(last) - len(last.lstrip())
                 spellings += [Spelling(indent=indent, margin=margin) for indent in (2, 4)]
             spelling = next((candidate for candidate in spellings if candidate.write(value) == written), JSON)
-            accented = probe.call(FIRST, {_KEYS[0]: "é"})
+            accented = probe.call((FIRST, {_KEYS[0]: "é"}))
             spelling = replace(spelling, ascii=accented is not None and "é" not in accented)
             return CallShape(
                 open=text[: after - len(FIRST)].lstrip(),
@@ -82,10 +82,10 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
 def _tagged_shape(probe: Probe) -> CallShape | None:
     """Where every argument stands by itself."""
     first, numbers = _between(probe, _TEXTS), _between(probe, _NUMBERS)
-    if first is None or numbers is None or probe.call(FIRST, _ONE) is None:
+    if first is None or numbers is None or probe.call((FIRST, _ONE)) is None:
         return None
-    opening, before, middle, between, after = first
-    _, _, number_middle, number_between, _ = numbers
+    opening, before, middle, between, _, after = first
+    _, _, number_middle, number_between, *_ = numbers
     text_close = common_start(between, after)
     if (tag := text_close.rfind("<")) >= 0 and ">" not in text_close[tag:]:
         text_close = text_close[:tag]  # it ends within no tag
@@ -115,16 +115,12 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     return _with_values(probe, shape, tags)
 
 
-def _between(probe: Probe, values: Sequence[Json]) -> list[str] | None:
-    """The text before the name, to the first key, to its value, to the second key, and after its value."""
-    text = probe.call(FIRST, dict(zip(_KEYS, values, strict=True))) or ""
-    pieces = []
-    for needle in (FIRST, _KEYS[0], str(values[0]), _KEYS[1], str(values[1])):
-        before, there, text = text.partition(needle)
-        if not there:
-            return None
-        pieces.append(before)
-    return [*pieces[:4], text]
+def _between(probe: Probe, values: Sequence[Json]) -> Sequence[str] | None:
+    """The text before the name, then before each key and each value of two arguments, and after them."""
+    text = probe.call((FIRST, dict(zip(_KEYS, values, strict=True)))) or ""
+    needles = (FIRST, _KEYS[0], values[0], _KEYS[1], values[1])
+    found = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
+    return found and found.groups()
 
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
@@ -139,14 +135,14 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
         own = Spelling(quote[1], bare_keys=True, words=(true, false, null))
         spellings.append(replace(own, between_items=",", between_key_and_value=":"))
     spellings.append(PYTHON)
-    unsafe = probe.call(FIRST, {_KEYS[0]: UNSAFE})
+    unsafe = probe.call((FIRST, {_KEYS[0]: UNSAFE}))
     tags = replace(
         tags,
         words=(true, false, null),
         spelling=next((candidate for candidate in spellings if candidate.write(nested) == written), JSON),
         wrapped=unsafe is not None and UNSAFE.join(CDATA) in unsafe,
     )
-    rest = (probe.call(FIRST, {}) or "").partition(FIRST)[2]
+    rest = (probe.call((FIRST, {})) or "").partition(FIRST)[2]
     if shape.close and rest.startswith(shape.after_name) and shape.close in rest[len(shape.after_name) :]:
         tags = replace(tags, empty=rest[len(shape.after_name) :].partition(shape.close)[0])
     return replace(shape, arguments=tags, sorts=_sorts(probe))
@@ -155,7 +151,7 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
 def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | None:
     """How the template writes a value that is not a text, as an argument of its own."""
     before = f"{FIRST}{shape.after_name}{tags.before_key}{_KEYS[0]}{tags.other_open}"
-    _, separator, rest = (probe.call(FIRST, {_KEYS[0]: value}) or "").partition(before)
+    _, separator, rest = (probe.call((FIRST, {_KEYS[0]: value})) or "").partition(before)
     end = rest.rfind(tags.other_close + shape.close)
     return rest[:end] if separator and end >= 0 else None
 
@@ -163,7 +159,7 @@ def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | 
 def _sorts(probe: Probe) -> Sorting:
     """By which order a template sorts arguments, if it does."""
     names = ("zeta", "Zulu", "Alpha", "beta")
-    text = (probe.call(FIRST, dict.fromkeys(names, 1)) or "").partition(FIRST)[2]
+    text = (probe.call((FIRST, dict.fromkeys(names, 1))) or "").partition(FIRST)[2]
     order = sorted(names, key=text.find)
     if order == sorted(names):
         return "capitals first"
@@ -172,7 +168,7 @@ def _sorts(probe: Probe) -> Sorting:
 
 def _with_several(probe: Probe, shape: CallShape) -> CallShape:
     """The shape with what stands between two calls, and with holes for what differs from call to call."""
-    rendered = probe.call(FIRST, _ONE, (SECOND, _ONE)) or ""
+    rendered = probe.call((FIRST, _ONE), (SECOND, _ONE)) or ""
     open_, after_name, close = shape.open, shape.after_name, shape.close
     between = ""
     written = shape.arguments.write(_ONE)
@@ -201,7 +197,7 @@ def _before_results(probe: Probe, shape: CallShape) -> str:
     result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, 0))
     if not shape.close:
         return ""
-    rendered = probe.call(FIRST, _ONE, following=[result]) or ""
+    rendered = probe.call((FIRST, _ONE), following=[result]) or ""
     after = rendered.partition(shape.arguments.write(_ONE))[2]
     extra = after.partition(shape.close)[0] if shape.close in after else ""
     return extra if len(extra) < 40 else ""
@@ -238,14 +234,10 @@ def _align(text: str, other: str, *, backwards: bool = False) -> tuple[str, str]
     step = -1 if backwards else 1
     texts = text[::step], other[::step]
     shared = len(common_start(*texts))
-    numbers = [re.match(r"\d+", part[shared:]) for part in texts]
-    if not shared or not all(numbers):
+    number = re.compile(rf"\A(.{{{shared}}})\d+", re.DOTALL)
+    first, second = (number.sub(rf"\g<1>{INDEX}", part) for part in texts)
+    if not shared or first == texts[0] or second == texts[1]:
         return text, other
-    first, second = (
-        part[:shared] + INDEX + part[shared + len(number[0]) :]
-        for part, number in zip(texts, numbers, strict=True)
-        if number
-    )
     return first[::step], second[::step]
 
 
@@ -290,7 +282,7 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
 
 def _is_shown(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) -> bool:
     """Whether the template shows calls of one message as the shape has them."""
-    rendered = probe.call(*calls[0], *calls[1:])
+    rendered = probe.call(*calls)
     written = shape.write([Call(*call) for call in calls])
     return rendered is not None and written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in rendered
 

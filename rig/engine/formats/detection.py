@@ -148,7 +148,8 @@ class Native:
     """The form in which a model was trained to call tools, as far as its template tells.
 
     `family` names the preset that it is, empty if the template showed it. `tools_in` is where the template
-    puts declarations, empty if it ignores them; `shows_calls` whether it shows earlier calls. `words` stand
+    puts declarations, empty if it ignores them and rig declares the tools; before the last message of the
+    user they move on with the conversation. `shows_calls`: it shows earlier calls. `words` stand
     around an answer in words. `reply_tool` is a tool that the template itself offers, which is called to
     reply in words. `faults` are what is wrong with the template, and rig's remedy.
     """
@@ -166,29 +167,15 @@ class Native:
     faults: tuple[str, ...] = ()
 
     @property
-    def declares(self) -> bool:
-        """Whether the template declares the tools; else rig does."""
-        return bool(self.tools_in)
-
-    @property
-    def has_stable_prefix(self) -> bool:
-        """Whether the declarations stay where they are as a conversation goes on."""
-        return self.tools_in != "last user message"
-
-    @property
-    def name(self) -> str:
-        """What it is called in a line."""
-        return self.family or "derived"
-
-    @property
     def is_supported(self) -> bool:
         """Whether the template itself knows of tools."""
-        return self.declares or (self.shows_calls and not self.family)
+        return bool(self.tools_in) or (self.shows_calls and not self.family)
 
     def remarks(self, thinking: ThinkingArm) -> tuple[str, ...]:
         """What a person should know before a run."""
-        lines = [f"answers in its own form ({self.name}): {self.shape.trigger.strip()}", *self.faults]
-        if not self.has_stable_prefix:
+        name = self.family or "derived"
+        lines = [f"answers in its own form ({name}): {self.shape.trigger.strip()}", *self.faults]
+        if self.tools_in == "last user message":
             lines.append(
                 "its template puts the tools before the last message of the user: prompts share less, so that"
                 " each turn computes the tools again"
@@ -217,7 +204,8 @@ def native_of(template: ChatTemplate) -> Native:
         native = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except Unsupported as error:
         preset = preset_for(template.source, always=False)
-        twice = error.shows_calls and _encodes_twice(probe)
+        shown = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
+        twice = error.shows_calls and '\\"kappa\\"' in shown
         if preset is None or (error.shows_calls and not (error.lossy or twice)):
             raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
         fault = (
@@ -251,7 +239,7 @@ def family_native(name: str, template: ChatTemplate) -> Native:
 def with_template(native: Native, probe: Probe) -> Native:
     """A form with what the template does about it."""
     declared_as, place = _declared(probe)
-    text = probe.call(FIRST, {"kappa": "x"})
+    text = probe.call((FIRST, {"kappa": "x"}))
     faults = [*native.faults]
     if not place:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
@@ -277,7 +265,7 @@ def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
     """The form of calls and how it was found. Raises Unsupported."""
     plain = Probe(template)
     probes = [plain, Probe(template, ids="functions")]
-    if plain.call(FIRST, {"kappa": "x"}) is None and plain.fault:
+    if plain.call((FIRST, {"kappa": "x"})) is None and plain.fault:
         probes.append(Probe(template, as_text=True))
     errors = []
     for probe in probes:
@@ -321,8 +309,3 @@ def _words(probe: Probe) -> tuple[str, str]:
         return "", ""
     closed = MARKER.findall(text.partition(ANSWER)[2])
     return opened, closed[0] if len(closed) > 1 else ""
-
-
-def _encodes_twice(probe: Probe) -> bool:
-    text = probe.after_question([probe.message((FIRST, {"kappa": "x"}))])
-    return text is not None and '\\"kappa\\"' in text

@@ -11,7 +11,7 @@ from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.engine.formats import base, salvage
-from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text, read_as
+from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import CallReader, NotRead
@@ -21,7 +21,7 @@ from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, Reg
 from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm, ThinkingArm
 from rig.errors import RigError
-from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.models import Message, ReplyMessage, ToolDoc, UserMessage
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
@@ -50,8 +50,16 @@ class NativeFormat(AnswerFormat):
         self._native = native
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        self._check_names()
-        self.variables = variables(native, thinking)
+        for tool, schema in self._schemas.items():  # a name must be told from what is around it
+            if not _NAME.fullmatch(tool):
+                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
+            names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
+            if strange := [name for name in names if not _ARGUMENT.fullmatch(name)]:
+                raise SchemaError(
+                    f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
+                )
+        on, off = native.thinking.on or {}, native.thinking.off or QUIET
+        self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
         self._off_word = native.thinking.off_word if thinking == "off" else ""
         prompt = Probe(template).after_question([], generation=True, variables=self.variables)
@@ -69,20 +77,9 @@ class NativeFormat(AnswerFormat):
             arranged["properties"] = {name: properties[name] for name in self._shape.names(properties)}
         return arranged
 
-    def _check_names(self) -> None:
-        """Raise SchemaError for names that cannot be told from what stands around them."""
-        for tool, schema in self._schemas.items():
-            if not _NAME.fullmatch(tool):
-                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
-            names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
-            if strange := [name for name in names if not _ARGUMENT.fullmatch(name)]:
-                raise SchemaError(
-                    f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
-                )
-
     def offer(self) -> Offer:
         switch = self._off_word
-        if self._native.declares:
+        if self._native.tools_in:
             return Offer(
                 switch, "", base.declarations(self.tools), self._native.declared_as, context_apart=True
             )
@@ -141,12 +138,7 @@ class NativeFormat(AnswerFormat):
             text = f"{self._shape.lead}{self._native.words[0]}{answer}"
             cut = len(self._shape.lead + self._native.words[0]) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
-        shape = self._shape
-        opened = "" if shape.lead else shape.fill(shape.open, 0)
-        spans = [*closing, Span(opened, "answer"), Span(answer.name, "tool")]
-        spans.append(Span(shape.fill(shape.after_name, 0), "parameter"))
-        spans += [Span(*part) for part in shape.parts(answer.arguments)]
-        return tuple(span for span in (*spans, Span(shape.fill(shape.close, 0), "parameter")) if span.text)
+        return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
 
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
@@ -160,9 +152,8 @@ class NativeFormat(AnswerFormat):
             return self._salvaged(answer, reasoning, "")
         how = ", ".join(dict.fromkeys(notes))
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
-        with read_as(how):
-            check_unicode([call.arguments for call in raw_calls])
-            calls = tuple(self.checker.call(call.name, call.arguments) for call in raw_calls)
+        check_unicode([call.arguments for call in raw_calls], how)
+        calls = tuple(self.checker.call(call.name, call.arguments, how) for call in raw_calls)
         return Reading(calls, content, reasoning, how)
 
     def reasoning(self, text: str) -> str:
@@ -171,10 +162,8 @@ class NativeFormat(AnswerFormat):
     def _apart(self, text: str) -> tuple[str, str]:
         """The thoughts, and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
-        if not thinking.known:
-            return "", text
         begun = text.lstrip()
-        is_opened = begun.startswith(thinking.open)
+        is_opened = thinking.known and begun.startswith(thinking.open)
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
@@ -228,9 +217,7 @@ class NativeFormat(AnswerFormat):
                 raise AnswerError(fault, own)
             return Reading((), self._words(text), reasoning, "")
         how = ", ".join(filter(None, ("another form", how)))
-        with read_as(how):
-            calls = tuple(map(self.checker.read, answers))
-        return Reading(calls, "", reasoning, how)
+        return Reading(tuple(self.checker.read(answer, how) for answer in answers), "", reasoning, how)
 
 
 def chat_messages(
@@ -246,28 +233,26 @@ def chat_messages(
     are shown under `thoughts_key`; empty, they are left out.
     """
     chat: list[ChatMessage] = []
-    results: list[ChatMessage] = []
-    number = 0
+    number, calling = 0, -1  # the place of the message whose calls another may join
     for message in messages:
-        joins = isinstance(message, CallMessage) and message.joins and bool(results)
-        if not joins:
-            chat += results
-            results = []
         if isinstance(message, UserMessage):
             chat.append(ChatMessage("user", (message.text,)))
+            calling = -1
             continue
         thoughts = (thoughts_key if message.reasoning else "", message.reasoning)
         if isinstance(message, ReplyMessage):
             chat.append(ChatMessage("assistant", (message.text,), thoughts=thoughts))
+            calling = -1
             continue
         call = tool_call(number, message.call)
         number += 1
-        if joins:
-            chat[-1] = replace(chat[-1], calls=(*chat[-1].calls, call))
+        if message.joins and calling >= 0:
+            chat[calling] = replace(chat[calling], calls=(*chat[calling].calls, call))
         else:
+            calling = len(chat)
             chat.append(ChatMessage("assistant", (message.content,), (call,), "", "", thoughts, write_calls))
-        results.append(result(call, message.outcome))
-    return [*chat, *results]
+        chat.append(result(call, message.outcome))
+    return chat
 
 
 def result_text(outcome: Outcome) -> str:
@@ -281,14 +266,6 @@ _RULES = (
     "{example}\n"
     "After a tool was used you are shown its result. When nothing is left to be done, reply in words."
 )
-
-
-def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
-    """What the template is given about thinking."""
-    switch = native.thinking
-    if thinking == "auto":
-        return {}
-    return (switch.on or {}) if thinking == "on" else (switch.off or QUIET)
 
 
 def _filled(text: str) -> Pattern:
@@ -309,21 +286,12 @@ class FormatChoice(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def names() -> list[str]:
-    """What `--format` takes."""
-    registry = plugins.registered()
-    return list(dict.fromkeys(("auto", "native", *registry.formats, *registry.presets)))
-
-
 def check_name(name: str) -> None:
     """Raise RigError for a form that there is not; it says what others there are."""
-    if name not in names():
-        raise RigError(f"--format {name}: no such format; choose from {', '.join(names())}")
-
-
-def is_own(name: str) -> bool:
-    """Whether a form is a model's own, or looked for there: neither rig's nor a plugin's."""
-    return name not in plugins.registered().formats
+    registry = plugins.registered()
+    names = dict.fromkeys(("auto", "native", *registry.formats, *registry.presets))
+    if name not in names:
+        raise RigError(f"--format {name}: no such format; choose from {', '.join(names)}")
 
 
 def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:

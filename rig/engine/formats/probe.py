@@ -87,17 +87,10 @@ class Probe:
         _, question, rest = text.rpartition(QUESTION)
         return rest if question else None
 
-    def call(
-        self,
-        name: str,
-        arguments: JsonObject,
-        *others: tuple[str, JsonObject],
-        following: Sequence[JsonObject] = (),
-    ) -> str | None:
-        """The call of a message, others of it, and what follows; None if the template refuses or hides it."""
-        calls = ((name, arguments), *others)
+    def call(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> str | None:
+        """The calls of a message, and what follows; None if the template refuses or hides the first."""
         text = self.after_question([self.message(*calls), *following])
-        if text is None or name not in text:
+        if text is None or calls[0][0] not in text:
             return None
         text = without_thoughts(self.without_header(text), self.thoughts_close)
         for id_ in _IDS[: len(calls)] if self.ids == "nine" else ():

@@ -158,7 +158,8 @@ class CallReader:
             self._place += len(CDATA[0])
             return self._until(CDATA[1] + tags.text_close)
         raw = self._until(tags.text_close)
-        if tags.marks_texts and (schema is None or fits(raw, schema)):
+        is_marked = tags.text_open != tags.other_open
+        if is_marked and (schema is None or fits(raw, schema)):
             return raw
         return cast(raw, schema, tags.spelling, repeats=self._repeats)
 

@@ -54,8 +54,6 @@ _PYTHON_CALL = re.compile(r"\[\s{0,9}[A-Za-z_][\w.]{0,200}\(")
 _BEFORE = 300
 """Characters before a value that are looked at."""
 
-_CUT = "before JSON that cannot be read"
-
 _NAMES = ("tool", "name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 
@@ -72,12 +70,12 @@ class JsonError(ValueError):
     """Text that is not JSON, or JSON that does not mean one thing."""
 
 
-def check_unicode(answer: Json) -> None:
-    """Raise AnswerError for an answer that JSON's escapes make something else than Unicode."""
+def check_unicode(answer: Json, how: str = "") -> None:
+    """Raise AnswerError for an answer, read in this way, that JSON's escapes make no Unicode text."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
+        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text", how) from error
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:
@@ -121,13 +119,11 @@ def salvage(text: str) -> tuple[JsonObject, str]:
     Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
     asked step by step, would have made it first; the others are counted in `how`.
     """
-    answers, how = salvage_all(text)
-    calls = f"first of {len(answers)}" if len(answers) > 1 else ""
-    before, cut, after = how.partition(_CUT)
-    return answers[0], ", ".join(filter(None, [before.removesuffix(", "), calls, cut + after]))
+    answers, how = salvage_all(text, takes_first=True)
+    return answers[0], how
 
 
-def salvage_all(text: str) -> tuple[list[JsonObject], str]:
+def salvage_all(text: str, *, takes_first: bool = False) -> tuple[list[JsonObject], str]:
     """All answers in a text, and how the first was found; the rest is as in `salvage`."""
     if len(text) > LONGEST:
         raise AnswerError(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
@@ -143,7 +139,9 @@ def salvage_all(text: str) -> tuple[list[JsonObject], str]:
     except JsonError as error:
         reason = f"not JSON: {error}"
     if answers:
-        notes = [thought, *answers[0][1], _CUT if reason.startswith("not JSON") else ""]
+        calls = f"first of {len(answers)}" if takes_first and len(answers) > 1 else ""
+        cut = "before JSON that cannot be read" if reason.startswith("not JSON") else ""
+        notes = [thought, *answers[0][1], calls, cut]
         return [salvaged for salvaged, _ in answers], ", ".join(filter(None, notes))
     mark = next((mark for mark in _CALL_MARKS if mark in answer), "")
     if _PYTHON_CALL.match(answer) and answer.endswith(")]"):

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig import plugins
-from rig.calls import Call, Json, JsonObject
-from rig.engine.core.assessment import Kind
+from rig.calls import Call, Json
 from rig.engine.core.template import ToolCall
-from rig.engine.grammar.language import JSON, PYTHON, Spelling, Tags
+from rig.engine.grammar.language import JSON, PYTHON, Span, Spelling, Tags
 
 ID, INDEX = "\ue0f2", "\ue0f3"
 """Stand in a text for what differs from call to call: an id of letters and digits, or a number."""
@@ -48,23 +47,18 @@ class CallShape:
         """What comes before the trigger, the trigger, and what comes after it, of what calls begin with."""
         return ("", self.trigger, "") if self.lead else self.open.partition(self.trigger)
 
-    @property
-    def parallel(self) -> bool:
-        """Whether one message can hold several calls."""
-        return bool(self.between)
-
     def write(self, calls: Sequence[Call | ToolCall]) -> str:
         """The calls as a model writes them."""
-        text = ""
-        for number, call in enumerate(calls):
-            text += self.fill(self.between if number else self.open, number) + call.name
-            text += self.fill(self.after_name, number)
-            text += "".join(part for part, _ in self.parts(call.arguments))
-        return text + self.fill(self.close, max(len(calls) - 1, 0))
+        return "".join(text for text, _ in self.spans(calls))
 
-    def parts(self, arguments: JsonObject) -> Iterator[tuple[str, Kind]]:
-        """The arguments piece by piece, each with what it decides."""
-        return self.arguments.parts(self.ordered(arguments))
+    def spans(self, calls: Sequence[Call | ToolCall]) -> Iterator[Span]:
+        """The same piece by piece."""
+        for number, call in enumerate(calls):
+            yield Span(self._filled(self.between if number else self.open, number), "answer")
+            yield Span(call.name, "tool")
+            yield Span(self._filled(self.after_name, number), "parameter")
+            yield from self.arguments.parts(self.ordered(call.arguments))
+        yield Span(self._filled(self.close, max(len(calls) - 1, 0)), "parameter")
 
     def ordered(self, value: Json) -> Json:
         """A value with all names in the order in which they are written."""
@@ -80,7 +74,8 @@ class CallShape:
             return list(names)
         return sorted(names, key=str.lower if self.sorts == "any case" else None)
 
-    def fill(self, text: str, number: int) -> str:
+    @staticmethod
+    def _filled(text: str, number: int) -> str:
         """A text with an id and a number for its holes."""
         return text.replace(ID, f"{number:09}").replace(INDEX, str(number))
 

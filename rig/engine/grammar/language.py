@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,13 @@ BETWEEN_KEY_AND_VALUE = ": "
 CDATA = "<![CDATA[", "]]>"
 UNSAFE = "<&\n"
 """Characters of a string that is put into a CDATA section where a template does so."""
+
+
+class Span(NamedTuple):
+    """A piece of an answer's text and what its tokens decide; None for pieces that are not assessed."""
+
+    text: str
+    kind: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +75,19 @@ class Spelling:
     def _json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=self.ascii)
 
-    def parts(self, arguments: Json) -> Iterator[tuple[str, Kind]]:
-        """The arguments of a call piece by piece, each with what it decides."""
+    def parts(self, arguments: Json) -> Iterator[Span]:
+        """The arguments of a call piece by piece."""
         if self.indent:
-            yield self.write(arguments), "value"
+            yield Span(self.write(arguments), "value")
         elif not arguments or not isinstance(arguments, dict):
-            yield self.write(arguments), "parameter"
+            yield Span(self.write(arguments), "parameter")
         else:
             before = "{"
             for name, value in arguments.items():
-                yield before + self.write({name: 0})[1:-2], "parameter"
-                yield self.write(value), "value"
+                yield Span(before + self.write({name: 0})[1:-2], "parameter")
+                yield Span(self.write(value), "value")
                 before = self.between_items
-            yield "}", "parameter"
+            yield Span("}", "parameter")
 
     @property
     def is_json(self) -> bool:
@@ -116,34 +123,25 @@ class Tags:
     wrapped: bool = False
     """Whether strings that could pass for tags stand in a CDATA section, as XML has them."""
 
-    @property
-    def marks_texts(self) -> bool:
-        """Whether what stands before a value says if it is a string."""
-        return self.quoted or self.text_open != self.other_open
-
     def write(self, arguments: JsonObject) -> str:
         """The arguments as text."""
         return "".join(text for text, _ in self.parts(arguments))
 
-    def parts(self, arguments: JsonObject) -> Iterator[tuple[str, Kind]]:
-        """The arguments of a call piece by piece, each with what it decides."""
+    def parts(self, arguments: JsonObject) -> Iterator[Span]:
+        """The arguments of a call piece by piece."""
         join = ""
-        for argument in arguments.items():
-            before, text, after = self.pieces(*argument)
-            yield join + before, "parameter"
-            yield text, "value"
-            yield after, "parameter"
+        for name, value in arguments.items():
+            text, opened, closed = self.value(value), self.other_open, self.other_close
+            if isinstance(value, str) and not self.quoted:
+                is_unsafe = self.wrapped and any(character in value for character in UNSAFE)
+                text = value.join(CDATA) if is_unsafe else value
+                opened, closed = self.text_open, self.text_close
+            yield Span(f"{join}{self.before_key}{name}{opened}", "parameter")
+            yield Span(text, "value")
+            yield Span(closed, "parameter")
             join = self.join
         if not arguments:
-            yield self.empty, "parameter"
-
-    def pieces(self, name: str, value: Json) -> tuple[str, str, str]:
-        """One argument: what stands before its value, the value, and what stands after it."""
-        if isinstance(value, str) and not self.quoted:
-            if self.wrapped and any(character in value for character in UNSAFE):
-                value = f"{CDATA[0]}{value}{CDATA[1]}"
-            return f"{self.before_key}{name}{self.text_open}", value, self.text_close
-        return f"{self.before_key}{name}{self.other_open}", self.value(value), self.other_close
+            yield Span(self.empty, "parameter")
 
     def value(self, value: Json) -> str:
         """A value that is not a bare string."""

@@ -69,9 +69,9 @@ def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool
     return writer.written(writer.answer(language))
 
 
-def is_needed(schema: JsonObject) -> bool:
-    """Whether llguidance's own way does not do for a narrowed schema whose order is fixed."""
-    return _holds(schema, "number")
+def holds(schema: JsonObject, kind: str) -> bool:
+    """Whether there is a value of this type in a narrowed schema."""
+    return any(part.get("type") == kind for part in parts_of(schema))
 
 
 def json_options(spelling: Spelling) -> JsonObject:
@@ -153,7 +153,7 @@ class _Writer:
                 return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
             case {"type": "number", "minimum": low, "maximum": high}:
                 return f"/{decimals(low, high)}/"
-            case {"type": "array"} if not self._is_json or _holds(schema, "object") or is_needed(schema):
+            case {"type": "array"} if not self._is_json or holds(schema, "object") or holds(schema, "number"):
                 return self._items(schema)
         return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
@@ -216,8 +216,6 @@ class _Writer:
                 f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(members)}"
                 f" ({names[:100]}); use --parameter-order fixed"
             )
-        if not members:
-            return empty
 
         def steps(left: int) -> list[tuple[_Property, str]]:
             """For every member that is left its value, and the rule of what is left then."""
@@ -352,8 +350,7 @@ class _Writer:
         arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
         required = schema.get("required", ())
         members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
-        body = self.ordered(members, name, '""', empty, free_order=self.free_order) if members else empty
-        self.add(name, body)
+        self.add(name, self.ordered(members, name, '""', empty, free_order=self.free_order))
         return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
@@ -380,10 +377,6 @@ class _Writer:
 
 def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
     return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
-
-
-def _holds(schema: JsonObject, kind: str) -> bool:
-    return any(part.get("type") == kind for part in parts_of(schema))
 
 
 def _values_of(schema: JsonObject) -> Sequence[Any]:

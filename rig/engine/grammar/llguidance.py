@@ -114,7 +114,8 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
 
     def _grammar(self, language: Language) -> str:
         schema = language.schema
-        if schema is None or self._free_order or lark.is_needed(schema):
+        # llguidance's own way of writing JSON leaves some numbers out.
+        if schema is None or self._free_order or lark.holds(schema, "number"):
             text = lark.grammar(language, self._specials, free_order=self._free_order)
             # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
             return str(llguidance.LLMatcher.grammar_from_lark(text))

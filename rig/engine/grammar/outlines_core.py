@@ -128,7 +128,7 @@ class OutlinesCoreGrammar:
                 "outlines_core takes answers in JSON alone, not in a model's own form;"
                 " use --format rig, or --grammar-engine llguidance"
             )
-        return OutlinesCoreConstraint(self._index(answer_regex(language.schema)), self._n_vocab)
+        return OutlinesCoreConstraint(self._index(str(to_regex(_term(language.schema)))), self._n_vocab)
 
     def _compile(self, regex: str) -> Any:
         if len(regex) > _LONGEST:
@@ -148,16 +148,12 @@ class OutlinesCoreGrammar:
         return Index.from_binary(state)
 
 
-def answer_regex(schema: JsonObject) -> str:
-    """The JSON texts that satisfy a narrowed schema, which must be of an object.
+def _term(schema: JsonObject) -> Term:
+    """The JSON texts that satisfy a narrowed schema; a whole answer must be an object.
 
     outlines_core's automata stop at the first alternative that matches: of 1|12 they would never see the 12.
     No text of an object is the beginning of another, so objects lose nothing to that.
     """
-    return str(to_regex(_term(schema)))
-
-
-def _term(schema: JsonObject) -> Term:
     match schema:
         case {"anyOf": options}:
             return Alternatives(list(map(_term, options)))

@@ -256,27 +256,15 @@ def _after(digit: int, low: str, high: str | None) -> str:
 
 
 def _digits(low: int, high: int) -> str:
-    """The natural numbers from `low` to `high`: first split where the number of digits changes."""
+    """The natural numbers from `low` to `high`, in blocks that differ in one digit and all after it."""
     parts = []
-    while len(str(low)) < len(str(high)):
-        nines = 10 ** len(str(low)) - 1
-        parts += _same_length(str(low), str(nines))
-        low = nines + 1
-    return "|".join([*parts, *_same_length(str(low), str(high))])
-
-
-def _same_length(low: str, high: str) -> list[str]:
-    """The numbers between two of as many digits, as alternatives."""
-    if low == high:
-        return [low]
-    if len(low) == 1:
-        return [f"[{low}-{high}]"]
-    if low[0] == high[0]:
-        return [low[0] + tail for tail in _same_length(low[1:], high[1:])]
-    rest = len(low) - 1
-    first, last = int(low[0]), int(high[0])
-    begun = [low[0] + tail for tail in _same_length(low[1:], "9" * rest)] if low[1:] != "0" * rest else []
-    ended = [high[0] + tail for tail in _same_length("0" * rest, high[1:])] if high[1:] != "9" * rest else []
-    first, last = first + bool(begun), last - bool(ended)
-    digit = str(first) if first == last else f"[{first}-{last}]"
-    return [*begun, *([f"{digit}[0-9]{{{rest}}}"] if first <= last else []), *ended]
+    while low <= high:
+        places = 0
+        while low and low % 10 ** (places + 1) == 0 and low + 10 ** (places + 1) - 1 <= high:
+            places += 1
+        ahead, first = divmod(low // 10**places, 10)
+        last = min(first + (high - low + 1) // 10**places - 1, 9)
+        digit = str(first) if first == last else f"[{first}-{last}]"
+        parts.append(f"{ahead or ''}{digit}{f'[0-9]{{{places}}}' if places else ''}")
+        low += (last - first + 1) * 10**places
+    return "|".join(parts)

@@ -179,5 +179,5 @@ def test_a_form_that_loses_where_values_end_is_that_of_its_family_or_refused() -
 
 def test_a_template_that_shows_two_calls_in_no_form_of_two_is_held_to_one() -> None:
     odd = OWN["json in tags"].replace("if not loop.first", "~ (f.arguments | length) if not loop.first")
-    assert shape_of("json in tags").parallel
-    assert not native_of(ChatTemplate(odd)).shape.parallel
+    assert shape_of("json in tags").between
+    assert not native_of(ChatTemplate(odd)).shape.between

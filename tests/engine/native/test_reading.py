@@ -196,7 +196,7 @@ def test_hostile_text_is_read_in_a_moment(name: str, text: str) -> None:
 def test_a_template_that_has_no_tools_says_so() -> None:
     template = ChatTemplate("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
     found = family_native("hermes", template)
-    assert not found.declares
+    assert not found.tools_in
     assert "ignores declarations" in " ".join(found.faults)
     assert "NAME" in NativeFormat(TOOLS, "json", template, native=found).offer().rules
 

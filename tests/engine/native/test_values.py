@@ -62,10 +62,10 @@ def form(name: str, grammar: GrammarArm) -> tuple[Known, NativeFormat]:
 def test_what_is_written_is_read_as_it_was_and_nothing_is_overlooked(name: str, grammar: GrammarArm) -> None:
     template, native_form = form(name, grammar)
     style = template.native.shape.arguments
-    is_marked = style.marks_texts if isinstance(style, Tags) else True
+    is_marked = not isinstance(style, Tags) or style.quoted or style.text_open != style.other_open
     messages = [[Call("look", arguments)] for arguments in (*PLAIN, *(MARKED if is_marked else ()))]
     messages.append([Call("log_out", {})])
-    if template.native.shape.parallel:
+    if template.native.shape.between:
         messages.append([Call("log_out", {}), Call("look", {"text": " a "}), Call("log_out", {})])
     for calls in messages:
         text = template.native.shape.write(tuple(calls))
@@ -127,7 +127,7 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
     call = native.shape.write((Call("directly-answer", {}),))
     assert native_form.read(call) == Reading()
     assert native_form.read(f"Good day.\n{call}").content == "Good day."
-    if native.shape.parallel:
+    if native.shape.between:
         both = native.shape.write((Call("directly-answer", {}), Call("log_out", {})))
         assert native_form.read(both).calls == (Call("log_out", {}),)
     assert "directly-answer" in lark_of(native_form.language(), {}, free_order=False)
