@@ -8,7 +8,7 @@ from typing import Any
 from rig.calls import Json
 from rig.cluster.on_ray import RayCluster, WorkerLost
 from rig.errors import RigError, counted
-from rig.models import Model, Notify, OnPiece, Prediction, Request
+from rig.models import Model, Notify, OnPiece, PendingStep, Prediction, Request
 
 
 def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
@@ -23,21 +23,12 @@ def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify],
 
 
 @dataclass(slots=True)
-class _Job:
-    """A step that was asked for in one of the slots."""
-
-    slot: int
-    request: Request
-    on_piece: OnPiece
-
-
-@dataclass(slots=True)
 class _Worker:
     """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its present `call`."""
 
     actor: Any
-    waiting: dict[int, deque[_Job]]
-    under_way: dict[int, _Job] = field(default_factory=dict)
+    waiting: dict[int, deque[PendingStep]]
+    under_way: dict[int, PendingStep] = field(default_factory=dict)
     call: Any = None
 
 
@@ -93,7 +84,7 @@ class Workers(Model):
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Give a step to the actor that the slot belongs to."""
         worker, own = self._homes[slot]
-        worker.waiting[own].append(_Job(slot, request, on_piece))
+        worker.waiting[own].append(PendingStep(slot, request, on_piece))
         self._send(worker)
 
     def advance(self) -> list[tuple[int, Prediction]]:
