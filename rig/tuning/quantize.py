@@ -254,9 +254,9 @@ def run_quantizer(
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
-        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
-        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
         added |= {
+            "quantize.imatrix.file": recipe.matrix.name[-100:],
+            "quantize.imatrix.dataset": matrix.title[:100],
             "quantize.imatrix.entries_count": len(means),
             "quantize.imatrix.chunks_count": matrix.chunks,
         }
