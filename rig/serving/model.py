@@ -313,7 +313,10 @@ class ServedModel(Model):
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
         if failure is None and answer.finish == "length":
-            failure = self._cut(answer)
+            tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+            failure = ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
+            if 0 < tokens < limit:
+                failure = ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
         form = self.form(request)
         return prediction(
             answer.raw,
@@ -323,13 +326,6 @@ class ServedModel(Model):
             reasoning=answer.reasoning,
             usage=usage,
         )
-
-    def _cut(self, answer: StreamedAnswer) -> tuple[ErrorKind, str]:
-        """Why an answer ended before it was complete."""
-        tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
-        if 0 < tokens < limit:
-            return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
-        return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
 
     def _several(self, request: Request) -> bool:
         return request.several_calls and self.settings.several_calls
