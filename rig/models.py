@@ -201,6 +201,16 @@ class Piece:
 
 OnPiece: TypeAlias = Callable[[Piece], None]
 
+
+@dataclass(slots=True)
+class PendingStep:
+    """A step that was asked for in one of a model's slots, and whom to tell of its text."""
+
+    slot: int
+    request: Request
+    on_piece: OnPiece
+
+
 Notify: TypeAlias = Callable[[str], None]
 """Told in one line what a person should know that is not part of the result."""
 

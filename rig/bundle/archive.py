@@ -35,20 +35,21 @@ _SPARE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A file of an archive: its name in it, and where its content is."""
-
-    name: str
-    source: Path
-    executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Digest:
     """SHA-256 in hexadecimal, and the size in bytes."""
 
     sha256: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of an archive: its name in it, where its content is, and what that must be."""
+
+    name: str
+    source: Path
+    digest: Digest
+    executable: bool = False
 
 
 def digest_of(path: Path) -> Digest:
@@ -76,25 +77,24 @@ def blocks_of(file: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: file.read(_BLOCK), b"")
 
 
-def write(target: Path, suffix: str, members: Iterable[Member], digest_as: Callable[[str], Digest]) -> None:
-    """Write an archive, compressed as its suffix says. `digest_as` is what a member must be, by its name.
+def write(target: Path, suffix: str, members: Iterable[Member]) -> None:
+    """Write an archive, compressed as its suffix says.
 
     Raises OSError, and RigError for a file that has changed meanwhile or has a name that is too long.
     """
     with target.open("wb") as file, _compressing(file, suffix) as archive:
         for member in members:
-            listed = digest_as(member.name)
-            archive.write(_header(member, listed.size))
+            archive.write(_header(member))
             with member.source.open("rb") as source:
-                if copied(blocks_of(source), archive.write) != listed:
+                if copied(blocks_of(source), archive.write) != member.digest:
                     raise RigError(f"{member.source}: changed while it was packed; pack again")
-            archive.write(bytes(-listed.size % _RECORD))
+            archive.write(bytes(-member.digest.size % _RECORD))
         archive.write(bytes(2 * _RECORD))
 
 
-def _header(member: Member, size: int) -> bytes:
+def _header(member: Member) -> bytes:
     info = tarfile.TarInfo(member.name)
-    info.size, info.mtime, info.mode = size, _TIME, 0o755 if member.executable else 0o644
+    info.size, info.mtime, info.mode = member.digest.size, _TIME, 0o755 if member.executable else 0o644
     # GNU's form has sizes above 8 GiB, the older one has names above 100 bytes.
     try:
         length = len(member.name.encode())

@@ -96,48 +96,42 @@ def make(
         raise RigError(f"{target}: exists; choose a new file, or --force to write over it")
     try:
         with temporary_folder(target.absolute().parent, "bundle") as folder:
-            files, description = _gather(contents, folder, say)
-            digests = _described(files, description, folder)
-            size = sum(digest.size for digest in digests.values())
-            say(f"packing {len(digests)} files, {size / 1e9:.1f} GB")
-            members = [Member(f"{TOP}/{name}", files[name], name == "install.sh") for name in digests]
+            members = _members(*_gather(contents, folder, say), folder)
+            size = sum(member.digest.size for member in members)
+            say(f"packing {len(members)} files, {size / 1e9:.1f} GB")
             finished = folder / f"finished{suffix}"
-            sizes = [digest.size for digest in digests.values()]
-            write(
-                finished,
-                suffix,
-                _watched(members, sizes, watch),
-                lambda name: digests[name.removeprefix(f"{TOP}/")],
-            )
+            write(finished, suffix, _watched(members, size, watch))
             own = digest_of(finished)
             put_in_place(finished, target)
     except OSError as error:
         place = error.filename or target
         raise RigError(f"{place}: cannot be written: {error.strerror or error}") from error
-    return Bundle(own, len(digests))
+    return Bundle(own, len(members))
 
 
-def _watched(
-    members: Sequence[Member], sizes: Sequence[int], watch: Callable[[int, int], None]
-) -> Iterator[Member]:
+def _watched(members: Sequence[Member], size: int, watch: Callable[[int, int], None]) -> Iterator[Member]:
     """The members, saying before each how many bytes are packed, and of how many."""
     packed = 0
-    for member, size in zip(members, sizes, strict=True):
-        watch(packed, sum(sizes))
+    for member in members:
+        watch(packed, size)
         yield member
-        packed += size
+        packed += member.digest.size
     watch(packed, packed)
 
 
-def _described(files: _Files, description: JsonObject, folder: Path) -> dict[str, Digest]:
-    """Write the manifest and the checksums; every file of the bundle in its order, with its digest."""
+def _members(files: _Files, description: JsonObject, folder: Path) -> list[Member]:
+    """Write the manifest and the checksums; every file of the bundle in its order."""
     listed = {name: digest_of(files[name]) for name in sorted(files)}
     content = {**description, "files": {name: asdict(digest) for name, digest in listed.items()}}
     (folder / MANIFEST).write_text(json_text(content, indent=1) + "\n", encoding="utf-8")
     manifest = digest_of(folder / MANIFEST)
     (folder / SUMS).write_text(sums(manifest, listed), encoding="utf-8")
-    files.update({MANIFEST: folder / MANIFEST, SUMS: folder / SUMS})
-    return {MANIFEST: manifest, SUMS: digest_of(folder / SUMS), **listed}
+    places = {**files, MANIFEST: folder / MANIFEST, SUMS: folder / SUMS}
+    digests = {MANIFEST: manifest, SUMS: digest_of(folder / SUMS), **listed}
+    return [
+        Member(f"{TOP}/{name}", places[name], digest, name == "install.sh")
+        for name, digest in digests.items()
+    ]
 
 
 def sums(manifest: Digest, listed: Mapping[str, Digest]) -> str:

@@ -97,8 +97,7 @@ def _machine(runs: Path) -> Iterator[Symptom]:
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests: one line on each thing that it does wrong."""
     # Kept from the other checks: HTTP takes a moment to load.
-    from rig.serving.loading import load
-    from rig.serving.probes import probe, settings_for_probes
+    from rig.serving.probes import load, probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 
     settings = settings_for_probes(EngineSettings())

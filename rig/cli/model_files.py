@@ -21,7 +21,7 @@ from rig.engine.files.registry import ResolvedModel, resolve
 from rig.errors import RigError, counted, did_you_mean
 from rig.meters import available_cores
 from rig.paths import models_directory
-from rig.tuning import imatrix, merging, widening
+from rig.tuning import imatrix, merging
 from rig.tuning import quantize as quantizing
 from rig.tuning.imatrix import Format
 from rig.tuning.quantize import CALIBRATED, LADDER, TENSOR_TYPES, TYPES, QuantizeRecipe, TensorType
@@ -193,7 +193,7 @@ def widen(
     parent = resolve(model)
     with endings_as_exceptions():
         progress = bar(f"{parent.name}-wide-{to}", "widening")
-        widened = widening.widen(parent, to, target=output, progress=progress)
+        widened = merging.widen(parent, to, target=output, progress=progress)
     _say_made(widened, output, as_json=as_json)
 
 

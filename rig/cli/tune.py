@@ -25,9 +25,8 @@ from rig.options import TABLE
 from rig.report import model_card
 from rig.running.planning import Options, plan, plan_resume
 from rig.store import Runs
-from rig.tuning.candidates import KINDS, MIXTURES
 from rig.tuning.quantize import TensorType
-from rig.tuning.tune import Funnel, Tuning
+from rig.tuning.tune import KINDS, MIXTURES, Funnel
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
@@ -78,17 +77,22 @@ def command(
     given = ((name, value) for name, value in values.items() if value not in (None, ()))
     options = {name: value for name, value in given if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
-    tuning = Tuning(
-        screening_of(chosen, method, tasks),
-        int(float(amount[1]) * _UNITS[amount[2].upper()]),
-        types(to) if to else KINDS,
-        ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES,
-        candidates,
-    )
-    folder = output or Path(f"{tuning.base.name}-tuned")
+    screening = screening_of(chosen, method, tasks)
+    kinds = types(to) if to else KINDS
+    mixtures = ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES
+    folder = output or Path(f"{screening.models[0].name}-tuned")
     tell = partial(say, err=True)
     with endings_as_exceptions():
-        funnel = Funnel(tuning, folder, chosen.as_json(method.models(()).keys()), tell)
+        funnel = Funnel(
+            screening,
+            int(float(amount[1]) * _UNITS[amount[2].upper()]),
+            kinds,
+            mixtures,
+            candidates,
+            folder=folder,
+            options=chosen.as_json(method.models(()).keys()),
+            notify=tell,
+        )
         tell(funnel.text)
         funnel.calibrate(progress("read"))
         for line in funnel.screen(lambda name: bar(name, "quantizing"), progress()):

@@ -276,7 +276,9 @@ def _connected(address: str, notify: Notify) -> Any:
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         if address:
-            _knock(address)
+            host, _, port = address.rpartition(":")
+            if host and "/" not in host and port.isdecimal():  # Ray itself would go on trying for minutes
+                create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
             ray.init(address=address, **quiet)
             notify(f"--on ray:{address}: {openness(os.environ)}")
         else:
@@ -370,10 +372,3 @@ def _pid(session: Path) -> int:
     """The process that began a session: `session_2026-11-24_22-20-12_258272_25760`."""
     number = session.name.rpartition("_")[2]
     return int(number) if number.isdecimal() else 0
-
-
-def _knock(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT. Ray itself would go on trying for minutes."""
-    host, _, port = address.rpartition(":")
-    if host and "/" not in host and port.isdecimal():
-        create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()

@@ -1,14 +1,14 @@
 """One model in several actors, and what to do if one of them is lost."""
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rig.calls import Json
 from rig.cluster.on_ray import RayCluster, WorkerLost
 from rig.errors import RigError, counted
-from rig.models import Model, Notify, OnPiece, Prediction, Request
+from rig.models import Model, Notify, OnPiece, PendingStep, Prediction, Request
 
 
 def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
@@ -23,21 +23,12 @@ def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify],
 
 
 @dataclass(slots=True)
-class _Job:
-    """A step that was asked for in one of the slots."""
-
-    slot: int
-    request: Request
-    on_piece: OnPiece
-
-
-@dataclass(slots=True)
 class _Worker:
     """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its present `call`."""
 
     actor: Any
-    waiting: dict[int, deque[_Job]]
-    under_way: dict[int, _Job] = field(default_factory=dict)
+    waiting: dict[int, deque[PendingStep]] = field(default_factory=lambda: defaultdict(deque))
+    under_way: dict[int, PendingStep] = field(default_factory=dict)
     call: Any = None
 
 
@@ -71,17 +62,9 @@ class Workers(Model):
         first, *others = [worker.actor for worker in self._workers] or self._actors
         prepared = self._ask(first, "prepare", opening, slots, before)
         self.fingerprint, self._slots_each, self.uses_siblings = prepared
-        calls = [
-            self._cluster.call(actor, "prepare", opening, self._slots_each, self.fingerprint)
-            for actor in others
-        ]
-        self._workers = [self._worker(first)]
-        for actor, call in zip(others, calls, strict=True):
-            if self._result(call)[0] == self.fingerprint:
-                self._workers.append(self._worker(actor))
-            else:
-                self._notify(f"{self.name}: an actor on another machine would answer differently; left out")
-                self._cluster.end(actor)
+        self._workers = [_Worker(first), *self._alike(others)]
+        for _ in range(len(others) + 1 - len(self._workers)):
+            self._notify(f"{self.name}: an actor on another machine would answer differently; left out")
         self.slots = self._slots_each * len(self._workers)
         self._assign_slots()
 
@@ -93,7 +76,7 @@ class Workers(Model):
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Give a step to the actor that the slot belongs to."""
         worker, own = self._homes[slot]
-        worker.waiting[own].append(_Job(slot, request, on_piece))
+        worker.waiting[own].append(PendingStep(slot, request, on_piece))
         self._send(worker)
 
     def advance(self) -> list[tuple[int, Prediction]]:
@@ -125,8 +108,15 @@ class Workers(Model):
             self._cluster.end(actor)
         self._workers, self._actors = [], []
 
-    def _worker(self, actor: Any) -> _Worker:
-        return _Worker(actor, {own: deque() for own in range(self._slots_each)})
+    def _alike(self, actors: Sequence[Any]) -> Iterator[_Worker]:
+        """Those of the actors that, made ready, answer as the first does; the others are ended."""
+        asked = "prepare", self._opening, self._slots_each, self.fingerprint
+        calls = [self._cluster.call(actor, *asked) for actor in actors]
+        for actor, call in zip(actors, calls, strict=True):
+            if self._result(call)[0] == self.fingerprint:
+                yield _Worker(actor)
+            else:
+                self._cluster.end(actor)
 
     def _assign_slots(self) -> None:
         """Share the slots out among the actors that there are."""
@@ -138,7 +128,7 @@ class Workers(Model):
         if worker.call is not None:
             return
         begun = []
-        for own, jobs in worker.waiting.items():
+        for own, jobs in sorted(worker.waiting.items()):
             if jobs and own not in worker.under_way:
                 worker.under_way[own] = jobs.popleft()
                 begun.append((own, worker.under_way[own].request))
@@ -150,27 +140,16 @@ class Workers(Model):
         jobs = [*lost.under_way.values(), *(job for jobs in lost.waiting.values() for job in jobs)]
         self._workers.remove(lost)
         self._notify(f"{self.name}: an actor was lost; others take over {counted(len(jobs), 'step')}")
-        self._workers += self._more(patience_s=0.0 if self._workers else self.AGAIN_S)
+        try:
+            _, actors = self._cluster.spawn(self._notify, patience_s=0.0 if self._workers else self.AGAIN_S)
+            self._workers += self._alike(actors)
+        except RigError as error:
+            self._notify(f"{self.name}: it could not be replaced: {error}")
         if not self._workers:
             raise RigError(f"{self.name}: all actors were lost; `--resume` goes on, with or without --on")
         self._assign_slots()
         for job in jobs:
             self.begin(job.slot, job.request, job.on_piece)
-
-    def _more(self, patience_s: float) -> list[_Worker]:
-        """New actors for those that were lost, if they answer as the others do."""
-        workers = []
-        try:
-            _, actors = self._cluster.spawn(self._notify, patience_s=patience_s)
-            for actor in actors:
-                again = self._ask(actor, "prepare", self._opening, self._slots_each, self.fingerprint)
-                if again[0] == self.fingerprint:
-                    workers.append(self._worker(actor))
-                else:
-                    self._cluster.end(actor)
-        except RigError as error:
-            self._notify(f"{self.name}: it could not be replaced: {error}")
-        return workers
 
     def _ask(self, actor: Any, name: str, *values: Any) -> Any:
         return self._result(self._cluster.call(actor, name, *values))

@@ -12,7 +12,7 @@ from rig.engine.core.settings import EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
-from rig.engine.decoding.decoder import Budget, Decoder, Form, Lane
+from rig.engine.decoding.decoder import Budget, Form, Lane, generate
 from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.decoding.sampler import Sampler
 from rig.engine.files.adapters import Adapter, named
@@ -80,7 +80,6 @@ class LlamaCppModel(Model):
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify
         self._drafter = drafter
-        self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
         self._lanes: dict[int, Lane] = {}
         self._template = template
         self._chosen = chosen
@@ -359,21 +358,22 @@ class LlamaCppModel(Model):
         sampler = Sampler(self._sampling, self.settings.seed, request.key, self.weights.vocab)
         sampler.accept(prompt)
         try:
-            yield from self._decoder.run(
+            yield from generate(
+                lane,
+                self.tokenizer,
                 constraint,
                 sampler,
-                lane.generation,
                 logits,
                 budget=Budget(limit, room, form.language.thoughts, thinking),
                 marks=form.marks,
-                on_piece=lane.on_piece,
                 ahead=ahead,
+                fast_forward=self.settings.fast_forward,
             )
         finally:
             sampler.close()
             lane.usage = replace(lane.usage, drafted_tokens=ahead.drafted, accepted_tokens=ahead.accepted)
-        if not lane.generation.complete:
-            if room <= limit + lane.generation.reasoning_tokens:
+        if not lane.complete:
+            if room <= limit + lane.reasoning_tokens:
                 raise DecodeError(ErrorKind.CONTEXT, f"the context of {self.context.n_ctx} tokens is full")
             raise DecodeError(ErrorKind.TRUNCATED, f"incomplete after {limit} tokens")
 

@@ -15,18 +15,18 @@ FAITHFUL = ("grammar", "chance")
 """Why a server that does nothing wrong answers otherwise, too: its own grammar for calls, and ties."""
 
 _DIALECTS = {
-    "llama-server": "llama_server:LlamaServer",
-    "llama-cpp-python": "llama_cpp_python:LlamaCppPython",
-    "ollama": "ollama:Ollama",
-    "lm-studio": "lm_studio:LmStudio",
-    "vllm": "vllm:Vllm",
+    "llama-server": "LlamaServer",
+    "llama-cpp-python": "LlamaCppPython",
+    "ollama": "Ollama",
+    "lm-studio": "LmStudio",
+    "vllm": "Vllm",
 }
 
 
 def register(registry: Registry) -> None:
     """Offer rig's own dialects (`rig.plugins`)."""
-    for name, place in _DIALECTS.items():
-        registry.dialects.later(name, f"rig.serving.dialects.{place}")
+    for name, kind in _DIALECTS.items():
+        registry.dialects.later(name, f"rig.serving.dialects.servers:{kind}")
 
 
 def check(url: str, settings: EngineSettings) -> str:
@@ -64,6 +64,6 @@ def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = 
 
     With `probing`, a few small requests show what is wrong there, and `notify` is told.
     """
-    from rig.serving.loading import load as load_over_http
+    from rig.serving.probes import load as load_over_http
 
     return load_over_http(url, settings, notify, probing=probing)

@@ -40,7 +40,6 @@ class StreamedAnswer:
     finish: str | None = None
     deltas: int = 0
     usage: Mapping[str, Json] = field(default_factory=dict)
-    model: str = ""
     build: str = ""
     oddities: list[str] = field(default_factory=list)
     _indices: list[Json] = field(default_factory=list)
@@ -49,7 +48,6 @@ class StreamedAnswer:
         """Take in an event; the text that it adds, and whether that is thought. Raises ServerFault."""
         if isinstance(event.get("usage"), dict):
             self.usage = event["usage"]
-        self.model = str(event.get("model") or self.model)
         self.build = str(event.get("system_fingerprint") or self.build)
         choices = event.get("choices")
         if not isinstance(choices, list):

@@ -54,26 +54,18 @@ class ReferenceModel:
 
     def __init__(self, model: Model) -> None:
         assert isinstance(model, LlamaCppModel)
-        self._model = model
+        self._model, self.tokenizer = model, model.tokenizer
 
     def prompt(self, request: Request) -> list[int]:
         """The tokens of a request's prompt. Raises TemplateError."""
         form = self._model.form(request).format
         return [token for segment in self._model.prompts.build(request, form) for token in segment]
 
-    def tokens(self, text: str) -> list[int]:
-        """The tokens of a text in which special tokens count."""
-        return self._model.tokenizer.template(text)
-
     def text(self, tokens: Sequence[int]) -> str:
         """Tokens as text, special ones as they are spelled."""
-        tokenizer = self._model.tokenizer
+        tokenizer = self.tokenizer
         pieces = (tokenizer.piece(token) or tokenizer.special_text(token).encode() for token in tokens)
         return b"".join(pieces).decode("utf-8", "replace")
-
-    def specials(self) -> Sequence[str]:
-        """How the special tokens are spelled."""
-        return list(self._model.tokenizer.specials)
 
     def read(self, request: Request, text: str) -> Reading | None:
         """A text as this model's form reads it; None if it cannot be read."""
@@ -169,12 +161,12 @@ class _Evidence:
         """Another prompt, or one that was cut, with what is other about it."""
         count = self.theirs.usage.prompt_tokens or self.whole.tokens("prompt_tokens")
         text: str | None = self.inside.get("prompt")
-        ids: Sequence[int] | None = None if text is None else self.reference.tokens(text)
+        ids: Sequence[int] | None = None if text is None else self.reference.tokenizer.template(text)
         if ids is None:
             dialect, client = self.served.dialect, self.served.client
             ids = dialect.tokens(client, self.body)
             if ids is None and (rendered := dialect.prompt(client, self.body)) is not None:
-                ids = self.reference.tokens(rendered)
+                ids = self.reference.tokenizer.template(rendered)
             if ids is not None and count in (0, len(ids)):
                 text = self.reference.text(ids)
         if text is None:
@@ -248,7 +240,7 @@ class _Evidence:
                     return Cause("sampler", f"{name} is {actual:g}, not {value:g} as asked for")
             if settings.get("logit_bias") and "logit_bias" not in self.body:
                 return Cause("sampler", "tokens have a bias that nobody asked for")
-            stops = {*(settings.get("stop") or ())}.difference(self.reference.specials())
+            stops = {*(settings.get("stop") or ())}.difference(self.reference.tokenizer.specials)
             if end := next((stop for stop in sorted(stops) if stop in self.mine.raw), None):
                 return Cause("sampler", f"answers end at {end!r}, which nobody asked for")
             if self.body.get("tool_choice") == "required" and settings.get("grammar_lazy"):
@@ -279,7 +271,7 @@ class _Evidence:
         """What of a text is not in the message that was made of it, or (`is_same`) of one that may differ."""
         reading = self.reference.read(self.request, text)
         expected = reading.calls if reading else ()
-        for mark in self.reference.specials():
+        for mark in self.reference.tokenizer.specials:
             if mark in message.content and mark not in text:
                 return f"the special token {mark} is in the text"
         if not self.served.takes_tools:  # calls are words, too
@@ -308,8 +300,7 @@ class _Evidence:
 
     def weights(self) -> Cause | None:
         """Other likely tokens after the same prompt."""
-        served = self.served
-        scored = served.dialect.scored(served.client, self.body, self.ids, PLACES)
+        scored = self.served.dialect.scored(self.served.client, self.body, self.ids, PLACES)
         mean = self._divergence(self.ids, scored)
         if mean > NOISE:
             return Cause("weights", f"log-probabilities after the same prompt diverge by {mean:.3f} nats")
@@ -353,7 +344,7 @@ class _Evidence:
     def _id(self, token: int | bytes) -> int | None:
         if isinstance(token, int):
             return token
-        ids = self.reference.tokens(token.decode("utf-8", "replace"))
+        ids = self.reference.tokenizer.template(token.decode("utf-8", "replace"))
         return ids[0] if len(ids) == 1 else None
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import queue
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from threading import Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from rig.engine.files.sampling import sampling_for_server
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
-from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request, Usage
+from rig.models import Model, Notify, OnPiece, PendingStep, Piece, Prediction, Request, Usage
 from rig.plugins import registered
 from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
@@ -47,15 +47,6 @@ def identify(client: HttpClient, dialect: Dialect) -> Identity:
         raise RigError(f"{what}: {error}; --dialect forces another") from error
 
 
-@dataclass(slots=True)
-class _PendingStep:
-    """A step under way, and whom to tell of its text."""
-
-    slot: int
-    request: Request
-    on_piece: OnPiece
-
-
 class ServedModel(Model):
     """A model that a server answers for, up to `slots` steps at once."""
 
@@ -78,8 +69,8 @@ class ServedModel(Model):
         self._template = _template(identity)
         self._format = _format_class(settings, identity)
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
-        self._happenings: queue.Queue[tuple[_PendingStep, Happening]] = queue.Queue()
-        self._jobs: dict[int, _PendingStep] = {}
+        self._happenings: queue.Queue[tuple[PendingStep, Happening]] = queue.Queue()
+        self._jobs: dict[int, PendingStep] = {}
         self._faults, self._build = 0, ""
         self._checked = monotonic()
         self._thinks = settings.thinking == "on" or (
@@ -203,7 +194,7 @@ class ServedModel(Model):
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Send a request. It is answered while others are."""
-        job = self._jobs[slot] = _PendingStep(slot, request, on_piece)
+        job = self._jobs[slot] = PendingStep(slot, request, on_piece)
         Thread(target=self._work, args=(job,), daemon=True).start()
 
     def advance(self) -> list[tuple[int, Prediction]]:
@@ -228,7 +219,7 @@ class ServedModel(Model):
         self.client.close()
 
     def _pass_on(
-        self, job: _PendingStep, happening: Happening, finished: list[tuple[int, Prediction]]
+        self, job: PendingStep, happening: Happening, finished: list[tuple[int, Prediction]]
     ) -> None:
         if isinstance(happening, Piece):
             job.on_piece(happening)
@@ -247,7 +238,7 @@ class ServedModel(Model):
                 )
             finished.append((job.slot, happening))
 
-    def _work(self, job: _PendingStep) -> None:
+    def _work(self, job: PendingStep) -> None:
         """In a thread of its own: ask, and tell of everything that happens."""
 
         def tell(happening: Happening) -> None:
@@ -322,7 +313,10 @@ class ServedModel(Model):
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
         if failure is None and answer.finish == "length":
-            failure = self._cut(answer)
+            tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+            failure = ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
+            if 0 < tokens < limit:
+                failure = ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
         form = self.form(request)
         return prediction(
             answer.raw,
@@ -332,13 +326,6 @@ class ServedModel(Model):
             reasoning=answer.reasoning,
             usage=usage,
         )
-
-    def _cut(self, answer: StreamedAnswer) -> tuple[ErrorKind, str]:
-        """Why an answer ended before it was complete."""
-        tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
-        if 0 < tokens < limit:
-            return ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
-        return ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
 
     def _several(self, request: Request) -> bool:
         return request.several_calls and self.settings.several_calls

@@ -1,17 +1,21 @@
-"""What a server does to requests and answers, found out with small requests of its own: `rig doctor URL`."""
+"""Connecting to a server: who serves there, what, and what small requests show to be wrong with it."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
-from rig.models import Request, StepKey, ToolDoc, UserMessage
+from rig.errors import RigError
+from rig.models import Notify, Request, StepKey, ToolDoc, UserMessage
+from rig.plugins import registered
 from rig.serving.answers import StreamedAnswer
-from rig.serving.model import ServedModel
-from rig.serving.wire.client import ServerFault
+from rig.serving.dialects.base import Dialect
+from rig.serving.model import ServedModel, identify
+from rig.serving.wire.address import Address
+from rig.serving.wire.client import HttpClient, ServerFault
 
 ECHO = 'é "quoted" {"list": [1, [2]]} 東京'
 """What a model is asked to hand to a tool: letters beyond ASCII, quotes and brackets."""
@@ -35,11 +39,60 @@ _TOOL = ToolDoc(
 
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
-    """One thing that a server does wrong; `advice` is what that does to scores, and how to mend it."""
+    """One thing that a server does wrong."""
 
     name: str
     fault: str
-    advice: str
+
+    @property
+    def advice(self) -> str:
+        """What that does to scores, and how to mend it."""
+        return _ADVICE[self.name]
+
+
+def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> ServedModel:
+    """Find out who serves there, and what; with `probing`, also what is wrong there. Raises RigError."""
+    address = Address.parse(url)
+    client = HttpClient(address, settings.timeout)
+    try:
+        client.find()
+        if not address.is_here:
+            notify(f"{address}: prompts leave this machine, for {address.host}")
+        dialect = _dialect(client, settings.dialect)
+        model = ServedModel(client, dialect, identify(client, dialect), settings, notify)
+        notify(f"{address}: {model.line}")
+        if probing:
+            _probe(model, notify)
+        return model
+    except BaseException as error:
+        client.close()
+        if isinstance(error, ServerFault):
+            raise RigError(f"{address.origin}: {error}; see whether the server is at work") from error
+        raise
+
+
+def _dialect(client: HttpClient, name: str | None) -> Dialect:
+    dialects: Mapping[str, type[Dialect]] = registered().dialects
+    if name is not None:
+        return dialects[name]()
+    for candidate in dialects:
+        dialect = dialects[candidate]()
+        if dialect.recognises(client):
+            return dialect
+    raise RigError(
+        f"{client.address.origin}: none of {', '.join(dialects)}; if it answers like one, --dialect NAME"
+    )
+
+
+def _probe(model: ServedModel, notify: Notify) -> None:
+    """Tell of what is wrong with the server, with the remedy. The requests are those of no conversation."""
+    settings = replace(settings_for_probes(model.settings), format=model.settings.format, thinking_tokens=0)
+    tried = ServedModel(model.client, model.dialect, model.identity, settings, notify)
+    try:
+        for finding in dict.fromkeys(probe(tried, quickly=True)):
+            notify(f"{model.name}: {finding.name}: {finding.fault}; {finding.advice}")
+    except ServerFault as fault:
+        notify(f"{model.name}: probing it failed: {fault}")
 
 
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
@@ -70,7 +123,7 @@ def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
     """Whether the model sees the tools: prompts with and without them have different lengths."""
     count, bare = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
     if count and count <= bare + 5:
-        yield _finding(
+        yield ProbeFinding(
             "tools", f"a prompt has {count} tokens with a tool, and {bare} without: the model never sees it"
         )
 
@@ -87,7 +140,9 @@ def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
             count = served.count(served.body(_request(text, tools=not served.takes_tools)))
         served.client.timeout_s = patience
         if count < size:
-            yield _finding("context", f"{size} tokens are cut silently to {count}, in a context of {n_ctx}")
+            yield ProbeFinding(
+                "context", f"{size} tokens are cut silently to {count}, in a context of {n_ctx}"
+            )
 
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
@@ -97,12 +152,12 @@ def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
     settings = served.whole(body)[1].get("settings")
     temperature = settings.get("temperature") if isinstance(settings, dict) else None
     if isinstance(temperature, int | float) and temperature > 0:
-        yield _finding("sampler", f"temperature 0 becomes {temperature:g}")
+        yield ProbeFinding("sampler", f"temperature 0 becomes {temperature:g}")
     elif len({served.whole(body)[0].raw for _ in range(3)}) > 1:
-        yield _finding("sampler", "three answers at temperature 0 differ")
+        yield ProbeFinding("sampler", "three answers at temperature 0 differ")
     drawn = {**body, "temperature": 1.5, "seed": 7}
     if served.whole(drawn)[0].raw != served.whole(drawn)[0].raw:
-        yield _finding("seed", "two answers with one seed differ")
+        yield ProbeFinding("seed", "two answers with one seed differ")
 
 
 def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding]:
@@ -114,28 +169,28 @@ def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding
         yield from _faults_of(whole, inside)
         if served.is_greedy and whole.raw != streamed.raw and served.whole(body)[0].raw == whole.raw:
             what = f"the streamed answer {streamed.raw[:60]!a} is not the whole one {whole.raw[:60]!a}"
-            yield _finding("stream", what)
+            yield ProbeFinding("stream", what)
 
 
 def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFinding]:
     raw = str(inside.get("content"))
     if not answer.calls and CALL.search(answer.content):
-        yield _finding("calls", f"a call is left in the text: {answer.content[:60]!a}")
+        yield ProbeFinding("calls", f"a call is left in the text: {answer.content[:60]!a}")
     if answer.calls and raw.count('"name"') > len(answer.calls):
-        yield _finding("several calls", "of several calls some are lost")
+        yield ProbeFinding("several calls", "of several calls some are lost")
     for call in answer.calls if answer.finish != "length" else ():
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
             value = json.loads(call.arguments)
         if not isinstance(value, dict):
             what = "encoded twice" if isinstance(value, str) else "not JSON text"
-            yield _finding("arguments", f"arguments are {what}")
+            yield ProbeFinding("arguments", f"arguments are {what}")
         elif "東京" in raw and "東京" not in str(value):
-            yield _finding("arguments", "letters beyond ASCII are changed")
+            yield ProbeFinding("arguments", "letters beyond ASCII are changed")
     if mark := THINKING.search(answer.content):
-        yield _finding("reasoning", f"thoughts are in the answer ({mark[0]})")
+        yield ProbeFinding("reasoning", f"thoughts are in the answer ({mark[0]})")
     if mark := _SPECIAL.search(answer.content[-20:]):
-        yield _finding("stop token", f"answers end with {mark[0]}")
+        yield ProbeFinding("stop token", f"answers end with {mark[0]}")
 
 
 _ADVICE = {
@@ -157,7 +212,3 @@ _ADVICE = {
     "stop token": "texts never match word for word; give the server the model's own template and end token",
 }
 """What each fault does to scores, and how to mend it."""
-
-
-def _finding(name: str, fault: str) -> ProbeFinding:
-    return ProbeFinding(name, fault, _ADVICE[name])

@@ -24,7 +24,7 @@ from rig.files import beginning, put_in_place, read_bytes, temporary_folder
 Floats: TypeAlias = NDArray[np.float32]
 Format: TypeAlias = Literal["gguf", "dat"]
 
-TRACES, SUITE = "rig.calibration.traces", "rig.calibration.suite"
+TRACES = "rig.calibration.traces"
 CHUNK = 512
 """Tokens that make a chunk where rig counts them; llama-imatrix's default."""
 
@@ -89,15 +89,13 @@ def read(path: Path) -> ImportanceMatrix:
     return matrix.checked(path)
 
 
-def write(
-    matrix: ImportanceMatrix, path: Path, kind: Format = "gguf", more: Mapping[str, str] | None = None
-) -> None:
-    """Write a file that appears only when it is complete; `more` are texts by key. Raises RigError."""
+def write(matrix: ImportanceMatrix, path: Path, kind: Format = "gguf") -> None:
+    """Write a file that appears only when it is complete. Raises RigError."""
     try:
         with temporary_folder(path.absolute().parent, "imatrix") as folder:
             written = folder / path.name
             if kind == "gguf":
-                _write_gguf(matrix, written, more or {})
+                _write_gguf(matrix, written)
             else:
                 written.write_bytes(_old_bytes(matrix))
             put_in_place(written, path)
@@ -145,14 +143,12 @@ def _texts(reader: gguf.GGUFReader, key: str) -> tuple[str, ...]:
     return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
-def _write_gguf(matrix: ImportanceMatrix, path: Path, more: Mapping[str, str]) -> None:
+def _write_gguf(matrix: ImportanceMatrix, path: Path) -> None:
     writer = gguf.GGUFWriter(path, "")  # which leaves the architecture out
     writer.add_type("imatrix")
     writer.add_array(_DATASETS, list(matrix.datasets or ("",)))
     writer.add_uint32(_CHUNKS, matrix.chunks)
     writer.add_uint32(_CHUNK_SIZE, matrix.chunk_size)
-    for key, text in more.items():
-        writer.add_string(key, text)
     if matrix.traces:
         writer.add_array(TRACES, list(matrix.traces))
     for name in sorted(matrix.sums):

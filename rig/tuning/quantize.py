@@ -254,9 +254,9 @@ def run_quantizer(
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()
         # What llama-quantize itself adds.
-        added |= {"quantize.imatrix.file": recipe.matrix.name[-100:]}
-        added |= {"quantize.imatrix.dataset": matrix.title[:100]}
         added |= {
+            "quantize.imatrix.file": recipe.matrix.name[-100:],
+            "quantize.imatrix.dataset": matrix.title[:100],
             "quantize.imatrix.entries_count": len(means),
             "quantize.imatrix.chunks_count": matrix.chunks,
         }
@@ -268,12 +268,11 @@ def run_quantizer(
         kept.append(entries)
         parameters.imatrix = ctypes.cast(entries, type(parameters.imatrix))
     if recipe.tensors:
-        tensors = (C.llama_model_tensor_override * (len(recipe.tensors) + 1))()
-        for one, (pattern, kind) in zip(tensors, recipe.tensors, strict=False):
-            kept.append(pattern.encode())
-            one.pattern, one.type = kept[-1], gguf.GGMLQuantizationType[kind.upper()]
-        kept.append(tensors)
-        parameters.tt_overrides = ctypes.cast(tensors, type(parameters.tt_overrides))
+        one = C.llama_model_tensor_override
+        types = (gguf.GGMLQuantizationType[kind.upper()] for _, kind in recipe.tensors)
+        patterns = (pattern.encode() for pattern, _ in recipe.tensors)
+        kept.append((one * (len(recipe.tensors) + 1))(*map(one, patterns, types)))
+        parameters.tt_overrides = ctypes.cast(kept[-1], type(parameters.tt_overrides))
     overrides = (C.llama_model_kv_override * (len(added) + 1))()  # an empty key ends them
     for override, (key, value) in zip(overrides, added.items(), strict=False):
         override.key = key.encode()

@@ -6,63 +6,102 @@ a candidate with the matrix looks no better than it is.
 """
 
 import json
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from rig.calls import JsonObject
 from rig.compare.sequential import SequentialArm
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import local_registry, remove
+from rig.engine.files.header import read_header
 from rig.engine.files.registry import ResolvedModel, resolve
 from rig.errors import RigError, counted
 from rig.files import json_text, read_json, size_text, write
 from rig.models import Notify
 from rig.paths import models_directory
-from rig.screening.results import ArmScreen
 from rig.screening.screening import Progress, Screening, one_by_one
 from rig.tuning import imatrix
 from rig.tuning.calibrate import calibrate
-from rig.tuning.candidates import Candidate, Mixture, candidates
 from rig.tuning.merging import OnTensor
-from rig.tuning.quantize import QuantizeRecipe, quantize, require_merged
+from rig.tuning.quantize import (
+    CALIBRATED,
+    TYPES,
+    QuantizeRecipe,
+    TensorType,
+    quantize,
+    require_merged,
+    tensor_types,
+)
 
 PLAYED = 3
 """Candidates that are played, the closest to the original."""
 
+Mixture: TypeAlias = tuple[TensorType, ...]
 Making: TypeAlias = Callable[[str], OnTensor]
 """Told of a file that is being made; what it returns is told of its tensors."""
 
 
-def divergence_of(arm: ArmScreen) -> float | None:
-    """What candidates are ordered by: how far their choices are from the original's, in nats, on average.
+_UNUSUAL = ("f32", "f16", "bf16", "tq2_0", "tq1_0")
+KINDS = (*(kind for kind in TYPES if kind not in _UNUSUAL), *CALIBRATED)
+"""The types that are tried where nobody says which: not the whole ones, nor those of ternary models."""
+MIXTURES: tuple[Mixture, ...] = ((), (TensorType("attn_", "q6_k"),), (TensorType("ffn_down", "q5_k"),))
+"""A type's own mixture, and with more bits for what quantizing hurts most."""
+MATRIX = Path("matrix")
+"""In a candidate's recipe, the importance matrix that there is none of yet."""
 
-    None if nothing can be compared.
-    """
-    divergences = [value for step in arm.assessed for value in step.divergences]
-    return fmean(divergences) if divergences else None
+_INDIFFERENT = ("q8_0", "tq2_0", "tq1_0")
+"""Types that llama.cpp rounds alike with a matrix and without."""
+_ALIGNMENT = 32
+_ADDED = 8_192
+"""More bytes than a file says of its making, besides the traces of what calibrated it."""
+_TRACE = 192
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What is asked: a file of the screening's model of at most `size` bytes, of these types and mixtures.
+class Candidate(NamedTuple):
+    """A recipe, and the bytes that its file has at most."""
 
-    The `most` largest candidates are screened.
-    """
-
-    screening: Screening
+    recipe: QuantizeRecipe
     size: int
-    kinds: Sequence[str]
-    mixtures: Sequence[Mixture]
-    most: int
 
-    @property
-    def base(self) -> ResolvedModel:
-        """The original."""
-        return self.screening.models[0]
+
+def candidates(
+    path: Path, kinds: Iterable[str], mixtures: Iterable[Mixture], conversations: int
+) -> list[Candidate]:
+    """What can be made of a file, each type with and without a matrix of so many conversations, largest
+    first. Of recipes that make the same there is one.
+
+    Mixtures are left out that no tensor is meant by. Raises RigError, and writes nothing.
+    """
+    header = read_header(path)
+    names = [tensor.name for tensor in header.tensors if len(tensor.shape) > 1]
+    fitting = [
+        mixture
+        for mixture in mixtures
+        if all(any(re.search(one.pattern, name) for name in names) for one in mixture)
+    ]
+    recipes = [
+        QuantizeRecipe(kind, matrix, mixture)
+        for kind in kinds
+        for matrix in (None, MATRIX)
+        if kind not in (_INDIFFERENT if matrix else CALIBRATED)
+        for mixture in fitting
+    ]
+    distinct: dict[tuple[Path | str | None, ...], Candidate] = {}
+    for recipe, types in zip(recipes, tensor_types(path, recipes), strict=True):
+        if types:
+            size = header.size + _ADDED + _TRACE * conversations
+            for tensor in header.tensors:
+                block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[types[tensor.name].upper()]]
+                size += -(-tensor.elements // block * block_bytes // _ALIGNMENT) * _ALIGNMENT - tensor.bytes
+            distinct.setdefault((recipe.matrix, *types.values()), Candidate(recipe, size))
+    return sorted(distinct.values(), key=lambda candidate: -candidate.size)
 
 
 class Funnel:
@@ -71,20 +110,37 @@ class Funnel:
     `folder` holds its state, the matrix and in the end the card; `options` are those of the run, as stored.
     """
 
-    def __init__(self, tuning: Tuning, folder: Path, options: JsonObject, notify: Notify) -> None:
-        self._tuning, self._folder, self._notify = tuning, folder, notify
-        base, tasks = tuning.base, tuning.screening.tasks
+    def __init__(
+        self,
+        screening: Screening,
+        size: int,
+        kinds: Sequence[str],
+        mixtures: Sequence[Mixture],
+        most: int,
+        *,
+        folder: Path,
+        options: JsonObject,
+        notify: Notify,
+    ) -> None:
+        """For a file of the screening's model of at most `size` bytes, of these types and mixtures.
+
+        The `most` largest candidates are screened.
+        """
+        self._screening, self._size, self._folder, self._notify = screening, size, folder, notify
+        self._base = base = screening.models[0]
+        tasks = screening.tasks
         require_merged(base)
         if len(tasks) < 2:
             raise RigError("tuning needs two conversations for calibration at least; choose a larger suite")
-        self.possible = candidates(base.path, tuning.kinds, tuning.mixtures, len(tasks))
-        self.fitting = [candidate for candidate in self.possible if candidate.size <= tuning.size]
+        self.possible = candidates(base.path, kinds, mixtures, len(tasks))
+        self.fitting = [candidate for candidate in self.possible if candidate.size <= size]
+        self._chosen = self.fitting[:most]
         if not self.fitting:
             smallest = f"{self.possible[-1].recipe.kind}, {size_text(self.possible[-1].size)}"
             raise RigError(f"no file of {base.name} is that small; the smallest is {smallest}")
         self._file = folder / "tune.json"
-        asked = {"model": sha256_of(base.path), "size": tuning.size, "kinds": tuning.kinds}
-        asked |= {"mixtures": tuning.mixtures, "candidates": tuning.most, "options": options}
+        asked = {"model": sha256_of(base.path), "size": size, "kinds": kinds}
+        asked |= {"mixtures": mixtures, "candidates": most, "options": options}
         asked = json.loads(json_text(asked))  # as it is read again
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
@@ -100,7 +156,7 @@ class Funnel:
 
     def _require_room(self) -> None:
         """Raise RigError where the disk does not hold the files that are there at one time."""
-        largest = [candidate.size for candidate in self._chosen()[: PLAYED + 1]]
+        largest = [candidate.size for candidate in self._chosen[: PLAYED + 1]]
         there = (self.place(name) for name in self._state["created"])
         needed = sum(largest) - sum(path.stat().st_size for path in there if path.exists())
         models_directory().mkdir(parents=True, exist_ok=True)
@@ -116,8 +172,8 @@ class Funnel:
         """How many candidates are left at each stage."""
         stages = [f"{len(self.possible)} candidates", f"{len(self.fitting)} under the size"]
         if screened := len(self.screened):
-            stages.append(f"{screened} of {len(self._chosen())} screened")
-            if screened == len(self._chosen()):
+            stages.append(f"{screened} of {len(self._chosen)} screened")
+            if screened == len(self._chosen):
                 stages.append(f"{len(self.finalists)} played")
         return " > ".join([*stages, *(["1 kept"] if self["kept"] else ())])
 
@@ -147,10 +203,10 @@ class Funnel:
 
     def calibrate(self, progress: Progress) -> None:
         """Make the importance matrix, if a candidate needs one and it is not there."""
-        needs_one = any(candidate.recipe.matrix for candidate in self._chosen())
+        needs_one = any(candidate.recipe.matrix for candidate in self._chosen)
         if not needs_one or (self["matrix"] and (self._folder / self["matrix"]).is_file()):
             return
-        half = replace(self._tuning.screening, tasks=self._tuning.screening.tasks[::2])
+        half = replace(self._screening, tasks=self._screening.tasks[::2])
         made = calibrate(half, self._notify, progress)
         for reason, count in made.left_out.items():
             self._notify(f"{counted(count, 'step')} left out: {reason}")
@@ -169,12 +225,14 @@ class Funnel:
         # What failed is tried again, as long as nothing was played.
         done = self.screened if self["run"] else self._closest()
         waiting = {name: recipe for name, recipe in recipes.items() if name not in done}
-        half = replace(self._tuning.screening, tasks=self._tuning.screening.tasks[1::2])
+        half = replace(self._screening, tasks=self._screening.tasks[1::2])
         if waiting:
             arms = one_by_one(half, self._models(waiting, making), self._notify, progress)
             next(arms)
             for arm in arms:
-                divergence = divergence_of(arm)
+                # How far its choices are from the original's, in nats; none if nothing can be compared.
+                divergences = [value for step in arm.assessed for value in step.divergences]
+                divergence = fmean(divergences) if divergences else None
                 failure = arm.failure or ("cannot be compared" if divergence is None else None)
                 yield self._through(arm.name, divergence, failure)
         if not self.finalists:
@@ -184,7 +242,7 @@ class Funnel:
                 self._make(name, recipes[name], making)  # somebody removed it
 
     def _models(self, waiting: Mapping[str, QuantizeRecipe], making: Making) -> Iterator[ResolvedModel]:
-        yield self._tuning.base
+        yield self._base
         for name, recipe in waiting.items():
             try:
                 model = self._make(name, recipe, making)
@@ -208,9 +266,9 @@ class Funnel:
         if not self.place(name).exists() and name not in self["created"]:
             # Kept before it is there: what was not made here is not removed here.
             self.keep(created=[*self["created"], name])
-        threads = self._tuning.screening.engine.n_threads
-        made = quantize(self._tuning.base, recipe, threads=threads, progress=making(name))
-        if made.entry.size > self._tuning.size:
+        threads = self._screening.engine.n_threads
+        made = quantize(self._base, recipe, threads=threads, progress=making(name))
+        if made.entry.size > self._size:
             raise RigError(f"came out larger than asked for: {size_text(made.entry.size)}")
         return resolve(str(made.entry.path))
 
@@ -242,15 +300,12 @@ class Funnel:
             if f"{name}.gguf" in entries or self.place(name).exists():
                 remove(f"{name}.gguf")
 
-    def _chosen(self) -> list[Candidate]:
-        return self.fitting[: self._tuning.most]
-
     def _recipes(self) -> dict[str, QuantizeRecipe]:
         """By the names of their files."""
         recipes = {}
-        for recipe, _ in self._chosen():
+        for recipe, _ in self._chosen:
             real = replace(recipe, matrix=self._folder / self["matrix"]) if recipe.matrix else recipe
-            recipes[f"{self._tuning.base.name}-{real.name}"] = real
+            recipes[f"{self._base.name}-{real.name}"] = real
         return recipes
 
     def place(self, name: str) -> Path:

@@ -36,9 +36,8 @@ def packed(folder: Path, suffix: str, contents: dict[str, bytes]) -> Path:
     for number, (name, content) in enumerate(contents.items()):
         source = folder / f"source-{number}"
         source.write_bytes(content)
-        members.append(Member(name, source, executable=name.endswith(".sh")))
-    digests = {each.name: digest_of(each.source) for each in members}
-    write(folder / f"a{suffix}", suffix, members, digests.__getitem__)
+        members.append(Member(name, source, digest_of(source), executable=name.endswith(".sh")))
+    write(folder / f"a{suffix}", suffix, members)
     return folder / f"a{suffix}"
 
 
@@ -80,7 +79,9 @@ def test_a_file_above_8_gib_has_a_size(tmp_path: Path) -> None:
     from rig.bundle.archive import _header
 
     size = 20 << 30
-    info = tarfile.TarInfo.frombuf(_header(Member("top/model.gguf", tmp_path), size), "utf-8", "strict")
+    info = tarfile.TarInfo.frombuf(
+        _header(Member("top/model.gguf", tmp_path, Digest("", size))), "utf-8", "strict"
+    )
     assert (info.name, info.size) == ("top/model.gguf", size)
 
 
@@ -94,7 +95,7 @@ def test_a_file_that_changes_while_it_is_packed(tmp_path: Path) -> None:
     source = tmp_path / "model.gguf"
     source.write_bytes(b"as it is now")
     with pytest.raises(RigError, match=r"model\.gguf: changed while it was packed"):
-        write(tmp_path / "a.tar", ".tar", [Member("m", source)], lambda name: Digest("0" * 64, 12))
+        write(tmp_path / "a.tar", ".tar", [Member("m", source, Digest("0" * 64, 12))])
 
 
 def test_without_the_program_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

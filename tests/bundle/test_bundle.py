@@ -37,9 +37,8 @@ def repack(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     members = []
     for number, (name, content) in enumerate(files.items()):
         (folder / str(number)).write_bytes(content)
-        members.append(Member(name, folder / str(number)))
-    digests = {each.name: digest_of(each.source) for each in members}
-    write(path, ".tar.gz", members, digests.__getitem__)
+        members.append(Member(name, folder / str(number), digest_of(folder / str(number))))
+    write(path, ".tar.gz", members)
     return path
 
 

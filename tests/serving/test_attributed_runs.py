@@ -108,7 +108,7 @@ ONE, OTHER = ("f", '{"n": 1}'), ("f", '{"n": 2}')
 )
 def test_what_became_of_two_calls(calls: Any, content: str, what: str | None) -> None:
     reading = Reading((Call("f", {"n": 1}), Call("f", {"n": 2})), "so")
-    reference = SimpleNamespace(read=lambda *_: reading, specials=lambda: ["<|im_end|>"])
+    reference = SimpleNamespace(read=lambda *_: reading, tokenizer=SimpleNamespace(specials=["<|im_end|>"]))
     evidence: Any = SimpleNamespace(
         reference=reference, served=SimpleNamespace(takes_tools=True), request=None
     )

@@ -19,7 +19,7 @@ from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.tasks import part_of
 from rig.tuning import imatrix
-from rig.tuning.activations import Activations
+from rig.tuning.calibrate import Activations
 from rig.tuning.imatrix import ImportanceMatrix
 from rig.tuning.quantize import CALIBRATED, QuantizeRecipe, TensorType, quantize
 

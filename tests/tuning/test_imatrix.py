@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from rig.engine.core.llama import LlamaModel
 from rig.errors import RigError
 from rig.tuning import imatrix
-from rig.tuning.activations import Activations
+from rig.tuning.calibrate import Activations
 from rig.tuning.imatrix import ImportanceMatrix
 
 TOKENS = [(7 * at) % 250 for at in range(96)]

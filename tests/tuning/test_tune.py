@@ -22,9 +22,8 @@ from rig.engine.files.header import read_header
 from rig.engine.files.registry import resolve
 from rig.rates.sequential import Evidence
 from rig.tuning import imatrix
-from rig.tuning.candidates import KINDS, MATRIX, MIXTURES, candidates
 from rig.tuning.quantize import QuantizeRecipe, quantize
-from rig.tuning.tune import Funnel
+from rig.tuning.tune import KINDS, MATRIX, MIXTURES, Funnel, candidates
 
 Rig = Callable[..., Any]
 

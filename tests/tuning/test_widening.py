@@ -14,9 +14,8 @@ from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.screening.screening import divergence
-from rig.tuning.merging import merge
+from rig.tuning.merging import merge, widen
 from rig.tuning.quantize import QuantizeRecipe, quantize
-from rig.tuning.widening import widen
 
 TOKENS = [5, 80, 3, 200, 17, 17, 90, 41]
 

@@ -61,13 +61,11 @@ class PrefixStore:
             if state is None or context.restore(sequence, tokens, state):
                 return state is not None
             self._cache.drop(key)
-            fault = f"{path}: damaged"
+            raise Damaged(f"{path}: damaged")
         except OSError as error:
             self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed again")
-            return False
         except Damaged as error:
-            fault = str(error)
-        self._notify(f"{fault}; the prompt is computed again")
+            self._notify(f"{error}; the prompt is computed again")
         return False
 
     def save(self, context: LlamaContext, sequence: int) -> None:

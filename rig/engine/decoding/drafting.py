@@ -10,7 +10,7 @@ batches in the same cells, and so the same bits.
 import math
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -140,41 +140,40 @@ class Ahead:
         self._tokens, self._rows = [], []
 
 
-class DraftModel:
+class DraftModel(NamedTuple):
     """A model that proposes. It has a context of its own, in which every slot has a sequence."""
 
-    def __init__(self, model: LlamaModel, context: LlamaContext) -> None:
-        self._model = model
-        self._context = context
+    model: LlamaModel
+    context: LlamaContext
 
     def propose(self, slot: int, prompt: Sequence[int], most: int, worth: float) -> list[int]:
         """What it would go on with, greedily, while all of it together is likelier than `worth`.
 
         Nothing where the prompt does not fit or llama.cpp cannot decode it.
         """
-        most = min(most, self._context.n_ctx - len(prompt))
+        most = min(most, self.context.n_ctx - len(prompt))
         tokens: list[int] = []
         likely = 1.0
         try:
             if most > 0:
-                read_prompt(self._context, slot, prompt)
+                read_prompt(self.context, slot, prompt)
             while len(tokens) < most:
-                logits = self._context.logits()
+                logits = self.context.logits()
                 token = int(logits.argmax())
                 likely /= float(np.exp(logits - logits[token], dtype=np.float64).sum())
                 if not likely >= worth:
                     break
                 tokens.append(token)
                 if len(tokens) < most:
-                    self._context.decode([Chunk(slot, (token,), 1)])
+                    self.context.decode([Chunk(slot, (token,), 1)])
         except DecodeError:
             pass
         return tokens
 
     def close(self) -> None:
         """Free the context, and the weights if nobody else has them."""
-        self._context.close()
-        self._model.close()
+        self.context.close()
+        self.model.close()
 
 
 def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.engine.core.settings import Sampling
+from rig.engine.decoding.cache import Logits
 from rig.models import StepKey
 
 _BREAKERS = ("\n", ":", '"', "*")
@@ -26,7 +27,6 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 _BLOCK = 512
 """Weights that are summed up at once before one of them is drawn."""
 
-Logits: TypeAlias = npt.NDArray[np.float32]
 Places: TypeAlias = npt.NDArray[np.intp]
 """Positions in an array of logits, ascending."""
 

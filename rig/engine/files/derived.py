@@ -127,8 +127,8 @@ def derive(
     from rig.engine.core.llama import versions
 
     origin = replace(_origin_of(parent, inspect(parent.path), adapter), **more)
-    target = output or _place_for(f"{parent.name}-{kind}", parent.path)
-    if output is None and (existing := _existing(target, origin)):
+    target = output or models_directory() / f"{parent.name}-{kind}.gguf"
+    if output is None and (existing := _existing(target, parent, origin)):
         return existing
     if output and (output.exists() or output.suffix != ".gguf" or not output.absolute().parent.is_dir()):
         fault = "already exists" if output.exists() else "name a .gguf file in an existing folder"
@@ -160,15 +160,6 @@ def derive(
     return DerivedModel(entry, inspect(target), time.perf_counter() - started)
 
 
-def _place_for(name: str, source: Path) -> Path:
-    """Where a file called `name` belongs. Raises RigError if the registry has a model of that name."""
-    registry = load_registry()
-    target = models_directory() / f"{name}.gguf"
-    if name in registry or target.name in {entry.file for entry in registry.values()}:
-        raise RigError(f"{name}: the registry has another model of this name; copy {source} under a new name")
-    return target
-
-
 def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None) -> Origin:
     """What a file says that was made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
@@ -185,9 +176,14 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
     )
 
 
-def _existing(target: Path, origin: Origin) -> DerivedModel | None:
+def _existing(target: Path, parent: ResolvedModel, origin: Origin) -> DerivedModel | None:
     """The file that is there, if it was made so before. Raises RigError for another one."""
-    registry = local_registry()
+    registered, registry = load_registry(), local_registry()
+    name = target.name.removesuffix(".gguf")
+    if name in registered or target.name in {entry.file for entry in registered.values()}:
+        raise RigError(
+            f"{name}: the registry has another model of this name; copy {parent.path} under a new name"
+        )
     if not target.exists():
         return None
     info, entry = inspect(target), registry.get(target.name)

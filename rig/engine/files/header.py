@@ -83,7 +83,6 @@ class Tensor:
 class Header:
     """Everything before the weights, and the size of the whole file in bytes."""
 
-    version: int
     size: int
     metadata: Mapping[str, Value]
     tensors: tuple[Tensor, ...]
@@ -179,7 +178,7 @@ class _HeaderReader:
             raise _Broken(
                 f"truncated: {len(self._data):,} bytes of at least {end:,}; copy or download the file again"
             )
-        return Header(version, len(self._data), metadata, tuple(tensor for tensor, _ in infos))
+        return Header(len(self._data), metadata, tuple(tensor for tensor, _ in infos))
 
     def _tensor(self) -> tuple[Tensor, int]:
         name = self._string()

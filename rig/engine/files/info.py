@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gguf.constants import LlamaFileType
 
@@ -60,13 +60,12 @@ class Origin(ByName):
         requantized = header.get(PREFIX + "requantized", bool)
         if requantized is None or None in map(texts.get, _NEEDED):
             return None
-        name, sha256, root, before, adapters, *more = (text or "" for text in texts.values())
-        quantizations = tuple(before.split(_LEADS_TO))
-        merged = tuple(filter(None, adapters.split(_LEADS_TO)))
-        optional = dict(zip(_OPTIONAL, more, strict=True))
+        values: dict[str, Any] = {key: text or "" for key, text in texts.items()}
+        values["quantizations"] = tuple(values["quantizations"].split(_LEADS_TO))
+        values["adapters"] = tuple(filter(None, values["adapters"].split(_LEADS_TO)))
         keys = sorted(key for key in header.metadata if key.startswith(PREFIX + _CALIBRATED_ON))
         traces = tuple(filter(None, (header.get(key, str) for key in keys)))
-        return cls(name, sha256, root, quantizations, requantized, merged, calibrated_on=traces, **optional)
+        return cls(**values, requantized=requantized, calibrated_on=traces)
 
     @property
     def note(self) -> str:

@@ -36,10 +36,6 @@ class Source(Registered):
     member: str
 
 
-def _as_parts(value: object) -> object:
-    return value if isinstance(value, list | tuple) else (value,)
-
-
 class AdapterSource(Registered):
     """An adapter beside the registry. `size` is in bytes."""
 
@@ -66,7 +62,9 @@ class Entry(Registered):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: int = Field(gt=0)
     licence: str
-    source: Annotated[tuple[Source, ...], BeforeValidator(_as_parts)] = Field(min_length=1)
+    source: Annotated[
+        tuple[Source, ...], BeforeValidator(lambda of: of if isinstance(of, list | tuple) else (of,))
+    ] = Field(min_length=1)
     notes: str = ""
     chat_template: str | None = Field(default=None, pattern=r"^[^/\\]+\.jinja$")
     base: str | None = None

@@ -185,30 +185,13 @@ def gpus() -> tuple[DeviceUse, ...]:
     from rig.engine.core.llama import initialise
 
     initialise()
-    devices = list(_devices())
-    return tuple(device for kind, device in devices if kind == min(kind for kind, _ in devices))
-
-
-def has_room(path: Path) -> bool:
-    """Whether so much memory is free that a file is loaded as it would be if it were alone.
-
-    Half of each device's memory has to be, and three times the file: weights laid out again for the
-    processor, and caches.
-    """
-    from rig.engine.core.llama import supports_gpu_offload
-
-    needed = 3 * path.stat().st_size
-    devices = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
-    return all(device.free >= max(needed, device.total / 2) for device in devices)
-
-
-def _devices() -> Iterator[tuple[int, DeviceUse]]:
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     device_at = ggml("backend_dev_get", pointer, size)
     name_of = ggml("backend_dev_name", ctypes.c_char_p, pointer)
     description_of = ggml("backend_dev_description", ctypes.c_char_p, pointer)
     kind_of = ggml("backend_dev_type", ctypes.c_int, pointer)
     memory_of = ggml("backend_dev_memory", None, pointer, ctypes.POINTER(size), ctypes.POINTER(size))
+    found: list[tuple[int, DeviceUse]] = []
     for number in range(ggml("backend_dev_count", size)()):
         device = device_at(number)
         kind = kind_of(device)
@@ -225,7 +208,21 @@ def _devices() -> Iterator[tuple[int, DeviceUse]]:
             # Apple's GPUs call themselves discrete.
             unified=kind == _INTEGRATED or sys.platform == "darwin",
         )
-        yield kind, use
+        found.append((kind, use))
+    return tuple(device for kind, device in found if kind == min(kind for kind, _ in found))
+
+
+def has_room(path: Path) -> bool:
+    """Whether so much memory is free that a file is loaded as it would be if it were alone.
+
+    Half of each device's memory has to be, and three times the file: weights laid out again for the
+    processor, and caches.
+    """
+    from rig.engine.core.llama import supports_gpu_offload
+
+    needed = 3 * path.stat().st_size
+    devices = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
+    return all(device.free >= max(needed, device.total / 2) for device in devices)
 
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
@@ -75,15 +75,6 @@ def _load_in_child(path: Path, *options: str) -> bool:
     return done.returncode == 0
 
 
-def _main(path: Path, *, weightless: bool) -> None:
-    """In the child: weights, tokens, a context and one token; without weights no token."""
-    model = LlamaModel(path, weightless=weightless)
-    Tokenizer(model)
-    context = LlamaContext(model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16")
-    if not weightless:
-        context.decode([Chunk(0, (0,), True)])
-
-
 READ_AHEAD_SHARE = 0.5
 """Of the free memory a file that is read ahead may take so much; the system keeps it as long as it can."""
 _PIECE = 8 << 20
@@ -114,9 +105,8 @@ def open_weights(path: Path, placement: Placement) -> LlamaModel:
 @contextmanager
 def keeping_weights(path: Path) -> Iterator[None]:
     """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
-    with ExitStack() as stack:
-        if path.is_file() and (model := find_weights(path)) is not None:
-            stack.callback(model.share().close)
+    model = find_weights(path) if path.is_file() else None
+    with closing(model.share()) if model else nullcontext():
         yield
 
 
@@ -148,5 +138,11 @@ def reading_ahead(path: Path) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    # In the child: weights, tokens, a context and one token; without weights no token.
+    weightless = "weightless" in sys.argv[2:]
     with suppress(RigError):
-        _main(Path(sys.argv[1]), weightless="weightless" in sys.argv[2:])
+        child = LlamaModel(Path(sys.argv[1]), weightless=weightless)
+        Tokenizer(child)
+        context = LlamaContext(child, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16")
+        if not weightless:
+            context.decode([Chunk(0, (0,), True)])

@@ -1,7 +1,7 @@
 """How servers are spoken to: what all have in common, and what a dialect says in its own way.
 
-All answer `POST /v1/chat/completions` with tools, as OpenAI's API does. A dialect is one class in one file
-and one registration (`rig.plugins`); the defaults are what a server does not offer.
+All answer `POST /v1/chat/completions` with tools, as OpenAI's API does. A dialect is one class and one
+registration (`rig.plugins`); the defaults are what a server does not offer.
 """
 
 from abc import ABC, abstractmethod
@@ -118,22 +118,26 @@ class ScoredToken:
 
 def models(client: HttpClient) -> list[JsonObject]:
     """What `/v1/models` lists. Raises ServerFault."""
-    value = client.get("/v1/models")
-    listed: Json = value.get("data") if isinstance(value, dict) else None
-    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return listed(client.get("/v1/models"))
+
+
+def listed(answer: Json) -> list[JsonObject]:
+    """The objects of the list that such an answer holds; none if it holds no list."""
+    entries = answer.get("data") if isinstance(answer, dict) else None
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def choose_model(client: HttpClient, name: str) -> JsonObject:
     """The entry of `/v1/models` that is meant. Raises RigError if that is not clear."""
-    listed = models(client)
-    names = [str(entry.get("id")) for entry in listed]
-    pairs = zip(names, listed, strict=True)
+    entries = models(client)
+    names = [str(entry.get("id")) for entry in entries]
+    pairs = zip(names, entries, strict=True)
     fitting = [entry for own, entry in pairs if not name or name in (own, own.removesuffix(":latest"))]
     if len(fitting) == 1:
         return fitting[0]
     origin = client.address.origin
     served = ", ".join(names[:20]) or "none"
-    if not listed:
+    if not entries:
         raise RigError(f"{origin}: it serves no model; load one there first")
     raise RigError(f"{origin}: which model? Give {origin}#NAME; it serves {served}")
 
