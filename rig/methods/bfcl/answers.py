@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
-from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools
+from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools_of
 from rig.methods.bfcl.forms import TAGS, PromptForm
 
 LONGEST = 200_000
@@ -33,7 +33,8 @@ def output_of(calls: Sequence[Call], entry: SingleTurnEntry, settings: BfclSetti
     """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
     if settings.prompt_form is not None:  # nothing was
         return [{call.name: call.arguments} for call in calls]
-    declared = {tool.name: tool.parameters["properties"] for tool in tools(entry, settings)}
+    tools = tools_of(entry.functions, entry.language, settings)
+    declared = {tool.name: tool.parameters["properties"] for tool in tools}
     output: list[dict[str, Any]] = []
     for call in calls:
         arguments, properties = call.arguments, declared.get(call.name, {})

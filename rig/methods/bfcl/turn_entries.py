@@ -83,10 +83,6 @@ class MultiTurnEntry(PublicTask):
     def facts(self) -> Mapping[str, str]:
         return {"category": self.suite, "classes": ", ".join(self.involved), **self.wrong}
 
-    @property
-    def is_long(self) -> bool:
-        return "long_context" in self.suite
-
     def texts(self, turn: int) -> tuple[str, ...]:
         """What the user says in a turn."""
         if turn in self.kept_back:
@@ -204,7 +200,7 @@ class Instances:
             instances[name] = class_of(_module(real(code), FILES[name]), name)()
             if name not in _STATELESS:
                 config = copy.deepcopy(entry.config.get(name, {}))
-                instances[name]._load_scenario(config, long_context=entry.is_long)
+                instances[name]._load_scenario(config, long_context=_LONG_CONTEXT in entry.suite)
         return cls(instances)
 
     def make(self, call: Call) -> str:
