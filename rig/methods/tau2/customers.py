@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from rig.calls import FaultKind, Json, JsonObject
 from rig.methods.kit import Asking, Call, Method, Metric, Oracle, Prediction, Request, called, replied
-from rig.methods.tau2 import method, tickets
+from rig.methods.tau2 import method
 from rig.methods.tau2.checkout import SOLO
 from rig.methods.tau2.tickets import CustomerTask, Ticket
 from rig.metrics import Score
@@ -239,7 +239,6 @@ class Tau2User(method.Tau2):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle", THE_USER: "knowing"})
     episode = CustomerTalk
     settings_class = CustomerSettings
-    parse = staticmethod(tickets.parse_customer)
     declaration = method.Tau2.declaration._replace(
         method="tau2-user",
         metrics=(
