@@ -117,30 +117,22 @@ def read(arguments: Any, function: JudgeFunction, question: Question) -> JsonObj
     return arguments
 
 
-Fits: TypeAlias = Callable[[Cut], bool]
+LARGEST_SHOWN = 1 << 20
 
 
-def fit(fits: Fits) -> Cut:
+def fit(fits: Callable[[Cut], bool]) -> Cut:
     """The least cut with which a question fits; the greatest where none does."""
     cut = Cut()
     for part in Cut._fields:
         if fits(cut):
             return cut
-        least = cut._replace(**{part: 0})
-        cut = _most(fits, cut, part) if fits(least) else least
+        # As much of the part as fits, if leaving out all of it is enough.
+        low, high = 0, LARGEST_SHOWN if fits(cut._replace(**{part: 0})) else 0
+        while high - low > max(8, low // 16):
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(cut._replace(**{part: middle})) else (low, middle)
+        cut = cut._replace(**{part: low})
     return cut
-
-
-LARGEST_SHOWN = 1 << 20
-
-
-def _most(fits: Fits, cut: Cut, part: str) -> Cut:
-    """The cut, with as much of a part as fits, when the whole part does not."""
-    low, high = 0, LARGEST_SHOWN
-    while high - low > max(8, low // 16):
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(cut._replace(**{part: middle})) else (low, middle)
-    return cut._replace(**{part: low})
 
 
 def shortened(text: str, most: int) -> str:
@@ -169,11 +161,6 @@ def task_json(solution: Solution, cut: Cut) -> str:
     """A query and what is on offer to solve it."""
     tools = [_tool(tool, cut.tools) for tool in solution.tools]
     return readable({"query": solution.query, "available_tools": tools})
-
-
-def names_json(solution: Solution, cut: Cut) -> str:
-    """A query and the names of the tools."""
-    return readable({"query": solution.query, "available_tools": list(solution.tool_names)})
 
 
 def _tool(tool: JsonObject, most: int) -> JsonObject:

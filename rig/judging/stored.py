@@ -164,8 +164,7 @@ class WinRates(ByName):
     position_bias: Estimate
 
 
-def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
-    """The votes on each model's answers."""
+def _by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
     rows: dict[str, list[TaskVotes]] = {}
     for vote in votes:
         rows.setdefault(vote.model, []).append(vote)
@@ -174,24 +173,22 @@ def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
 
 def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
-    return [_pass_rates(model, rows, rules) for model, rows in by_model(votes).items()]
-
-
-def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
-    tallies = [row.tally(rules) for row in rows]
-    passes: list[float] = []
-    by_task: dict[str, tuple[int, int]] = {}
-    for row, tallied in zip(rows, tallies, strict=True):
-        passed = tallied.passes and row.task.answers.get(model) is not None
-        passes.append(float(passed))
-        part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
-        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
-    # The solvable pass rate of each round of votes.
-    rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
-    truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
-    variance = fmean(tallied.variance for tallied in tallies)
-    true_pass_rate = share(truths) if truths else None
-    return PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, variance, true_pass_rate)
+    rates = []
+    for model, rows in _by_model(votes).items():
+        tallies = [row.tally(rules) for row in rows]
+        passes: list[float] = []
+        by_task: dict[str, tuple[int, int]] = {}
+        for row, tallied in zip(rows, tallies, strict=True):
+            passed = tallied.passes and row.task.answers.get(model) is not None
+            passes.append(float(passed))
+            part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
+            by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
+        # The solvable pass rate of each round of votes.
+        rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
+        truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
+        known = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
+        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *known))
+    return rates
 
 
 def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
@@ -212,7 +209,7 @@ def rates_of(results: Results) -> PassRates | WinRates:
 def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
     """The rates of every candidate."""
     rates = []
-    for model, rows in by_model(votes).items():
+    for model, rows in _by_model(votes).items():
         shares = [fmean(vote.share for vote in row.votes) for row in rows]
         compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
         flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from rig.calls import JsonObject
 from rig.judging.evaluators import RULES, Evaluator
-from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, names_json, task_json
+from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, task_json
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, VoteRules, tally
 from rig.solutions.solution import Solution, detail_score, keyword_pass, readable, score_of, without_judge
@@ -263,7 +263,9 @@ class _Contest(NamedTuple):
 
         def fields(answers: Sequence[Solution], cut: Cut) -> Mapping[str, str]:
             texts = ", ".join(answer_json(answer, cut, MOST_FINAL) for answer in answers)
-            return {"task_description": names_json(self.pair[0], cut), "answers": f"[{texts}]"}
+            query, names = self.pair[0].query, list(self.pair[0].tool_names)
+            told = readable({"query": query, "available_tools": names})
+            return {"task_description": told, "answers": f"[{texts}]"}
 
         return (yield from self._asked("choose_preference", "preference", fields))
 
