@@ -48,25 +48,7 @@ def request(
     function: JudgeFunction, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
 ) -> Request:
     """A question as a judge is asked it. Each vote lists the choices in another order."""
-    schema = _schema(function, question, vote, place)
-    tool = ToolDoc(function.name, function.description, schema)
-    prompt = UserMessage(function.filled(question.fields(cut)), len(function.beginning))
-    return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
-
-
-INSTRUCTIONS = "You are a careful and impartial judge."
-
-
-def variations(function: JudgeFunction, question: Question) -> int:
-    """In how many orders the choices of a question can be listed."""
-    properties = function.parameters["properties"].items()
-    return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
-
-
-def _schema(function: JudgeFunction, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
-    properties: JsonObject = {}
-    if place == "first":
-        properties[REASON] = _REASON
+    properties: JsonObject = {REASON: _REASON} if place == "first" else {}
     for name, schema in function.parameters["properties"].items():
         if values := _values(name, schema, question):
             # In their own order for the first vote, in another for each of the next.
@@ -81,12 +63,20 @@ def _schema(function: JudgeFunction, question: Question, vote: int, place: Reaso
             properties[name] = {**whole, **schema}
     if place == "last":
         properties[REASON] = _REASON
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    verdict: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
+    verdict["additionalProperties"] = False
+    tool = ToolDoc(function.name, function.description, verdict)
+    prompt = UserMessage(function.filled(question.fields(cut)), len(function.beginning))
+    return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
+
+
+INSTRUCTIONS = "You are a careful and impartial judge."
+
+
+def variations(function: JudgeFunction, question: Question) -> int:
+    """In how many orders the choices of a question can be listed."""
+    properties = function.parameters["properties"].items()
+    return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
 
 
 _REASON = {"type": "string", "maxLength": LONGEST_REASON, "description": "Why, in one sentence."}

@@ -3,7 +3,7 @@
 Rates are the pass rate, the solvable pass rate and the win rate, with intervals over queries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -29,7 +29,26 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
     """A run, and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
-        tasks = list(_finished(runs, run))
+        method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
+        role, tasks = method.roles[0], []
+        for where, transcript in runs.finished(run):
+            task, turns = transcript.conversation, tuple(transcript.turns.values())
+            settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
+            tools = method.opening(task, settings, role).tools
+            solution: Solution | None
+            success: bool | None = None
+            search = setup.searched(task, turns, settings)
+            tree = tree_of(turns, role, search)
+            if setup.is_recorded:
+                solution = setup.solution(task, turns, settings)
+                tree = solution.details if solution is not None and tree else ()
+            else:
+                path = setup.path(task, turns, settings)
+                way = search.name if search else method.name
+                solution = solution_of(task, turns, tools, role, way, path)
+                success = run.declaration.succeeded(transcript.counts or {})
+            label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
+            tasks.append(Finished(label, where.conversation, task.suite, solution, success, tree, search))
     if not tasks:
         raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
     return run, tasks
@@ -51,28 +70,6 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
         for name in answered
         for task in judgements.joined(answers, votes, suites[name], truths, ids=[name])
     ]
-
-
-def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
-    method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
-    role = method.roles[0]
-    for where, transcript in runs.finished(run):
-        task, turns = transcript.conversation, tuple(transcript.turns.values())
-        settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
-        tools = method.opening(task, settings, role).tools
-        solution: Solution | None
-        success: bool | None = None
-        search = setup.searched(task, turns, settings)
-        tree = tree_of(turns, role, search)
-        if setup.is_recorded:
-            solution = setup.solution(task, turns, settings)
-            tree = solution.details if solution is not None and tree else ()
-        else:
-            path = setup.path(task, turns, settings)
-            solution = solution_of(task, turns, tools, role, search.name if search else method.name, path)
-            success = run.declaration.succeeded(transcript.counts or {})
-        label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
-        yield Finished(label, where.conversation, task.suite, solution, success, tree, search)
 
 
 class TaskVotes(NamedTuple):

@@ -152,10 +152,8 @@ def _longest(chats: Sequence[Chat]) -> list[Chat]:
     ordered = sorted(set(keys))
     # In this order a key stands right before one that goes on from it, if there is any.
     begun = {key for key, following in pairwise(ordered) if following.startswith(key)}
-    first: dict[str, Chat] = {}
-    for key, chat in zip(keys, chats, strict=True):
-        first.setdefault(key, chat)
-    return [chat for key, chat in first.items() if key not in begun]
+    first = dict(zip(reversed(keys), reversed(chats), strict=True))
+    return [first[key] for key in dict.fromkeys(keys) if key not in begun]
 
 
 def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:

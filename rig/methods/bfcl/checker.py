@@ -181,9 +181,9 @@ def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> 
     return value in allowed
 
 
-def standard(text: str) -> str:
+def standard(text: str, dropped: re.Pattern[str] = _DROPPED) -> str:
     """A text without what need not be the same: case, spaces, some punctuation, the kind of quotes."""
-    return _DROPPED.sub("", text).lower().replace("'", '"')
+    return dropped.sub("", text).lower().replace("'", '"')
 
 
 def _standard_all(values: Any) -> list[Any]:

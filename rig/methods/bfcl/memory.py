@@ -21,6 +21,7 @@ from rig.calls import Fault, FaultKind, JsonObject, Verdict
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method, Option
+from rig.methods.bfcl.checker import standard
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
 from rig.methods.bfcl.data import BfclSettings as Naming
 from rig.methods.bfcl.memory_classes import backend
@@ -221,6 +222,7 @@ def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
 
 
 _DROPPED = re.compile(r"[,./\-_*^()]")
+"""What counts for nothing in an answer; unlike in calls, spaces do."""
 
 
 def is_right(text: str, truths: Iterable[str]) -> bool:
@@ -229,12 +231,8 @@ def is_right(text: str, truths: Iterable[str]) -> bool:
     The rule is upstream's `agentic_checker`, with its oddities: "1.8" is in "18%", and no text has "$49.99",
     because no word begins at a dollar sign.
     """
-    plain = _plain(text)
-    return any(re.search(rf"\b{re.escape(_plain(truth))}\b", plain) for truth in truths)
-
-
-def _plain(text: str) -> str:
-    return _DROPPED.sub("", text).lower().replace("'", '"')
+    plain = standard(text, _DROPPED)
+    return any(re.search(rf"\b{re.escape(standard(truth, _DROPPED))}\b", plain) for truth in truths)
 
 
 def _answer_of(reply: str) -> str:

@@ -103,17 +103,14 @@ class Solo(Episode):
         return prediction if done is None else replace(prediction, call=done, further=())
 
     def execute(self, call: Call) -> ExecutedCall:
-        result = self.answer(call)
+        if call.name == self._end:
+            result = Result("The work on the ticket has ended.")
+        else:
+            result = self.world.call(call.name, call.arguments, self.speaker)
         self.calls.append(call)
         self.callers.append(self.speaker)
         self.errors.append(result.is_error)
         return ExecutedCall(call, Outcome(result.text))
-
-    def answer(self, call: Call) -> Result:
-        """What a call of the `speaker` gives."""
-        if call.name == self._end:
-            return Result("The work on the ticket has ended.")
-        return self.world.call(call.name, call.arguments, self.speaker)
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return self._verdicts()[-1], ()
