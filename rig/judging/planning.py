@@ -132,18 +132,13 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     repeated = [model for model in models[0] if model in models[1]]
     if repeated:
         raise RigError(f"there are two sets of answers by {repeated[0]}; judge them separately")
-    by_name: dict[str, list[Judgement]] = {}
+    nobody: dict[str, Solution | None] = {**models[0], **models[1]}
+    by_name: dict[str, Judgement] = {}
     for task in (*ours, *theirs):
-        by_name.setdefault(task.name, []).append(task)
-    tasks = []
-    for same in by_name.values():
-        answers: dict[str, Solution | None] = {**models[0], **models[1]}
-        truths: dict[str, bool] = {}
-        for task in same:
-            answers |= task.answers
-            truths |= task.truths
-        tasks.append(replace(same[0], answers=answers, truths=truths))
-    return tasks
+        same = by_name.get(task.name) or replace(task, answers=nobody, truths={})
+        answers, truths = {**same.answers, **task.answers}, {**same.truths, **task.truths}
+        by_name[task.name] = replace(same, answers=answers, truths=truths)
+    return list(by_name.values())
 
 
 def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:

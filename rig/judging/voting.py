@@ -217,8 +217,7 @@ class _Contest(NamedTuple):
     def by_steps(self) -> Voting[PreferenceVote]:
         """A final answer wins over none, a solution over none, fewer steps over more, details over none."""
         has_answer = [bool(solution.final_answer) for solution in self.pair]
-        if has_answer[0] != has_answer[1]:
-            winner = cast(Side, has_answer.index(True))
+        if (winner := _higher(has_answer)) is not None:
             return PreferenceVote(winner, "status", reason="it alone has an answer")
         invalid = 0
         solved = []
@@ -226,8 +225,7 @@ class _Contest(NamedTuple):
             judged = yield from _solved(solution)
             invalid += judged.invalid
             solved.append(judged.status == "Solved")
-        if len(set(solved)) == 2:
-            winner = cast(Side, solved.index(True))
+        if solved and (winner := _higher(solved)) is not None:
             return PreferenceVote(winner, "status", reason="it alone is Solved", invalid=invalid)
         vote = yield from self._fewest_steps() if any(solved) else self._details()
         return vote._replace(invalid=vote.invalid + invalid)

@@ -101,9 +101,7 @@ class OpenAIChat(Paper):
         notes: list[str] = []
         faults: list[str] = []
         chats = _longest([chat for file in files for chat in _chats(file, replacements, faults)])
-        conversations = [
-            conversation for chat in chats if (conversation := _conversation(chat, notes)) is not None
-        ]
+        conversations = list(filter(None, (_conversation(chat, notes) for chat in chats)))
         if not conversations:
             raise RigError(next(iter(faults), f"{files[0]}: holds no chat with a message of a user"))
         tools, target = _tools(chats, notes), directory / "conversations"
@@ -265,12 +263,9 @@ def _write(value: Json, file: Path) -> Path:
 def _write_conversation(value: JsonObject, file: Path) -> Path:
     """As YAML where that is read as it was meant, else as JSON."""
     write(to_yaml(value), file, folders=True)
-    try:
-        same = [document.value for document in read(file)] == [value]
-        read_written(file)
-    except RigError:
-        same = False
-    if same:
-        return file
+    with suppress(RigError):
+        if [document.value for document in read(file)] == [value]:
+            read_written(file)
+            return file
     file.unlink()
     return _write(value, file.with_suffix(".json"))

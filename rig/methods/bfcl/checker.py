@@ -16,9 +16,6 @@ from rig.methods.bfcl.literals import TYPES, value_of
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 """Calls, each by the name of its function."""
 
-VERSION = "1"
-"""Raised whenever a change can change a verdict; stored with every score."""
-
 _LISTS = {"python": ("array", "tuple"), "java": ("Array", "ArrayList", "array")}
 _LISTS["javascript"] = _LISTS["java"]
 _DROPPED = re.compile(r"[ ,./\-_*^]")

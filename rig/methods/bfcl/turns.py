@@ -106,7 +106,7 @@ def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path)
         if turn >= len(calls):
             return turn, "multi_turn:force_terminated: the entry was given up before"
         results += map(world.make, calls[turn])
-        expected = [truth.call(call) for call in due]
+        expected = [truth.call(*call) for call in due]
         if not due:
             continue
         if not calls[turn]:

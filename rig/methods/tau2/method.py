@@ -59,11 +59,14 @@ class Tau2Settings:
     place: str
 
     is_solo = True
+    protocol = "tau2-solo"
+    told = f"{INSTRUCTIONS}{_DONE}"
+    """What roles are told whatever the task is."""
 
     @property
     def fingerprint(self) -> JsonObject:
-        told = hashlib.sha256(f"{INSTRUCTIONS}{_DONE}".encode()).hexdigest()
-        return {"protocol": "tau2-solo", "policy": self.policy, "prompt_sha256": told}
+        digest = hashlib.sha256(self.told.encode()).hexdigest()
+        return {"protocol": self.protocol, "policy": self.policy, "prompt_sha256": digest}
 
     def domain(self, name: str) -> Domain:
         """A domain of the checkout. Raises RigError."""
