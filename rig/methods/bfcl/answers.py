@@ -66,16 +66,15 @@ def decode(result: Json, language: str = "python") -> Json:
         result = [result]
     if not isinstance(result, list):
         raise Undecodable("neither a text nor a list of calls")
-    calls: list[JsonObject] = []
-    for call in result:
-        if not isinstance(call, dict):
-            raise Undecodable("a call is no object")
-        try:
-            read = {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
-        except (ValueError, RecursionError) as error:
-            raise Undecodable(f"arguments that are no JSON: {error}") from error
-        calls.append(read)
-    return calls
+    if not all(isinstance(call, dict) for call in result):
+        raise Undecodable("a call is no object")
+    try:
+        return [
+            {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
+            for call in result
+        ]
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"arguments that are no JSON: {error}") from error
 
 
 def decode_form(text: str, form: PromptForm) -> Json:

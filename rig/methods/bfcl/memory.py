@@ -149,29 +149,26 @@ class Remembering(Calling):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._name = f"MemoryAPI_{self.settings.backend}"
         self._written = backend(self.settings.backend, real(self.setup.code))
-        self._memory = self._written
         self._entry = -1
         self._context = ""
         self._is_given_up = False
 
     def begin(self) -> None:
         """Say what the user says. A new conversation or question begins with what the memory holds."""
-        entry = self.task.turns[self.turn][0]
+        entry, is_question = self.task.turns[self.turn][0], self.task.question(self.turn) is not None
+        memory = copy.deepcopy(self._written) if is_question else self._written
         if entry != self._entry:
             self._entry, self._is_given_up = entry, False
             self._log.clear()
-            is_question = self.task.question(self.turn) is not None
-            self._memory = copy.deepcopy(self._written) if is_question else self._written
             parts = (
                 _SETTINGS.get(self.task.name, ""),
                 _MEMORIES[self.settings.backend],
-                f"<memory>\n{self._memory._dump_core_memory_to_context()}\n</memory>",
+                f"<memory>\n{memory._dump_core_memory_to_context()}\n</memory>",
                 _ANSWER if is_question else "",
             )
             self._context = "\n\n".join(filter(None, parts))
-        self.world = Instances({self._name: self._memory})
+        self.world = Instances({f"MemoryAPI_{self.settings.backend}": memory})
         super().begin()
 
     def resume(self, played: PlayedTurn) -> None:
