@@ -341,7 +341,7 @@ class BFCLMemory(Method):
         return Request(StepKey(task.name), INSTRUCTIONS, tools, several_calls=True)
 
     def ready(self, values: Mapping[str, Any]) -> MemorySetup:
-        return MemorySetup(self, self.settings(values), values)  # type: ignore[arg-type]
+        return MemorySetup(self, values)
 
 
 METHOD: Method = BFCLMemory()

@@ -66,8 +66,8 @@ class BfclSetup(Setup):
 
     grader_name: str
 
-    def __init__(self, method: Method, settings: BfclSettings, values: Mapping[str, Any]) -> None:
-        super().__init__(method, settings)
+    def __init__(self, method: Method, values: Mapping[str, Any]) -> None:
+        super().__init__(method, method.settings(values))
         self._values = values
 
     def place(self, option: str) -> str:
@@ -288,7 +288,7 @@ class BFCL(BfclMethod):
         return replace(request, instructions=form.instructions, context=context, in_words=True)
 
     def ready(self, values: Mapping[str, Any]) -> SingleTurnSetup:
-        return SingleTurnSetup(self, self.settings(values), values)
+        return SingleTurnSetup(self, values)
 
 
 METHOD: Method = BFCL()

@@ -197,7 +197,7 @@ class BFCLTurns(BfclMethod):
         return opening(task.name, turn, messages, tools_of(task.offered(turn), "python", settings))
 
     def ready(self, values: Mapping[str, Any]) -> MultiTurnSetup:
-        return MultiTurnSetup(self, self.settings(values), values)
+        return MultiTurnSetup(self, values)
 
 
 METHOD: Method = BFCLTurns()
