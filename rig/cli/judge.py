@@ -171,7 +171,7 @@ def calibrate(
         if not tasks or not can_judge(how, method):
             continue
         against = "0" if method == WIN else None
-        todo = plan_votes(replace(judging, against=against), method, how, tasks, tasks[0].votes, runs)
+        todo = plan_votes(replace(judging, against=against), how, tasks, runs)
         stored, control = run.carry_out(todo, display, as_json=as_json)
         if code := run.exit_code(stored, control):
             return code

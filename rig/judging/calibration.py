@@ -269,17 +269,12 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
         return Remark(text, decides=False)
     measured = measure(store, run)
-    return Remark(line(name, measured, run.id), not measured.is_chance)
-
-
-def line(judge: str, measured: LabelAgreement, run: str) -> str:
-    """What a calibration says of a judge, in a line."""
-    kappa = estimate(measured.kappa)
+    items, kappa = measured.items, estimate(measured.kappa)
     if measured.is_chance:
-        return (
-            f"the judge {judge} is no better than chance: kappa {kappa} on {measured.items} labels, run {run}"
-        )
-    return f"the judge {judge} agrees with {measured.items} labels by a kappa of {kappa}, run {run}"
+        text = f"the judge {name} is no better than chance: kappa {kappa} on {items} labels, run {run.id}"
+        return Remark(text, decides=False)
+    text = f"the judge {name} agrees with {items} labels by a kappa of {kappa}, run {run.id}"
+    return Remark(text, decides=True)
 
 
 def estimate(number: Estimate) -> str:

@@ -52,23 +52,21 @@ def plan_judging(request: JudgingRequest, store: Path, name: str | None = None) 
     """The plan of a judging run. Raises RigError for anything that would stop it; writes nothing."""
     method = PASS if request.against is None else WIN
     evaluator = find(request.evaluator)
-    votes = request.votes or (VOTES[method] if evaluator.kind != "rule" else 1)
-    tasks = gather(request, store, votes)
+    tasks = gather(request, store, request.votes or (VOTES[method] if evaluator.kind != "rule" else 1))
     if request.passes is not None:
         tasks = _with_passes(tasks, store, request.passes)
-    return plan_votes(request, method, evaluator, tasks, votes, store, name)
+    return plan_votes(request, evaluator, tasks, store, name)
 
 
 def plan_votes(
     request: JudgingRequest,
-    method: str,
     evaluator: Evaluator,
     tasks: Sequence[Judgement],
-    votes: int,
     store: Path,
     name: str | None = None,
 ) -> Plan:
-    """The plan of a run of these judgements."""
+    """The plan of a run of these judgements, all with the same number of votes."""
+    method = PASS if request.against is None else WIN
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
     if request.against is not None and request.against not in models:
         there_are = ", ".join(models)
@@ -77,7 +75,7 @@ def plan_votes(
         )
     judged = [model for model in models if model != request.against] or models
     options = _options(request, method, evaluator, judged)
-    _check_votes(evaluator, method, votes, options)
+    _check_votes(evaluator, method, tasks[0].votes, options)
     plan = plan_tasks(options, methods.get(method), tasks, store, name)
     is_asked = evaluator.kind != "rule" and request.places != (SUITE,)
     return replace(plan, caution=remark_on(store, plan.recipe, method)) if is_asked else plan
@@ -134,18 +132,13 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     repeated = [model for model in models[0] if model in models[1]]
     if repeated:
         raise RigError(f"there are two sets of answers by {repeated[0]}; judge them separately")
-    by_name: dict[str, list[Judgement]] = {}
+    nobody: dict[str, Solution | None] = {**models[0], **models[1]}
+    by_name: dict[str, Judgement] = {}
     for task in (*ours, *theirs):
-        by_name.setdefault(task.name, []).append(task)
-    tasks = []
-    for same in by_name.values():
-        answers: dict[str, Solution | None] = {**models[0], **models[1]}
-        truths: dict[str, bool] = {}
-        for task in same:
-            answers |= task.answers
-            truths |= task.truths
-        tasks.append(replace(same[0], answers=answers, truths=truths))
-    return tasks
+        same = by_name.get(task.name) or replace(task, answers=nobody, truths={})
+        answers, truths = {**same.answers, **task.answers}, {**same.truths, **task.truths}
+        by_name[task.name] = replace(same, answers=answers, truths=truths)
+    return list(by_name.values())
 
 
 def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:

@@ -48,25 +48,7 @@ def request(
     function: JudgeFunction, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
 ) -> Request:
     """A question as a judge is asked it. Each vote lists the choices in another order."""
-    schema = _schema(function, question, vote, place)
-    tool = ToolDoc(function.name, function.description, schema)
-    prompt = UserMessage(function.filled(question.fields(cut)), len(function.beginning))
-    return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
-
-
-INSTRUCTIONS = "You are a careful and impartial judge."
-
-
-def variations(function: JudgeFunction, question: Question) -> int:
-    """In how many orders the choices of a question can be listed."""
-    properties = function.parameters["properties"].items()
-    return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
-
-
-def _schema(function: JudgeFunction, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
-    properties: JsonObject = {}
-    if place == "first":
-        properties[REASON] = _REASON
+    properties: JsonObject = {REASON: _REASON} if place == "first" else {}
     for name, schema in function.parameters["properties"].items():
         if values := _values(name, schema, question):
             # In their own order for the first vote, in another for each of the next.
@@ -81,12 +63,20 @@ def _schema(function: JudgeFunction, question: Question, vote: int, place: Reaso
             properties[name] = {**whole, **schema}
     if place == "last":
         properties[REASON] = _REASON
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    verdict: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
+    verdict["additionalProperties"] = False
+    tool = ToolDoc(function.name, function.description, verdict)
+    prompt = UserMessage(function.filled(question.fields(cut)), len(function.beginning))
+    return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
+
+
+INSTRUCTIONS = "You are a careful and impartial judge."
+
+
+def variations(function: JudgeFunction, question: Question) -> int:
+    """In how many orders the choices of a question can be listed."""
+    properties = function.parameters["properties"].items()
+    return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
 
 
 _REASON = {"type": "string", "maxLength": LONGEST_REASON, "description": "Why, in one sentence."}
@@ -117,30 +107,22 @@ def read(arguments: Any, function: JudgeFunction, question: Question) -> JsonObj
     return arguments
 
 
-Fits: TypeAlias = Callable[[Cut], bool]
+LARGEST_SHOWN = 1 << 20
 
 
-def fit(fits: Fits) -> Cut:
+def fit(fits: Callable[[Cut], bool]) -> Cut:
     """The least cut with which a question fits; the greatest where none does."""
     cut = Cut()
     for part in Cut._fields:
         if fits(cut):
             return cut
-        least = cut._replace(**{part: 0})
-        cut = _most(fits, cut, part) if fits(least) else least
+        # As much of the part as fits, if leaving out all of it is enough.
+        low, high = 0, LARGEST_SHOWN if fits(cut._replace(**{part: 0})) else 0
+        while high - low > max(8, low // 16):
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(cut._replace(**{part: middle})) else (low, middle)
+        cut = cut._replace(**{part: low})
     return cut
-
-
-LARGEST_SHOWN = 1 << 20
-
-
-def _most(fits: Fits, cut: Cut, part: str) -> Cut:
-    """The cut, with as much of a part as fits, when the whole part does not."""
-    low, high = 0, LARGEST_SHOWN
-    while high - low > max(8, low // 16):
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(cut._replace(**{part: middle})) else (low, middle)
-    return cut._replace(**{part: low})
 
 
 def shortened(text: str, most: int) -> str:
@@ -169,11 +151,6 @@ def task_json(solution: Solution, cut: Cut) -> str:
     """A query and what is on offer to solve it."""
     tools = [_tool(tool, cut.tools) for tool in solution.tools]
     return readable({"query": solution.query, "available_tools": tools})
-
-
-def names_json(solution: Solution, cut: Cut) -> str:
-    """A query and the names of the tools."""
-    return readable({"query": solution.query, "available_tools": list(solution.tool_names)})
 
 
 def _tool(tool: JsonObject, most: int) -> JsonObject:

@@ -3,7 +3,7 @@
 Rates are the pass rate, the solvable pass rate and the win rate, with intervals over queries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -29,7 +29,26 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
     """A run, and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
-        tasks = list(_finished(runs, run))
+        method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
+        role, tasks = method.roles[0], []
+        for where, transcript in runs.finished(run):
+            task, turns = transcript.conversation, tuple(transcript.turns.values())
+            settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
+            tools = method.opening(task, settings, role).tools
+            solution: Solution | None
+            success: bool | None = None
+            search = setup.searched(task, turns, settings)
+            tree = tree_of(turns, role, search)
+            if setup.is_recorded:
+                solution = setup.solution(task, turns, settings)
+                tree = solution.details if solution is not None and tree else ()
+            else:
+                path = setup.path(task, turns, settings)
+                way = search.name if search else method.name
+                solution = solution_of(task, turns, tools, role, way, path)
+                success = run.declaration.succeeded(transcript.counts or {})
+            label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
+            tasks.append(Finished(label, where.conversation, task.suite, solution, success, tree, search))
     if not tasks:
         raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
     return run, tasks
@@ -51,28 +70,6 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
         for name in answered
         for task in judgements.joined(answers, votes, suites[name], truths, ids=[name])
     ]
-
-
-def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
-    method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
-    role = method.roles[0]
-    for where, transcript in runs.finished(run):
-        task, turns = transcript.conversation, tuple(transcript.turns.values())
-        settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
-        tools = method.opening(task, settings, role).tools
-        solution: Solution | None
-        success: bool | None = None
-        search = setup.searched(task, turns, settings)
-        tree = tree_of(turns, role, search)
-        if setup.is_recorded:
-            solution = setup.solution(task, turns, settings)
-            tree = solution.details if solution is not None and tree else ()
-        else:
-            path = setup.path(task, turns, settings)
-            solution = solution_of(task, turns, tools, role, search.name if search else method.name, path)
-            success = run.declaration.succeeded(transcript.counts or {})
-        label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
-        yield Finished(label, where.conversation, task.suite, solution, success, tree, search)
 
 
 class TaskVotes(NamedTuple):
@@ -164,8 +161,7 @@ class WinRates(ByName):
     position_bias: Estimate
 
 
-def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
-    """The votes on each model's answers."""
+def _by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
     rows: dict[str, list[TaskVotes]] = {}
     for vote in votes:
         rows.setdefault(vote.model, []).append(vote)
@@ -174,24 +170,22 @@ def by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
 
 def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
-    return [_pass_rates(model, rows, rules) for model, rows in by_model(votes).items()]
-
-
-def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: VoteRules) -> PassRates:
-    tallies = [row.tally(rules) for row in rows]
-    passes: list[float] = []
-    by_task: dict[str, tuple[int, int]] = {}
-    for row, tallied in zip(rows, tallies, strict=True):
-        passed = tallied.passes and row.task.answers.get(model) is not None
-        passes.append(float(passed))
-        part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
-        by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
-    # The solvable pass rate of each round of votes.
-    rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
-    truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
-    variance = fmean(tallied.variance for tallied in tallies)
-    true_pass_rate = share(truths) if truths else None
-    return PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, variance, true_pass_rate)
+    rates = []
+    for model, rows in _by_model(votes).items():
+        tallies = [row.tally(rules) for row in rows]
+        passes: list[float] = []
+        by_task: dict[str, tuple[int, int]] = {}
+        for row, tallied in zip(rows, tallies, strict=True):
+            passed = tallied.passes and row.task.answers.get(model) is not None
+            passes.append(float(passed))
+            part, whole = by_task.get(row.on_answer[-1].task, (0, 0))
+            by_task[row.on_answer[-1].task] = (part + int(passed), whole + 1)
+        # The solvable pass rate of each round of votes.
+        rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
+        truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
+        known = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
+        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *known))
+    return rates
 
 
 def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
@@ -212,7 +206,7 @@ def rates_of(results: Results) -> PassRates | WinRates:
 def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
     """The rates of every candidate."""
     rates = []
-    for model, rows in by_model(votes).items():
+    for model, rows in _by_model(votes).items():
         shares = [fmean(vote.share for vote in row.votes) for row in rows]
         compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
         flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from rig.calls import JsonObject
 from rig.judging.evaluators import RULES, Evaluator
-from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, names_json, task_json
+from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, task_json
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, VoteRules, tally
 from rig.solutions.solution import Solution, detail_score, keyword_pass, readable, score_of, without_judge
@@ -217,8 +217,7 @@ class _Contest(NamedTuple):
     def by_steps(self) -> Voting[PreferenceVote]:
         """A final answer wins over none, a solution over none, fewer steps over more, details over none."""
         has_answer = [bool(solution.final_answer) for solution in self.pair]
-        if has_answer[0] != has_answer[1]:
-            winner = cast(Side, has_answer.index(True))
+        if (winner := _higher(has_answer)) is not None:
             return PreferenceVote(winner, "status", reason="it alone has an answer")
         invalid = 0
         solved = []
@@ -226,8 +225,7 @@ class _Contest(NamedTuple):
             judged = yield from _solved(solution)
             invalid += judged.invalid
             solved.append(judged.status == "Solved")
-        if len(set(solved)) == 2:
-            winner = cast(Side, solved.index(True))
+        if solved and (winner := _higher(solved)) is not None:
             return PreferenceVote(winner, "status", reason="it alone is Solved", invalid=invalid)
         vote = yield from self._fewest_steps() if any(solved) else self._details()
         return vote._replace(invalid=vote.invalid + invalid)
@@ -263,7 +261,9 @@ class _Contest(NamedTuple):
 
         def fields(answers: Sequence[Solution], cut: Cut) -> Mapping[str, str]:
             texts = ", ".join(answer_json(answer, cut, MOST_FINAL) for answer in answers)
-            return {"task_description": names_json(self.pair[0], cut), "answers": f"[{texts}]"}
+            query, names = self.pair[0].query, list(self.pair[0].tool_names)
+            told = readable({"query": query, "available_tools": names})
+            return {"task_description": told, "answers": f"[{texts}]"}
 
         return (yield from self._asked("choose_preference", "preference", fields))
 

@@ -13,4 +13,4 @@ def register(registry: Registry) -> None:
     registry.papers.later("openai-chat", "rig.papers.openai_chat:PAPER", methods=())
     registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))
     registry.papers.later("bfcl", "rig.papers.bfcl:PAPER", methods=("bfcl", "bfcl-turns"))
-    registry.papers.later("toolbench", "rig.papers.toolbench:PAPER", methods=("toolbench",))
+    registry.papers.later("toolbench", "rig.papers.toolbench.results:PAPER", methods=("toolbench",))

@@ -3,32 +3,19 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
-from rig.methods.bfcl.data import FORMAT_SENSITIVITY, SingleTurnEntry, lines
+from rig.methods.bfcl.data import FORMAT_SENSITIVITY, BfclSettings, lines
 from rig.methods.bfcl.forms import FORMS
 from rig.methods.bfcl.method import text_of
-from rig.methods.bfcl.turn_entries import MultiTurnEntry
 from rig.methods.paper import Paper
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
-
-Named = TypeVar("Named", SingleTurnEntry, MultiTurnEntry)
-
-
-def read_results(
-    place: Path, entries: Sequence[SingleTurnEntry]
-) -> list[tuple[SingleTurnEntry, dict[int, PlayedTurn]]]:
-    """The entries that files of results have an answer to, with what was answered. Raises RigError."""
-    return [
-        (entry, {0: PlayedTurn(0, tuple(_steps(result, entry.language)))})
-        for entry, result in _answered(place, entries, of_turns=False)
-    ]
 
 
 def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
@@ -40,7 +27,8 @@ def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
     return turns if len(turns) == count else {}
 
 
-def _answered(place: Path, entries: Sequence[Named], *, of_turns: bool) -> list[tuple[Named, Any]]:
+def answered(place: Path, entries: Sequence[Any], *, of_turns: bool) -> list[tuple[Any, Any]]:
+    """The entries that files of results have an answer to, with what was answered. Raises RigError."""
     by_name = {entry.name: entry for entry in entries}
     every = (line for path in _files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
@@ -90,14 +78,15 @@ class BFCLPaper(Paper):
         Those of one turn are taken as they are written. Where a name in them has a dot, names were given with
         dots.
         """
-        entries = setup.data()
-        if method == "bfcl-turns":
-            answers = _answered(place, entries, of_turns=True)
+        is_of_turns = method == "bfcl-turns"
+        answers = answered(place, setup.data(), of_turns=is_of_turns)
+        if is_of_turns:
             return [(entry, _turns(result, len(entry.turns))) for entry, result in answers]
-        answered = read_results(place, entries)
-        calls = (executed for _, played in answered for executed in played[0].executed)
-        setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
-        return answered
+        setup.as_written = True
+        turns = [PlayedTurn(0, tuple(_steps(result, entry.language))) for entry, result in answers]
+        if any("." in executed.name for turn in turns for executed in turn.executed):
+            setup.settings = BfclSettings("dots")
+        return [(entry, {0: turn}) for (entry, _), turn in zip(answers, turns, strict=True)]
 
     def file_of(self, task: Any, arm: str, settings: Any) -> tuple[str, ...]:
         if _is_of_forms(task, settings):

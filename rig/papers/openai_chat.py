@@ -101,9 +101,7 @@ class OpenAIChat(Paper):
         notes: list[str] = []
         faults: list[str] = []
         chats = _longest([chat for file in files for chat in _chats(file, replacements, faults)])
-        conversations = [
-            conversation for chat in chats if (conversation := _conversation(chat, notes)) is not None
-        ]
+        conversations = list(filter(None, (_conversation(chat, notes) for chat in chats)))
         if not conversations:
             raise RigError(next(iter(faults), f"{files[0]}: holds no chat with a message of a user"))
         tools, target = _tools(chats, notes), directory / "conversations"
@@ -152,10 +150,8 @@ def _longest(chats: Sequence[Chat]) -> list[Chat]:
     ordered = sorted(set(keys))
     # In this order a key stands right before one that goes on from it, if there is any.
     begun = {key for key, following in pairwise(ordered) if following.startswith(key)}
-    first: dict[str, Chat] = {}
-    for key, chat in zip(keys, chats, strict=True):
-        first.setdefault(key, chat)
-    return [chat for key, chat in first.items() if key not in begun]
+    first = dict(zip(reversed(keys), reversed(chats), strict=True))
+    return [first[key] for key in dict.fromkeys(keys) if key not in begun]
 
 
 def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
@@ -267,12 +263,9 @@ def _write(value: Json, file: Path) -> Path:
 def _write_conversation(value: JsonObject, file: Path) -> Path:
     """As YAML where that is read as it was meant, else as JSON."""
     write(to_yaml(value), file, folders=True)
-    try:
-        same = [document.value for document in read(file)] == [value]
-        read_written(file)
-    except RigError:
-        same = False
-    if same:
-        return file
+    with suppress(RigError):
+        if [document.value for document in read(file)] == [value]:
+            read_written(file)
+            return file
     file.unlink()
     return _write(value, file.with_suffix(".json"))

@@ -45,13 +45,8 @@ def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
     for score in scores:
         is_named = score.fingerprint.get("protocol.docs") == "names"
         groups.setdefault(score.grader, {False: [], True: []})[is_named].append(score)
-    return [
-        table
-        for by_docs in groups.values()
-        for is_named, same in by_docs.items()
-        if same
-        for table in _pair_of_tables(same, is_named)
-    ]
+    pairs = (pair for by_docs in groups.values() for pair in by_docs.items())
+    return [table for is_named, same in pairs if same for table in _pair_of_tables(same, is_named)]
 
 
 def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:

@@ -30,7 +30,7 @@ def calibrated(store: Path, judge: Stub, method: str, votes: int = 1) -> StoredR
     tasks = labels.answers if method == PASS else labels.pairs
     against = "0" if method == WIN else None
     wanted = JudgingRequest((calibration.SUITE,), NOBODY, "default", against=against)
-    return judged(plan_votes(wanted, method, find("default"), tasks, votes, store), judge)
+    return judged(plan_votes(wanted, find("default"), tasks, store), judge)
 
 
 def words_of(request: Request) -> str:

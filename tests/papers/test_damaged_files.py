@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,8 +28,8 @@ from rig.methods.autode import checkout
 from rig.methods.bfcl import data
 from rig.methods.bfcl.turn_entries import parse as parse_talk
 from rig.papers import autode as records
+from rig.papers import bfcl
 from rig.papers.autode import turns as played
-from rig.papers.bfcl import read_results
 from rig.papers.openai_chat import PAPER as LOGS
 from rig.papers.toolbench import method as answers
 from rig.papers.toolbench import results
@@ -132,7 +133,7 @@ def read_talk(file: Path) -> object:
 
 def read_bfcl_results(file: Path) -> object:
     entry = data.parse({"entry": {"id": "a_0", "question": ASK, "function": [ADD]}, "truth": []}, "", "a")
-    return read_results(file, [entry])
+    return bfcl.PAPER.predictions(SimpleNamespace(data=lambda: [entry]), file, "bfcl")
 
 
 def read_evaluator(file: Path) -> object:

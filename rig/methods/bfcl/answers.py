@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
-from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools
+from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools_of
 from rig.methods.bfcl.forms import TAGS, PromptForm
 
 LONGEST = 200_000
@@ -33,7 +33,8 @@ def output_of(calls: Sequence[Call], entry: SingleTurnEntry, settings: BfclSetti
     """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
     if settings.prompt_form is not None:  # nothing was
         return [{call.name: call.arguments} for call in calls]
-    declared = {tool.name: tool.parameters["properties"] for tool in tools(entry, settings)}
+    tools = tools_of(entry.functions, entry.language, settings)
+    declared = {tool.name: tool.parameters["properties"] for tool in tools}
     output: list[dict[str, Any]] = []
     for call in calls:
         arguments, properties = call.arguments, declared.get(call.name, {})
@@ -65,16 +66,15 @@ def decode(result: Json, language: str = "python") -> Json:
         result = [result]
     if not isinstance(result, list):
         raise Undecodable("neither a text nor a list of calls")
-    calls: list[JsonObject] = []
-    for call in result:
-        if not isinstance(call, dict):
-            raise Undecodable("a call is no object")
-        try:
-            read = {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
-        except (ValueError, RecursionError) as error:
-            raise Undecodable(f"arguments that are no JSON: {error}") from error
-        calls.append(read)
-    return calls
+    if not all(isinstance(call, dict) for call in result):
+        raise Undecodable("a call is no object")
+    try:
+        return [
+            {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
+            for call in result
+        ]
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"arguments that are no JSON: {error}") from error
 
 
 def decode_form(text: str, form: PromptForm) -> Json:

@@ -6,17 +6,15 @@ Python compares them. If `""` is among them, the argument may be left out, and a
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.errors import counted
+from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.literals import TYPES, value_of
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 """Calls, each by the name of its function."""
-
-VERSION = "1"
-"""Raised whenever a change can change a verdict; stored with every score."""
 
 _LISTS = {"python": ("array", "tuple"), "java": ("Array", "ArrayList", "array")}
 _LISTS["javascript"] = _LISTS["java"]
@@ -31,34 +29,22 @@ class Wrong(Exception):
         self.kind = kind
 
 
-class Truth(NamedTuple):
-    """What is to be called: the functions as the data declare them, and the calls with allowed values."""
+def check(output: Output, entry: SingleTurnEntry, *, underscores: bool) -> None:
+    """Raise Wrong unless these calls are those of the entry's ground truth.
 
-    category: str
-    functions: Sequence[JsonObject]
-    calls: Sequence[Mapping[str, Mapping[str, list[Any]]]]
-    underscores: bool = False
-    """Whether models are given, and answer with, names in which dots have become underscores."""
-
-
-def language_of(category: str) -> str:
-    """The language of the functions of a category."""
-    return next((language for language in ("javascript", "java") if language in category), "python")
-
-
-def check(output: Output, truth: Truth) -> None:
-    """Raise Wrong unless these calls are those of the ground truth."""
+    `underscores` says that models were given, and answer with, names in which dots have become underscores.
+    """
     try:
-        if "parallel" in truth.category:
-            _any_order(output, truth)
-        elif "multiple" in truth.category:
-            _count(output, truth, "multiple_function_checker")
-            _call(output[0], _declared(truth, truth.calls[0]), truth.calls[0], truth)
+        if "parallel" in entry.category:
+            _any_order(output, entry, underscores)
+        elif "multiple" in entry.category:
+            _count(output, entry, "multiple_function_checker")
+            _call(output[0], _declared(entry, entry.truth[0]), entry.truth[0], entry, underscores)
         else:
             if len(output) != 1:
                 text = f"{counted(len(output), 'call')}, one is due"
                 raise Wrong("simple_function_checker:wrong_count", text)
-            _call(output[0], truth.functions[0], truth.calls[0], truth)
+            _call(output[0], entry.functions[0], entry.truth[0], entry, underscores)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # Where BFCL's own checker ends with an exception, the answer is not right.
         raise Wrong("checker:exception", f"cannot be checked: {type(error).__name__}: {error}") from error
@@ -72,15 +58,15 @@ def is_calls(output: Json) -> bool:
     )
 
 
-def _any_order(output: Output, truth: Truth) -> None:
+def _any_order(output: Output, entry: SingleTurnEntry, underscores: bool) -> None:
     """Each true call takes the first call that is right and that no other has taken."""
-    _count(output, truth, "parallel_function_checker_no_order")
+    _count(output, entry, "parallel_function_checker_no_order")
     left = list(range(len(output)))
-    for number, call in enumerate(truth.calls):
-        declared = _declared(truth, call)
+    for number, call in enumerate(entry.truth):
+        declared = _declared(entry, call)
         for index in left:
             try:
-                _call(output[index], declared, call, truth)
+                _call(output[index], declared, call, entry, underscores)
             except Wrong:
                 continue
             left.remove(index)
@@ -91,22 +77,28 @@ def _any_order(output: Output, truth: Truth) -> None:
             raise Wrong("parallel_function_checker_no_order:cannot_find_match", text)
 
 
-def _count(output: Output, truth: Truth, checker: str) -> None:
-    if len(output) != len(truth.calls):
-        raise Wrong(f"{checker}:wrong_count", f"{counted(len(output), 'call')}, {len(truth.calls)} due")
+def _count(output: Output, entry: SingleTurnEntry, checker: str) -> None:
+    if len(output) != len(entry.truth):
+        raise Wrong(f"{checker}:wrong_count", f"{counted(len(output), 'call')}, {len(entry.truth)} due")
 
 
-def _declared(truth: Truth, call: Mapping[str, Any]) -> JsonObject:
+def _declared(entry: SingleTurnEntry, call: Mapping[str, Any]) -> JsonObject:
     name = next(iter(call))
-    return next((function for function in truth.functions if function["name"] == name), {})
+    return next((function for function in entry.functions if function["name"] == name), {})
 
 
-def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, Any], truth: Truth) -> None:
+def _call(
+    output: Mapping[str, Any],
+    declared: JsonObject,
+    true: Mapping[str, Any],
+    entry: SingleTurnEntry,
+    underscores: bool,
+) -> None:
     """Raise Wrong unless one call is a true one."""
     allowed = next(iter(true.values()))
     name, parameters = declared["name"], declared["parameters"]
     properties, required = parameters["properties"], parameters["required"]
-    if truth.underscores:
+    if underscores:
         name = name.replace(".", "_")
     if name not in output:
         raise Wrong("simple_function_checker:wrong_func_name", f"{name} is due")
@@ -117,7 +109,7 @@ def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, An
     for parameter, value in arguments.items():
         if parameter not in properties or parameter not in allowed:
             raise Wrong("simple_function_checker:unexpected_param", f"{parameter} is not expected")
-        _argument(parameter, value, properties[parameter], allowed[parameter], language_of(truth.category))
+        _argument(parameter, value, properties[parameter], allowed[parameter], entry.language)
     for parameter, values in allowed.items():
         if parameter not in arguments and "" not in values:
             raise Wrong("simple_function_checker:missing_optional", f"{parameter} is missing")
@@ -186,9 +178,9 @@ def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> 
     return value in allowed
 
 
-def standard(text: str) -> str:
+def standard(text: str, dropped: re.Pattern[str] = _DROPPED) -> str:
     """A text without what need not be the same: case, spaces, some punctuation, the kind of quotes."""
-    return _DROPPED.sub("", text).lower().replace("'", '"')
+    return dropped.sub("", text).lower().replace("'", '"')
 
 
 def _standard_all(values: Any) -> list[Any]:

@@ -18,7 +18,6 @@ from rig.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.errors import RigError, counted
 from rig.files import PLAIN, read_text
 from rig.methods.base import Loaded
-from rig.methods.bfcl.checker import Truth, language_of
 from rig.methods.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.methods.bfcl.literals import written
 from rig.methods.defects import PublicTask
@@ -64,11 +63,6 @@ class SingleTurnEntry(PublicTask):
     def facts(self) -> Mapping[str, str]:
         return {"category": self.category, **self.wrong}
 
-    @property
-    def expects_calls(self) -> bool:
-        """Whether anything should be called at all."""
-        return not self.category.endswith("irrelevance")
-
     def expected(self, turn: int) -> ExpectedTurn:
         texts = tuple(message["content"] for message in self.question if message["role"] == "user")
         return ExpectedTurn(texts, tuple(ExecutedCall(call, Outcome()) for call in self.answer()))
@@ -76,11 +70,7 @@ class SingleTurnEntry(PublicTask):
     @property
     def language(self) -> str:
         """The language that its functions are of."""
-        return language_of(self.category)
-
-    def as_truth(self, *, underscores: bool) -> Truth:
-        """What its calls are checked by."""
-        return Truth(self.category, self.functions, self.truth, underscores)
+        return next((name for name in ("javascript", "java") if name in self.category), "python")
 
     def answer(self) -> tuple[Call, ...]:
         """The ground truth answered with itself: of each argument the first value that is allowed.
@@ -100,14 +90,6 @@ class SingleTurnEntry(PublicTask):
             }
             calls.append(Call(name, arguments))
         return tuple(calls)
-
-
-def folder_of_data(place: str) -> Path:
-    """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError if nobody does."""
-    if not place:
-        raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
-    inside = (Path(place, "data"), Path(place, "bfcl_eval", "data"))
-    return next((folder for folder in inside if folder.is_dir()), Path(place))
 
 
 def load(place: Path) -> Loaded:
@@ -137,21 +119,15 @@ def load(place: Path) -> Loaded:
     return Loaded(entries, faults)
 
 
-def _listed(place: Path) -> dict[str, list[str]]:
+def ids_in(place: Path) -> dict[str, list[str]]:
+    """The ids of entries, by category, that a file of the format sensitivity lists. Raises RigError."""
     value = json_of(read_text(place), str(place), PLAIN)
     return parsed(dict[str, Many[str]], value, str(place), "lists of BFCL's ids")
 
 
-def places_of_forms(folder: Path) -> dict[str, int]:
-    """The place of each entry of the format sensitivity in upstream's order. Raises RigError."""
-    listed = _listed(folder / f"BFCL_v4_{FORMAT_SENSITIVITY}.json")
-    entries = ((row["id"], kind) for kind, file in files(folder, [*listed]).items() for row, _ in lines(file))
-    return {name: place for place, name in enumerate(name for name, kind in entries if name in listed[kind])}
-
-
 def _by_ids(place: Path) -> Loaded:
     """The entries that a file names by category; their files lie beside it. Raises RigError."""
-    listed = _listed(place)
+    listed = ids_in(place)
     entries: list[SingleTurnEntry] = []
     faults: list[str] = []
     for category, file in files(place.parent, tuple(listed)).items():
@@ -328,11 +304,6 @@ def opening(
 def name_of(name: str, settings: BfclSettings) -> str:
     """What a function is called in the prompt."""
     return name.replace(".", "_") if settings.underscores else name
-
-
-def tools(entry: SingleTurnEntry, settings: BfclSettings) -> tuple[ToolDoc, ...]:
-    """The functions of an entry, each name once."""
-    return tools_of(entry.functions, entry.language, settings)
 
 
 def named_functions(

@@ -21,6 +21,7 @@ from rig.calls import Fault, FaultKind, JsonObject, Verdict
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method, Option
+from rig.methods.bfcl.checker import standard
 from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
 from rig.methods.bfcl.data import BfclSettings as Naming
 from rig.methods.bfcl.memory_classes import backend
@@ -148,29 +149,26 @@ class Remembering(Calling):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._name = f"MemoryAPI_{self.settings.backend}"
         self._written = backend(self.settings.backend, real(self.setup.code))
-        self._memory = self._written
         self._entry = -1
         self._context = ""
         self._is_given_up = False
 
     def begin(self) -> None:
         """Say what the user says. A new conversation or question begins with what the memory holds."""
-        entry = self.task.turns[self.turn][0]
+        entry, is_question = self.task.turns[self.turn][0], self.task.question(self.turn) is not None
+        memory = copy.deepcopy(self._written) if is_question else self._written
         if entry != self._entry:
             self._entry, self._is_given_up = entry, False
             self._log.clear()
-            is_question = self.task.question(self.turn) is not None
-            self._memory = copy.deepcopy(self._written) if is_question else self._written
             parts = (
                 _SETTINGS.get(self.task.name, ""),
                 _MEMORIES[self.settings.backend],
-                f"<memory>\n{self._memory._dump_core_memory_to_context()}\n</memory>",
+                f"<memory>\n{memory._dump_core_memory_to_context()}\n</memory>",
                 _ANSWER if is_question else "",
             )
             self._context = "\n\n".join(filter(None, parts))
-        self.world = Instances({self._name: self._memory})
+        self.world = Instances({f"MemoryAPI_{self.settings.backend}": memory})
         super().begin()
 
     def resume(self, played: PlayedTurn) -> None:
@@ -221,6 +219,7 @@ def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
 
 
 _DROPPED = re.compile(r"[,./\-_*^()]")
+"""What counts for nothing in an answer; unlike in calls, spaces do."""
 
 
 def is_right(text: str, truths: Iterable[str]) -> bool:
@@ -229,12 +228,8 @@ def is_right(text: str, truths: Iterable[str]) -> bool:
     The rule is upstream's `agentic_checker`, with its oddities: "1.8" is in "18%", and no text has "$49.99",
     because no word begins at a dollar sign.
     """
-    plain = _plain(text)
-    return any(re.search(rf"\b{re.escape(_plain(truth))}\b", plain) for truth in truths)
-
-
-def _plain(text: str) -> str:
-    return _DROPPED.sub("", text).lower().replace("'", '"')
+    plain = standard(text, _DROPPED)
+    return any(re.search(rf"\b{re.escape(standard(truth, _DROPPED))}\b", plain) for truth in truths)
 
 
 def _answer_of(reply: str) -> str:
@@ -346,7 +341,7 @@ class BFCLMemory(Method):
         return Request(StepKey(task.name), INSTRUCTIONS, tools, several_calls=True)
 
     def ready(self, values: Mapping[str, Any]) -> MemorySetup:
-        return MemorySetup(self, self.settings(values), values)  # type: ignore[arg-type]
+        return MemorySetup(self, values)
 
 
 METHOD: Method = BFCLMemory()

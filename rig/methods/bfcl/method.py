@@ -17,7 +17,7 @@ from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode_form, output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
-from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools
+from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools_of
 from rig.methods.bfcl.forms import NO_FORM, FormOption, form_told_by
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
@@ -66,13 +66,22 @@ class BfclSetup(Setup):
 
     grader_name: str
 
-    def __init__(self, method: Method, settings: BfclSettings, values: Mapping[str, Any]) -> None:
-        super().__init__(method, settings)
+    def __init__(self, method: Method, values: Mapping[str, Any]) -> None:
+        super().__init__(method, method.settings(values))
         self._values = values
 
     def place(self, option: str) -> str:
         """The folder that an option names, or the environment; empty if neither does."""
         return str(self._values[option] or os.environ.get("RIG_BFCL", ""))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError if nobody does."""
+        place = self.place("data")
+        if not place:
+            raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
+        inside = (Path(place, "data"), Path(place, "bfcl_eval", "data"))
+        return next((folder for folder in inside if folder.is_dir()), Path(place))
 
     @property
     def grader(self) -> Grading:
@@ -125,7 +134,7 @@ class SingleTurn(Episode):
                 self.steps[number] = Step(step.prediction, step.executed, verdict)
 
     def score(self) -> Score:
-        return judge(self.task, self.played, self.settings)
+        return judge(self.task, self.played, self.settings, as_written=self.setup.as_written)
 
 
 def judge(
@@ -173,7 +182,7 @@ def score_output(
         elif not is_calls(output):
             raise Wrong("ast_decoder:decoder_wrong_output_format", "no list of calls")
         else:
-            check(cast(Output, output), entry.as_truth(underscores=settings.underscores))
+            check(cast(Output, output), entry, underscores=settings.underscores)
     except Wrong as wrong:
         return _score(entry, calls, wrong, failed=failed)
     return _score(entry, calls, None)
@@ -200,14 +209,11 @@ def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
     """The ground truth, of each argument the first value that is allowed, in one message."""
     offered = {tool.name for tool in request.tools}
     form = form_told_by(request.instructions) if request.in_words else None
-    settings = next(
-        names
-        for names in map(BfclSettings, ("dots", "underscores"))
-        if {tool.name for tool in tools(entry, names)} == offered
-    )
+    is_dotted = offered == {function["name"] for function in entry.functions}
+    settings = BfclSettings("dots" if is_dotted else "underscores")
     calls = [Call(name_of(call.name, settings), call.arguments) for call in entry.answer()]
-    if not calls and entry.expects_calls:
-        calls = [Call(tools(entry, settings)[0].name, {})]
+    if not calls and not entry.category.endswith("irrelevance"):
+        calls = [Call(request.tools[0].name, {})]
     if not calls:
         return replied("None of these functions can do that.")
     if form is not None:
@@ -219,7 +225,8 @@ class SingleTurnSetup(BfclSetup):
     """Nothing acts here. The scores depend on the names."""
 
     grader_name = "ast"
-    _as_written = False
+    as_written = False
+    """Whether calls are scored as they are, because others asked for them."""
 
     def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
         """Raise RigError for a form whose functions are not Python's: upstream has none of these."""
@@ -228,23 +235,17 @@ class SingleTurnSetup(BfclSetup):
                 f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"
             )
 
-    def score(self, task: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
-        return judge(task, turns, settings, as_written=self._as_written)
-
     def data(self) -> Sequence[SingleTurnEntry]:
         """The entries that `--set data=DIR` or $RIG_BFCL name."""
-        return data.load(data.folder_of_data(self.place("data")))
+        return data.load(self.folder)
 
     @cached_property
     def places_of_forms(self) -> Mapping[str, int]:
         """Where the entries of format sensitivity are in upstream's order. Raises RigError."""
-        return data.places_of_forms(data.folder_of_data(self.place("data")))
-
-    def take_as_written(self, *, has_dots: bool) -> None:
-        """Score answers as files have them; names `has_dots` where they were given with dots."""
-        self._as_written = True
-        if has_dots:
-            self.settings = BfclSettings("dots")
+        ids = data.ids_in(self.folder / f"BFCL_v4_{data.FORMAT_SENSITIVITY}.json")
+        files = data.files(self.folder, [*ids]).items()
+        rows = ((row["id"], kind) for kind, file in files for row, _ in data.lines(file))
+        return {name: place for place, name in enumerate(name for name, kind in rows if name in ids[kind])}
 
 
 class BFCL(BfclMethod):
@@ -277,7 +278,8 @@ class BFCL(BfclMethod):
 
     def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
         """How a request begins. In a form functions come with the context, and the answer is any text."""
-        request = opening(task.name, 0, task.question, tools(task, settings))
+        tools = tools_of(task.functions, task.language, settings)
+        request = opening(task.name, 0, task.question, tools)
         form = settings.prompt_form
         if form is None:
             return request
@@ -286,7 +288,7 @@ class BFCL(BfclMethod):
         return replace(request, instructions=form.instructions, context=context, in_words=True)
 
     def ready(self, values: Mapping[str, Any]) -> SingleTurnSetup:
-        return SingleTurnSetup(self, self.settings(values), values)
+        return SingleTurnSetup(self, values)
 
 
 METHOD: Method = BFCL()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pydantic import Field
 
@@ -49,12 +49,8 @@ PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 _LONG_CONTEXT = "long_context"
 
 
-class PythonCall(NamedTuple):
-    """A call with arguments by place and by name, as the data have them."""
-
-    name: str
-    places: tuple[Any, ...]
-    names: Mapping[str, Any]
+PythonCall: TypeAlias = tuple[str, tuple[Any, ...], Mapping[str, Any]]
+"""A call as the data have it: its name, and its arguments by place and by name."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +79,6 @@ class MultiTurnEntry(PublicTask):
     def facts(self) -> Mapping[str, str]:
         return {"category": self.suite, "classes": ", ".join(self.involved), **self.wrong}
 
-    @property
-    def is_long(self) -> bool:
-        return "long_context" in self.suite
-
     def texts(self, turn: int) -> tuple[str, ...]:
         """What the user says in a turn."""
         if turn in self.kept_back:
@@ -102,9 +94,8 @@ class MultiTurnEntry(PublicTask):
         declared = {
             function["name"]: list(function["parameters"]["properties"]) for function in self.functions
         }
-        for true in self.truth[turn] if turn < len(self.truth) else ():
-            places = dict(zip(declared.get(true.name, ()), true.places, strict=False))
-            yield Call(true.name, {**places, **true.names})
+        for name, places, names in self.truth[turn] if turn < len(self.truth) else ():
+            yield Call(name, {**dict(zip(declared.get(name, ()), places, strict=False)), **names})
 
     def offered(self, turn: int) -> list[JsonObject]:
         """The functions that are on offer by a turn."""
@@ -179,7 +170,7 @@ def true_call(text: str) -> PythonCall:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError(f"no call: {text[:80]!r}")
     names = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
-    return PythonCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
+    return node.func.id, tuple(map(ast.literal_eval, node.args)), names
 
 
 class Instances:
@@ -204,24 +195,24 @@ class Instances:
             instances[name] = class_of(_module(real(code), FILES[name]), name)()
             if name not in _STATELESS:
                 config = copy.deepcopy(entry.config.get(name, {}))
-                instances[name]._load_scenario(config, long_context=entry.is_long)
+                instances[name]._load_scenario(config, long_context=_LONG_CONTEXT in entry.suite)
         return cls(instances)
 
     def make(self, call: Call) -> str:
         """What a call of a model's gives. Arguments that are no object are one without a name."""
         arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-        return self.call(PythonCall(call.name, (), arguments))
+        return self.call(call.name, (), arguments)
 
-    def call(self, call: PythonCall) -> str:
+    def call(self, name: str, places: tuple[Any, ...], names: Mapping[str, Any]) -> str:
         """What a call gives, as text; a fault is a text, too."""
         try:
-            if call.name in _REFUSED:
-                raise NameError(f"Function call {call.name} is not allowed.")
-            if call.name not in self._methods:
-                raise NameError(f"name '{call.name}' is not defined")
+            if name in _REFUSED:
+                raise NameError(f"Function call {name} is not allowed.")
+            if name not in self._methods:
+                raise NameError(f"name '{name}' is not defined")
             # What is given may become part of the state, and change with it.
-            places, names = copy.deepcopy((call.places, dict(call.names)))
-            result = self._methods[call.name](*places, **names)
+            places, names = copy.deepcopy((places, dict(names)))
+            result = self._methods[name](*places, **names)
         except Exception as error:
             return f"Error during execution: {error}"
         try:

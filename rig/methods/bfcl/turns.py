@@ -18,7 +18,7 @@ from rig.events import Rejudged
 from rig.files import read_bytes
 from rig.methods.base import Method, Option
 from rig.methods.bfcl import turn_entries as data
-from rig.methods.bfcl.data import BfclSettings, files, folder_of_data, opening, tools_of
+from rig.methods.bfcl.data import BfclSettings, files, opening, tools_of
 from rig.methods.bfcl.method import BfclMethod, BfclSetup, counts_of, rates
 from rig.methods.bfcl.turn_entries import FILES, Instances, MultiTurnEntry
 from rig.methods.episode import Episode
@@ -78,15 +78,11 @@ class MultiTurn(Calling):
         return is_given_up or len(self.played) == len(self.task.turns)
 
     def opening(self, role: str) -> Request:
-        return _opening(self.task, self.settings, self.turn)
+        opening: Request = self.setup.method.opening(self.task, self.settings, role, self.turn)
+        return opening
 
     def score(self) -> Score:
         return judge(self.task, self.played, self.setup.code)
-
-
-def _opening(entry: MultiTurnEntry, settings: BfclSettings, turn: int = 0) -> Request:
-    messages = [message for of_turn in entry.turns for message in of_turn]
-    return opening(entry.name, turn, messages, tools_of(entry.offered(turn), "python", settings))
 
 
 def true_step(entry: MultiTurnEntry, request: Request) -> Prediction:
@@ -110,7 +106,7 @@ def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path)
         if turn >= len(calls):
             return turn, "multi_turn:force_terminated: the entry was given up before"
         results += map(world.make, calls[turn])
-        expected = [truth.call(call) for call in due]
+        expected = [truth.call(*call) for call in due]
         if not due:
             continue
         if not calls[turn]:
@@ -172,7 +168,7 @@ class MultiTurnSetup(BfclSetup):
 
     def data(self) -> Sequence[MultiTurnEntry]:
         """The entries of several turns that `--set data=DIR` or $RIG_BFCL name."""
-        by_category = files(folder_of_data(self.place("data")), data.CATEGORIES)
+        by_category = files(self.folder, data.CATEGORIES)
         return [entry for file in by_category.values() for entry in data.load(file)]
 
 
@@ -195,11 +191,13 @@ class BFCLTurns(BfclMethod):
     def settings(self, values: Mapping[str, Any]) -> BfclSettings:
         return BfclSettings("dots")
 
-    def opening(self, task: MultiTurnEntry, settings: BfclSettings, role: str) -> Request:
-        return _opening(task, settings)
+    def opening(self, task: MultiTurnEntry, settings: BfclSettings, role: str, turn: int = 0) -> Request:
+        """How a request begins in a turn, with the functions that are on offer by then."""
+        messages = [message for of_turn in task.turns for message in of_turn]
+        return opening(task.name, turn, messages, tools_of(task.offered(turn), "python", settings))
 
     def ready(self, values: Mapping[str, Any]) -> MultiTurnSetup:
-        return MultiTurnSetup(self, self.settings(values), values)
+        return MultiTurnSetup(self, values)
 
 
 METHOD: Method = BFCLTurns()

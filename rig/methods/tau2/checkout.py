@@ -205,14 +205,12 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
         str(environment.policy),
         docs[0] + user_tools if is_solo else docs[0],
         user_tools,
-        frozenset(tool for kit in kits for tool in kit.tools if _is_write(kit, tool)),
+        frozenset(
+            tool for kit in kits for tool in kit.tools if getattr(kit.tool_type(tool), "value", "") == "write"
+        ),
         sha256(b"\0".join(contents)).hexdigest(),
         environment,
     )
-
-
-def _is_write(kit: Any, tool: str) -> bool:
-    return str(getattr(kit.tool_type(tool), "value", "")) == "write"
 
 
 def _doc(schema: JsonObject, folder: Path) -> ToolDoc:

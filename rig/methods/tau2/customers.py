@@ -4,7 +4,6 @@ A turn is what the customer says, the agent's calls, and its words. The customer
 `telecom` the customer has a phone, and calls its tools.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +12,9 @@ from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 
-from rig.calls import FaultKind, Json, JsonObject
+from rig.calls import FaultKind, Json
 from rig.methods.kit import Asking, Call, Method, Metric, Oracle, Prediction, Request, called, replied
-from rig.methods.tau2 import method, tickets
+from rig.methods.tau2 import method
 from rig.methods.tau2.checkout import SOLO
 from rig.methods.tau2.tickets import CustomerTask, Ticket
 from rig.metrics import Score
@@ -55,11 +54,8 @@ class CustomerSettings(method.Tau2Settings):
     """How an agent and a customer talk."""
 
     is_solo = False
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        told = hashlib.sha256(json.dumps([AGENT, CUSTOMER, GREETING]).encode()).hexdigest()
-        return {"protocol": "tau2-user", "policy": self.policy, "prompt_sha256": told}
+    protocol = "tau2-user"
+    told = json.dumps([AGENT, CUSTOMER, GREETING])
 
 
 class CustomerTalk(method.Solo):
@@ -239,7 +235,6 @@ class Tau2User(method.Tau2):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle", THE_USER: "knowing"})
     episode = CustomerTalk
     settings_class = CustomerSettings
-    parse = staticmethod(tickets.parse_customer)
     declaration = method.Tau2.declaration._replace(
         method="tau2-user",
         metrics=(

@@ -18,7 +18,7 @@ from rig.events import Rejudged
 from rig.methods.base import Grading, Loaded, Method, Option, Setup
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
-from rig.methods.scripted import called
+from rig.methods.scripted import called, true_step
 from rig.methods.tau2 import tickets
 from rig.methods.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, TicketWorld, domain, domains_of
 from rig.methods.tau2.tickets import DONE, Assertion, Ticket
@@ -59,11 +59,14 @@ class Tau2Settings:
     place: str
 
     is_solo = True
+    protocol = "tau2-solo"
+    told = f"{INSTRUCTIONS}{_DONE}"
+    """What roles are told whatever the task is."""
 
     @property
     def fingerprint(self) -> JsonObject:
-        told = hashlib.sha256(f"{INSTRUCTIONS}{_DONE}".encode()).hexdigest()
-        return {"protocol": "tau2-solo", "policy": self.policy, "prompt_sha256": told}
+        digest = hashlib.sha256(self.told.encode()).hexdigest()
+        return {"protocol": self.protocol, "policy": self.policy, "prompt_sha256": digest}
 
     def domain(self, name: str) -> Domain:
         """A domain of the checkout. Raises RigError."""
@@ -103,17 +106,14 @@ class Solo(Episode):
         return prediction if done is None else replace(prediction, call=done, further=())
 
     def execute(self, call: Call) -> ExecutedCall:
-        result = self.answer(call)
+        if call.name == self._end:
+            result = Result("The work on the ticket has ended.")
+        else:
+            result = self.world.call(call.name, call.arguments, self.speaker)
         self.calls.append(call)
         self.callers.append(self.speaker)
         self.errors.append(result.is_error)
         return ExecutedCall(call, Outcome(result.text))
-
-    def answer(self, call: Call) -> Result:
-        """What a call of the `speaker` gives."""
-        if call.name == self._end:
-            return Result("The work on the ticket has ended.")
-        return self.world.call(call.name, call.arguments, self.speaker)
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         return self._verdicts()[-1], ()
@@ -199,12 +199,6 @@ def _failing(world: TicketWorld, assertion: Assertion) -> str:
     return "" if value is assertion.assert_value else f"{text} is {value}"
 
 
-def true_call(task: Ticket, request: Request) -> Prediction:
-    """The next of the truth's calls, and at last `done`."""
-    call = task.expected(0).calls[request.key.step].call
-    return called(call.name, call.arguments)
-
-
 def handed_over(task: Ticket, request: Request) -> Prediction:
     """An agent that hands every ticket over."""
     return called(HAND_OVER, {"summary": "For a person."}) if request.key.step == 0 else called(DONE)
@@ -288,7 +282,7 @@ class Tau2(Method):
 
     name = "tau2"
     options: tuple[Option, ...] = (Option("policy", "manual", several=True), Option("code", "", opens=True))
-    oracles = MappingProxyType({"oracle": true_call, "hand-over": handed_over})
+    oracles = MappingProxyType({"oracle": true_step, "hand-over": handed_over})
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = Solo
     declaration = Declaration(
@@ -324,7 +318,6 @@ class Tau2(Method):
         return self.declaration._replace(metrics=(*self.declaration.metrics, *sound, *parts))
 
     settings_class: type[Tau2Settings] = Tau2Settings
-    parse = staticmethod(tickets.parse_ticket)
 
     def recognises(self, place: Path) -> bool:
         file = tickets.tasks_of(place)
@@ -332,6 +325,10 @@ class Tau2(Method):
 
     def load(self, place: Path) -> Loaded:
         return tickets.load(place, self.settings_class.is_solo)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Ticket:
+        """A task from what is stored of it. Raises RigError, also for one that cannot be played."""
+        return tickets.parse(source, where, suite, self.settings_class.is_solo)
 
     def settings(self, values: Mapping[str, Any]) -> Tau2Settings:
         if values["policy"] not in POLICIES:

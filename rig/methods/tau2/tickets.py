@@ -205,11 +205,11 @@ def load(place: Path, is_solo: bool = True) -> Loaded:
     suite = f"{file.parent.name} {'base' if base is not None else file.stem.removeprefix('tasks_')}"
     tasks: list[Ticket] = []
     faults: list[str] = []
-    model, parse = (_TicketSource, parse_ticket) if is_solo else (_CustomerSource, parse_customer)
+    fields = (_TicketSource if is_solo else _CustomerSource).model_fields
     for row in (row for row in rows if base is None or row.get("id") in base):
-        source = {name: row[name] for name in model.model_fields if name in row}
+        source = {**{name: row[name] for name in fields if name in row}, "domain": file.parent.name}
         try:
-            tasks.append(parse({**source, "domain": file.parent.name}, f"{file}: {row.get('id')}", suite))
+            tasks.append(parse(source, f"{file}: {row.get('id')}", suite, is_solo))
         except RigError as error:
             faults.append(str(error))
     if not tasks:
@@ -217,48 +217,33 @@ def load(place: Path, is_solo: bool = True) -> Loaded:
     return Loaded(tasks, faults)
 
 
-def parse_ticket(source: JsonObject, where: str, suite: str) -> Ticket:
-    """A task from what is stored of it. Raises RigError, also for one that needs a user or a judge."""
-    row = parsed(_TicketSource, source, where, "a task of tau2-bench")
-    start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
-    reasons = {
-        "it has no ticket, and needs a user": row.domain not in SOLO or not row.ticket,
-        "it begins in the middle of a conversation": start.message_history,
-        "it needs a judge": "NL_ASSERTION" in criteria.reward_basis,
-        "it needs words to a user": "COMMUNICATE" in criteria.reward_basis and criteria.communicate_info,
-        "nothing in it can be judged": not criteria.actions and not criteria.env_assertions,
-    }
-    _require(reasons, where)
-    return Ticket(row.id, suite, row.domain, row.ticket or "", start, criteria, source)
+def parse(source: JsonObject, where: str, suite: str, is_solo: bool = True) -> Ticket:
+    """A task from what is stored of it: a ticket, or one with a user where not `is_solo`.
 
-
-def parse_customer(source: JsonObject, where: str, suite: str) -> CustomerTask:
-    """A task with a user from what is stored of it. Raises RigError, also for one that needs a judge.
-
-    A task with assertions in prose in its basis, but none to make, needs none: upstream takes them for met.
+    Raises RigError, also for one that needs a judge, or as a ticket a user. With a user, a task with
+    assertions in prose in its basis, but none to make, needs no judge: upstream takes them for met.
     """
-    row = parsed(_CustomerSource, source, where, "a task of tau2-bench")
+    row = parsed(_TicketSource if is_solo else _CustomerSource, source, where, "a task of tau2-bench")
     start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
-    basis, scenario = criteria.reward_basis, row.user_scenario
-    can_be_judged = "DB" in basis or criteria.actions or criteria.env_assertions
+    basis = criteria.reward_basis
+    can_be_judged = criteria.actions or criteria.env_assertions or (not is_solo and "DB" in basis)
     reasons = {
+        "it has no ticket, and needs a user": is_solo and (row.domain not in SOLO or not row.ticket),
         "rig does not play its domain with a user": row.domain not in (*SOLO, *USER_ALONE),
         "it begins in the middle of a conversation": start.message_history,
-        "it needs a judge": "NL_ASSERTION" in basis and criteria.nl_assertions,
+        "it needs a judge": "NL_ASSERTION" in basis and (is_solo or criteria.nl_assertions),
+        "it needs words to a user": is_solo and "COMMUNICATE" in basis and criteria.communicate_info,
         "nothing in it can be judged": not can_be_judged,
     }
-    _require(reasons, where)
-    told = scenario.instructions
+    if reason := next((text for text, applies in reasons.items() if applies), ""):
+        raise RigError(f"{where} is left out: {reason}")
+    if not isinstance(row, _CustomerSource):
+        return Ticket(row.id, suite, row.domain, row.ticket or "", start, criteria, source)
+    told, persona = row.user_scenario.instructions, row.user_scenario.persona or ""
     told = Instructions(reason_for_call=told) if isinstance(told, str) else told
     suite = suite if suite.endswith(TALKING) else f"{suite}{TALKING}"
     parts = row.id, suite, row.domain, "", start, criteria, source
-    return CustomerTask(*parts, told=told, persona=scenario.persona or "")
-
-
-def _require(reasons: Mapping[str, object], where: str) -> None:
-    """Raise RigError with the first reason that applies."""
-    if reason := next((text for text, applies in reasons.items() if applies), ""):
-        raise RigError(f"{where} is left out: {reason}")
+    return CustomerTask(*parts, told=told, persona=persona)
 
 
 def tasks_of(place: Path) -> Path | None:

@@ -10,7 +10,7 @@ Folders are read in any of upstream's layouts, and written as files of converted
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -19,7 +19,7 @@ from rig import files
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.files import filling
-from rig.methods.base import Grading, Method, Option, Setup
+from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
@@ -125,9 +125,11 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
         ids.setdefault(suite, {})[name] = 0
         if row.solution is not None:
             sets.setdefault((row.model, suite), {})[name] = row
+    answers = [
+        ModelAnswers(*key, {name: row.solution for name, row in of_set.items() if row.solution})
+        for key, of_set in sets.items()
+    ]
     with filling(directory) as folder:
-        solutions = ({name: row.solution for name, row in of.items() if row.solution} for of in sets.values())
-        answers = [ModelAnswers(*key, of_set) for key, of_set in zip(sets, solutions, strict=True)]
         written = write(answers, folder / "converted")
         for answer in answers:
             for name, solution in answer.solutions.items():
@@ -203,25 +205,6 @@ class Recorded(Judgement):
         """The query. What is right nobody knows."""
         return ExpectedTurn((self.query,))
 
-    @classmethod
-    def of(cls, task: Judgement) -> "Recorded":
-        """A judgement as a task of this method."""
-        return cls(**{field.name: getattr(task, field.name) for field in fields(task)})
-
-
-@dataclass(frozen=True)
-class ToolBenchSettings:
-    """Whose answers an arm has, and what stands for those without an end."""
-
-    answers: str
-    invalid: Shape = "seeded"
-    walk_seed: int = SEED
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        shape = {"invalid": self.invalid, "walk_seed": self.walk_seed}
-        return {"protocol": NAME, "answers_of": self.answers, **shape}
-
 
 class ToolBench(Method):
     """Answers of ToolBench and StableToolBench."""
@@ -239,13 +222,14 @@ class ToolBench(Method):
         raise _not_played(place)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Recorded:
-        return Recorded.of(judgements.parse_judgement(source, where, suite))
+        return Recorded(**vars(judgements.parse_judgement(source, where, suite)))
 
-    def settings(self, values: Mapping[str, Any]) -> ToolBenchSettings:
-        return ToolBenchSettings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        checked_shape(values["invalid"])
+        return super().settings(values)
 
-    def opening(self, task: Recorded, settings: ToolBenchSettings, role: str) -> Request:
-        solution = task.answers.get(settings.answers)
+    def opening(self, task: Recorded, settings: OptionValues, role: str) -> Request:
+        solution = task.answers.get(settings["answers_of"])
         tools = tuple(
             ToolDoc(str(tool.get("name", "")), str(tool.get("description", "")), tool.get("parameters", {}))
             for tool in (solution.tools if solution else ())
@@ -258,31 +242,26 @@ class ToolBench(Method):
 
 def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
     """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
-    settings, faults = METHOD.settings(values), list[str]()
+    shape, seed, faults = checked_shape(values["invalid"]), values["walk_seed"], list[str]()
     by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in files:
-        for several in load(path, settings.invalid, settings.walk_seed, faults):
+        for several in load(path, shape, seed, faults):
             by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
     sets = [ModelAnswers(*key, solutions) for key, solutions in by_key.items()]
     ids = query_ids(place) if place is not None else None
-    tasks = list(map(Recorded.of, judgements.judgements_of(sets, ids=ids)))
-    arms = [
-        _arm(model, tasks, replace(settings, answers=model), ids is not None)
-        for model in dict.fromkeys(model for model, _ in by_key)
-    ]
-    options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
-    return RecordedRun(tasks, arms, options, tuple(faults))
-
-
-def _arm(model: str, tasks: Sequence[Recorded], settings: ToolBenchSettings, is_whole: bool) -> RecordedArm:
-    """The answers of a model. A query that it had to answer and did not is there, without steps."""
-    episodes = [
-        (task.name, 0, (PlayedTurn(0, steps_of(task.answers.get(model))),))
-        for task in tasks
-        if is_whole or task.answers.get(model) is not None
-    ]
-    protocol = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
-    return RecordedArm(model, {"model.engine": "recorded", **protocol}, settings, episodes)
+    tasks = [Recorded(**vars(task)) for task in judgements.judgements_of(sets, ids=ids)]
+    arms = []
+    for model in dict.fromkeys(model for model, _ in by_key):
+        settings = METHOD.settings({**values, "answers_of": model})
+        protocol = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+        # A query that it had to answer and did not is there, without steps.
+        episodes = [
+            (task.name, 0, (PlayedTurn(0, steps_of(task.answers.get(model))),))
+            for task in tasks
+            if ids is not None or task.answers.get(model) is not None
+        ]
+        arms.append(RecordedArm(model, {"model.engine": "recorded", **protocol}, settings, episodes))
+    return RecordedRun(tasks, arms, (f"invalid={shape}", f"walk_seed={seed}"), tuple(faults))
 
 
 def steps_of(solution: Solution | None) -> tuple[Step, ...]:
@@ -346,10 +325,10 @@ class ToolBenchSetup(Setup):
     def grader(self) -> Grading:
         return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
 
-    def check(self, task: Recorded, settings: ToolBenchSettings) -> None:
+    def check(self, task: Recorded, settings: OptionValues) -> None:
         raise _not_played(task.name)
 
-    def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings) -> Score:
+    def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> Score:
         """What can be counted of an answer without a judge."""
         solution = self.solution(task, turns, settings)
         calls = [call for turn in turns for call in turn.executed if call.name != FINISH]
@@ -363,14 +342,12 @@ class ToolBenchSetup(Setup):
         return Score(counts)
 
     def solution(
-        self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings
+        self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues
     ) -> Solution | None:
         """The answer as its file has it."""
-        return task.answers.get(settings.answers)
+        return task.answers.get(settings["answers_of"])
 
-    def path(
-        self, task: Recorded, turns: Sequence[PlayedTurn], settings: ToolBenchSettings
-    ) -> Sequence[Step]:
+    def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> Sequence[Step]:
         """The steps that are read of a tree."""
         return path_of(turns)
 

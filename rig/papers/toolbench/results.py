@@ -10,15 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
 from rig.calls import Json, JsonObject
 from rig.documents import Foreign, parsed
 from rig.errors import RigError
-from rig.files import csv_line, filling, inert, write
-from rig.methods.paper import Results, Standing
+from rig.files import csv_line, filling, inert, read_text, write
+from rig.methods.paper import Paper, Results, Standing
+from rig.papers.toolbench import method
 from rig.papers.toolbench.method import file_name, read_json
 from rig.solutions import judgements
 from rig.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses
@@ -99,7 +100,7 @@ def write_results(
     rows: Sequence[Judged] | Sequence[Compared], directory: Path, *, raw: bool = False
 ) -> list[Path]:
     """Write a file and a table for each test set and model, all or none."""
-    groups: dict[str, list[Judged | Compared]] = {}
+    groups: dict[str, list[Any]] = {}
     for row in rows:
         others = (row.reference,) if isinstance(row, Compared) else ()
         stem = file_name("_".join((row.test_set or "answers", *others, row.model)))
@@ -107,11 +108,8 @@ def write_results(
     written = []
     with filling(directory) as folder:
         for stem, several in groups.items():
-            if isinstance(several[0], Compared):
-                texts = _win_texts(cast(list[Compared], several), raw)
-            else:
-                texts = _pass_texts(cast(list[Judged], several), raw)
-            for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts, strict=True):
+            texts = _win_texts if isinstance(several[0], Compared) else _pass_texts
+            for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts(several, raw), strict=True):
                 write(text, folder / name, folders=True)
                 written.append(directory / name)
     return written
@@ -336,3 +334,26 @@ def _finite(text: str | None) -> float:
 def _error(text: str | None) -> float:
     """A standard error; NaN where there is none, as upstream leaves them out."""
     return _finite(text) if text else nan
+
+
+class ToolBenchPaper(Paper):
+    """Files that ToolBench's own scripts read and write."""
+
+    name = "toolbench"
+    methods = ("toolbench",)
+    takes_any = True
+
+    recorded = staticmethod(method.recorded_run)
+    export = staticmethod(method.export)
+    holds_answers = staticmethod(method.holds_answers)
+    answers = staticmethod(method.load)
+    query_ids = staticmethod(method.query_ids)
+    results = staticmethod(read_results)
+    write_results = staticmethod(write_results)
+    leaderboard_text = staticmethod(leaderboard_text)
+
+    def leaderboard(self, path: Path) -> list[Standing]:
+        return parse_leaderboard(read_text(path), str(path))
+
+
+PAPER: Paper = ToolBenchPaper()

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.methods.bfcl.checker import Truth, Wrong, check
+from rig.methods.bfcl.checker import Wrong, check
+from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.literals import TYPES, value_of, written
 
 PROPERTIES = {
@@ -24,14 +25,20 @@ PROPERTIES = {
 
 
 def is_right(
-    category: str, output: Any, calls: Any, properties: Any = PROPERTIES, required: Any = (), **more: Any
+    category: str,
+    output: Any,
+    calls: Any,
+    properties: Any = PROPERTIES,
+    required: Any = (),
+    *,
+    underscores: bool = False,
 ) -> bool:
     functions = [
         {"name": name, "parameters": {"properties": properties, "required": list(required)}}
         for name in ("f", "g.h")
     ]
     try:
-        check(output, Truth(category, functions, calls, **more))
+        check(output, SingleTurnEntry("", category, (), functions, calls), underscores=underscores)
     except Wrong:
         return False
     return True

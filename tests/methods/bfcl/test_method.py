@@ -13,10 +13,11 @@ from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode
-from rig.methods.bfcl.data import BfclSettings, tools
+from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, tools_of
 from rig.methods.bfcl.method import score_output
 from rig.methods.defects import defects
-from rig.papers.bfcl import read_results
+from rig.models import ToolDoc
+from rig.papers.bfcl import answered
 
 ADD = {
     "name": "math.add",
@@ -93,9 +94,13 @@ def test_truths_are_run_by_category_exported_and_scored_again(
     assert scored.json["total"]["metrics"]["simple_python"] == 0.0
 
 
+def _tools(entry: SingleTurnEntry, settings: BfclSettings) -> tuple[ToolDoc, ...]:
+    return tools_of(entry.functions, entry.language, settings)
+
+
 def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
     entries = {entry.suite: entry for entry in data.load(checkout)}
-    [doc] = tools(entries["simple_python"], BfclSettings())
+    [doc] = _tools(entries["simple_python"], BfclSettings())
     assert doc.name == "math_add"
     assert doc.description == "Adds. Note that the provided function is in Python 3 syntax."
     properties = doc.parameters["properties"]
@@ -106,14 +111,14 @@ def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
         "array",
     ]
     assert properties["b"]["description"] == "second This is a float type value."
-    [java] = tools(entries["simple_java"], BfclSettings("dots"))
+    [java] = _tools(entries["simple_java"], BfclSettings("dots"))
     assert java.name == "math.add"
     assert java.parameters["properties"]["a"] == {
         "type": "string",
         "description": "n. This is Java long type parameter in string representation.",
     }
     for entry in entries.values():
-        for each in tools(entry, BfclSettings()):
+        for each in _tools(entry, BfclSettings()):
             narrow(each.parameters, each.name, formats=True)
 
 
@@ -296,7 +301,7 @@ def test_data_that_are_none(checkout: Path, text: str, fault: str) -> None:
 
 def test_results_without_answers(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(RigError, match="holds no answer to these entries"):
-        read_results(tmp_path, data.load(checkout))
+        answered(tmp_path, data.load(checkout), of_turns=False)
     with pytest.raises(RigError, match=r"holds no BFCL_v4_CATEGORY\.json"):
         data.load(tmp_path)
 
@@ -314,10 +319,10 @@ def test_truths_of_the_public_data_answered_with_themselves() -> None:
     for entry in entries:
         output = [{call.name: call.arguments} for call in entry.answer()]
         try:
-            check(output, entry.as_truth(underscores=False))
+            check(output, entry, underscores=False)
         except Wrong:
             missed.add(entry.name)
-        for tool in tools(entry, BfclSettings()):
+        for tool in _tools(entry, BfclSettings()):
             narrow(tool.parameters, tool.name, formats=True)
     assert len(entries) >= 1000
     assert missed <= defects().keys()
