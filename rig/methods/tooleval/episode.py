@@ -161,5 +161,5 @@ class Search(Episode):
         return self._simulator.execute(call)
 
     def score(self) -> Score:
-        score: Score = self.setup.judgement.score(self.task, self.settings, self.played)
+        score: Score = self.setup.score(self.task, self.played, self.settings)
         return score

@@ -20,7 +20,7 @@ from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.ends import unmet
+from rig.methods.tooltalk.scoring import unmet
 from rig.methods.tooltalk.setup import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
 from rig.scoring import reasons

@@ -15,15 +15,22 @@ from typing import Any
 from rig.calls import Call, CallPlace, ExecutedCall, JsonObject, StepPlace, Verdict
 from rig.errors import ErrorKind, RigError
 from rig.events import Rejudged
-from rig.methods.base import Method, Option, Report
+from rig.methods.base import Checked, Method, Option
 from rig.methods.episode import Asking, Episode
-from rig.methods.tooltalk import conversations, ends
+from rig.methods.tooltalk import conversations
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings, begun, call_message, opening, presented
-from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
+from rig.methods.tooltalk.scoring import (
+    DECLARATION,
+    declaration_of,
+    judge,
+    unmet,
+    with_ends,
+)
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
-from rig.metrics import Declaration, Score
+from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
+from rig.options import shared
 from rig.scoring import Matching
 from rig.stress import dial as dials
 from rig.stress.dial import Attempt, Presentation, Stress
@@ -139,7 +146,7 @@ class ToolTalkEpisode(MatchedEpisode):
         """Note what is not as it should be at the end of a turn."""
         if (of_turn := self.task.turns[turn]).expects_end:
             true_end = self._worlds[self._true_ends[turn]]
-            self._ended[turn] = ends.unmet(of_turn.expected, self.simulator, true_end)
+            self._ended[turn] = unmet(of_turn.expected, self.simulator, true_end)
 
     @property
     def is_over(self) -> bool:
@@ -172,8 +179,11 @@ class ToolTalkEpisode(MatchedEpisode):
     def score(self) -> Score:
         """What the grader makes of all turns."""
         turns = self.presentation.cleaned_turns(self.played)
-        score = ends.with_ends(judge(self.task, turns, self._truths, self.grader, self.matching), self._ended)
+        score = with_ends(judge(self.task, turns, self._truths, self.grader, self.matching), self._ended)
         return self.presentation.scored(score, self.played)
+
+
+_SETTINGS = ("docs", "tools", "history", "max_calls")
 
 
 class ToolTalk(Method):
@@ -185,41 +195,22 @@ class ToolTalk(Method):
     episode = ToolTalkEpisode
     shipped = ("easy", "hard")
     holds_responses = True
-    own_options: tuple[Option, ...] = (
-        Option("docs", "full", several=True),
-        Option("tools", "all", several=True),
-        Option("history", "recorded", several=True),
-        Option("max_calls", 10),
-        Option("toolbox", None, opens=True),
-        Option("servers", "live"),
-        Option("server_network", False),
-        Option("world", None, opens=True),
-        Option("grader", "default"),
-        Option("similarity", "minilm", opens=True),
-        Option("reader", None, opens=True),
-    )
+    load = staticmethod(conversations.load_directory)
+    declaration_of = staticmethod(declaration_of)
 
     @property
     def options(self) -> tuple[Option, ...]:  # type: ignore[override]
-        """Those of its own, and the dials there are."""
-        return (*self.own_options, *dials.options())
+        """Those that are shared with other methods, and the dials there are."""
+        of_world = "toolbox", "servers", "server_network", "world"
+        return (*shared(*_SETTINGS, *of_world, "grader", "similarity", "reader"), *dials.options())
 
     def recognises(self, place: Path) -> bool:
         return place.is_dir() and conversations.holds_conversations(place)
 
-    def load(self, place: Path) -> Sequence[Conversation]:
-        return conversations.load_directory(place)
-
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(conversations.parse_conversation(source, where), suite=suite)
 
-    def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
-        """Calls that must not be made, and how turns end, are counted where there is anything of it."""
-        declaration = FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
-        expects = any(turn.expects_end for task in tasks for turn in task.turns)
-        return ends.declared(declaration) if expects else declaration
-
-    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
         from rig.methods.tooltalk.check import check_directory
         from rig.methods.tooltalk.check_written import check_own
@@ -240,7 +231,7 @@ class ToolTalk(Method):
         return opening(task, settings)
 
     def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
-        own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
+        own = {name: values[name] for name in _SETTINGS}
         toolbox = find_toolbox(values["toolbox"], use_of(values))
         return ToolTalkSettings(**own, toolbox=toolbox, stress=Stress.of(values))
 

@@ -10,9 +10,8 @@ from rig.calls import CallPlace, ExecutedCall, JsonObject
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation, Turn
-from rig.methods.tooltalk.ends import unmet, with_ends
 from rig.methods.tooltalk.prompt import ToolTalkSettings, presented
-from rig.methods.tooltalk.scoring import Truths, judge, name_truths
+from rig.methods.tooltalk.scoring import Truths, judge, name_truths, unmet, with_ends
 from rig.metrics import Score
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity

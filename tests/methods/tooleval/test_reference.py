@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -228,17 +227,3 @@ def test_ways_of_search_by_name(text: str, strategy: Strategy) -> None:
 def test_ways_that_there_are_not(text: str) -> None:
     with pytest.raises(RigError, match="choose from cot@N, dfs, dfs_wN and dfs_wN_filter"):
         Strategy.parse(text)
-
-
-def test_more_answers_can_be_wanted() -> None:
-    """Two answers at the same depth: the search goes on after the first, as upstream's `answer` has it."""
-    call, answer = Made("ok", "", "clock", "{}"), Made("answer", "", "Finish", "{}")
-    course: Any = search(Strategy(1, 2), answers=2)
-    left = iter([call, call, call, answer, call, answer])
-    try:
-        next(course)
-        while True:
-            course.send(next(left))
-    except StopIteration as stop:
-        found = stop.value
-    assert (found.queries, found.size, found.longest, len(found.terminals)) == (6, 13, 9, 2)

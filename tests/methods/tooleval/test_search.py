@@ -61,7 +61,6 @@ DFS: list[tuple[str, Script, dict[str, int], tuple[int, int, int, int, int]]] = 
     ("dfs_w2", after(3, GIVE_UP), {}, (22, 45, 9, 0, 8)),
     ("dfs_w3", after(3, GIVE_UP), {}, (66, 133, 9, 0, 27)),
     ("dfs_w2", after(3, ANSWER), {}, (4, 9, 9, 1, 0)),
-    ("dfs_w2", after(3, ANSWER), {"answers": 2}, (6, 13, 9, 2, 0)),
     ("dfs_w2", late, {}, (8, 17, 13, 1, 1)),
     ("dfs_w2", always(CALL), {"budget": 5}, (5, 9, 9, 0, 0)),
     ("dfs_w2", always(CALL), {"budget": 1}, (1, 1, 1, 0, 0)),
