@@ -131,7 +131,6 @@ class Found:
     terminals: list[SearchNode] = field(default_factory=list)
     given_up: list[SearchNode] = field(default_factory=list)
     queries: int = 0
-    visited: int = 0
     last: int = 0
 
     @property
@@ -181,7 +180,6 @@ def _chains(result: Found, state: Any) -> Generator[Asked, Any, None]:
 
 def _tree(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
-    result.visited += 1
     if node.terminal:
         result.terminals.append(node)
         return 2

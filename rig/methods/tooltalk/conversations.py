@@ -299,10 +299,11 @@ def _in_folder(place: Path) -> list[Path]:
 
 
 def holds_conversations(place: Path) -> bool:
-    """Whether a folder holds conversations, told from a glance at its first files."""
-    if holds_toolbox(place):
-        return True
-    return any(_is_written(path) or '"conversation"' in beginning(path) for path in _in_folder(place)[:3])
+    """Whether there are conversations in a folder, told from a glance at its first files."""
+    first = _in_folder(place)[:3] if place.is_dir() else ()
+    return holds_toolbox(place) or any(
+        _is_written(path) or '"conversation"' in beginning(path) for path in first
+    )
 
 
 def _is_written(path: Path) -> bool:

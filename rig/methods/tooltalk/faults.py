@@ -53,7 +53,8 @@ def claims_success(reply: str) -> bool:
 
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
-"""A ground-truth call and its (turn, call)."""
+"""A ground-truth call and its place, with who was logged in."""
+Truths: TypeAlias = Sequence[Truth]
 
 _NOTHING = Difference("", None, None)
 
@@ -68,7 +69,7 @@ class Acted:
 
 
 def find_faults(
-    conversation: Conversation, acted: Mapping[int, Acted], truths: Sequence[Truth], grader: Grader
+    conversation: Conversation, acted: Mapping[int, Acted], truths: Truths, grader: Grader
 ) -> tuple[Fault, ...]:
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
@@ -100,8 +101,8 @@ class _ExaminedTurn:
     conversation: Conversation
     index: int
     acted: Acted
-    due: Sequence[Truth]
-    later: Sequence[Truth]
+    due: Truths
+    later: Truths
     seen: Seen
     grader: Grader
     answered: set[CallPlace] = field(default_factory=set)

@@ -8,12 +8,13 @@ success and soft success, which are means over conversations. `soft_success` is 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 
 from rig.calls import CallPlace, Doubt, ExecutedCall, Fault, FaultKind, Verdict
 from rig.methods.tooltalk.conversations import Conversation, User
-from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.methods.tooltalk.faults import Acted, Truths, find_faults
 from rig.methods.tooltalk.written import Expected
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.scoring import Grader, Matching
@@ -136,8 +137,7 @@ def name_callers(
     named: dict[int, PlayedTurn] = {}
     for index, turn in enumerate(conversation.turns):
         if index in played:
-            session = Session(conversation.user, toolbox)
-            session.username = truth.username
+            session = copy(truth)
             steps = (
                 replace(step, executed=session.follow(step.executed)) if step.executed else step
                 for step in played[index].steps
@@ -159,7 +159,7 @@ class ErrorType(StrEnum):
     """The right tools were called, but not as they should have been."""
 
 
-def error_types(acted: Mapping[int, Acted], truths: "Truths") -> Mapping[int, Counter[ErrorType]]:
+def error_types(acted: Mapping[int, Acted], truths: Truths) -> Mapping[int, Counter[ErrorType]]:
     """The errors of one conversation by turn, of what was `acted` in each turn; none for a success."""
     calls = {
         turn: [(executed, verdict) for executed, verdict in done.calls if not is_declared(executed)]
@@ -191,18 +191,18 @@ def error_types(acted: Mapping[int, Acted], truths: "Truths") -> Mapping[int, Co
     return {turn: errors for turn, errors in types.items() if errors}
 
 
-Truths = Sequence[tuple[CallPlace, ExecutedCall]]
-"""The ground truth by place, each with who was logged in."""
-
-
 def judge(
     conversation: Conversation,
     turns: Sequence[PlayedTurn],
     truths: Truths,
     grader: Grader,
+    ended: Mapping[int, tuple[str, ...]],
     matching: Matching | None = None,
 ) -> Score:
-    """The score of turns that were played. A `matching` has been given their calls already, in this order."""
+    """The score of turns that were played. A `matching` has been given their calls already, in this order.
+
+    `ended` has the turns of which an end is expected, each with a line on what does not hold.
+    """
     if matching is None:
         matching = grader.start(truths, conversation.terms)
         for turn in turns:
@@ -239,7 +239,11 @@ def judge(
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     unclear = {name: value - counts[name] for name, value in would.items()}
-    return Score(counts, tuple(verdicts), named, (*faults, *unrecorded), tuple(doubts), unclear)
+    ends = {"ends": len(ended), "right_ends": sum(not lines for lines in ended.values())} if ended else {}
+    differs = [Fault(FaultKind.WORLD_DIFFERS, turn, line) for turn, lines in ended.items() for line in lines]
+    every = *faults, *unrecorded, *differs
+    score = Score(counts, tuple(verdicts), named, every, tuple(doubts), unclear)
+    return replace(score, counts={**score.counts, **ends})
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
@@ -255,12 +259,3 @@ def unmet(expected: Expected, simulator: Simulator, true_end: Snapshot) -> tuple
     if expected is None:
         return simulator.compare(true_end, simulator.snapshot()).lines
     return tuple(filter(None, (expectation.unmet(simulator) for expectation in expected)))
-
-
-def with_ends(score: Score, turns: Mapping[int, tuple[str, ...]]) -> Score:
-    """A score that counts how turns ended: by turn, what does not hold."""
-    if not turns:
-        return score
-    counts: Counts = {"ends": len(turns), "right_ends": sum(not lines for lines in turns.values())}
-    faults = [Fault(FaultKind.WORLD_DIFFERS, turn, line) for turn, lines in turns.items() for line in lines]
-    return replace(score, counts={**score.counts, **counts}, faults=(*score.faults, *faults))

@@ -125,11 +125,6 @@ def call_parts(turn: DocumentPart) -> list[DocumentPart]:
     return list(fields["calls"].items()) if fields.get("calls", turn).value and "calls" in fields else []
 
 
-def has_outcome(call: DocumentPart) -> bool:
-    """Whether the outcome of a call is written down."""
-    return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
-
-
 def _conversation(part: DocumentPart, name: str) -> JsonObject:
     fields = {} if isinstance(part.value, list) else part.known_fields(_CONVERSATION)
     name = fields["name"].text() if "name" in fields else name

@@ -80,20 +80,17 @@ def test_a_tree_is_searched_as_upstream_searches_it(
 
 
 @pytest.mark.parametrize(
-    ("script", "budget", "last", "visited"),
+    ("script", "budget", "last"),
     [
-        (always(THOUGHT), 200, 99_991, 200),
-        (always(CALL), 5, 99_996, 5),
-        (always(CALL), 1, 100_000, 1),
-        (after(3, ANSWER), 200, 10_000, 5),
-        (late, 200, 10_000, 9),
+        (always(THOUGHT), 200, 99_991),
+        (always(CALL), 5, 99_996),
+        (always(CALL), 1, 100_000),
+        (after(3, ANSWER), 200, 10_000),
+        (late, 200, 10_000),
     ],
 )
-def test_how_far_a_search_goes_up_and_how_many_nodes_it_visits(
-    script: Script, budget: int, last: int, visited: int
-) -> None:
-    found = play("dfs_w2", script, budget=budget)
-    assert (found.last, found.visited) == (last, visited)
+def test_how_far_a_search_goes_up(script: Script, budget: int, last: int) -> None:
+    assert play("dfs_w2", script, budget=budget).last == last
 
 
 CHAINS: list[tuple[str, Script, int, list[int], bool]] = [
