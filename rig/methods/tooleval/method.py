@@ -7,7 +7,7 @@ must pass.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -177,7 +177,8 @@ class ToolEvalSetup(Setup):
     def __init__(self, method: Method, settings: ToolEvalSettings, world: Path | None) -> None:
         super().__init__(method, settings)
         self._world = world
-        self._simulators: dict[int, Simulator] = {}
+        self.simulator_of = cache(lambda _slot: self._opened.twin())
+        """The simulator of the episodes with a slot."""
         self._due: dict[str, Counter[Change]] = {}
 
     @cached_property
@@ -200,12 +201,6 @@ class ToolEvalSetup(Setup):
     def check(self, task: Query, settings: ToolEvalSettings) -> None:
         offered(task, settings)
         self._opened.start(*task.start)
-
-    def simulator_of(self, slot: int) -> Simulator:
-        """The simulator of the episodes with this slot."""
-        if slot not in self._simulators:
-            self._simulators[slot] = self._opened.twin()
-        return self._simulators[slot]
 
     def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Sequence[Step]:
         return path_of(replayed(settings, turns), turns)
