@@ -17,7 +17,7 @@ from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
 from rig.files import json_text, write
-from rig.methods.base import Report
+from rig.methods.base import Checked
 from rig.opening import COMMAND
 from rig.toolbox.cassette import from_log
 from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, holds_toolbox
@@ -154,7 +154,7 @@ def check(
     return any(report.faults for report in reports)
 
 
-def _of_suites(world: Path | None) -> Iterator[Report]:
+def _of_suites(world: Path | None) -> Iterator[Checked]:
     """The reports on the suites of all methods that can be checked, in this world if one is named."""
     for method in methods.known().values():
         if world is None or method.holds_responses:
@@ -164,7 +164,7 @@ def _of_suites(world: Path | None) -> Iterator[Report]:
 
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
-) -> Report:
+) -> Checked:
     if not place.exists() and str(place) in methods.made_suites():
         return _check_made(str(place))
     method = methods.of_place(place)
@@ -178,7 +178,7 @@ def _check(
     return report
 
 
-def _check_made(name: str) -> Report:
+def _check_made(name: str) -> Checked:
     """The check of a suite that is made when it is used, as if it were a folder."""
     suite = methods.made_suites()[name]
     with TemporaryDirectory(prefix="rig-check-") as folder:
@@ -187,7 +187,7 @@ def _check_made(name: str) -> Report:
             write(json_text(source), place / f"{source['name']}.json", folders=True)
         report = methods.get(suite.method).check(place)
     assert report is not None
-    return replace(report, directory=Path(name))  # type: ignore[type-var]
+    return replace(report, place=Path(name))
 
 
 @verb(Verbs)

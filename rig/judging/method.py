@@ -297,7 +297,7 @@ class JudgePass(Judging):
     )
 
     def recognises(self, place: Path) -> bool:
-        return paper.toolbench().holds_answers(place)
+        return bool(paper.toolbench().holds_answers(place))
 
 
 class JudgeWin(Judging):

@@ -122,7 +122,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
         elif solution is not None:
             of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
             rows.append(judgements.Judged(task.suite, model, task.own_id, solution, *of_votes))
-    return paper.toolbench().write_results(rows, directory, raw=raw)
+    return list(paper.toolbench().write_results(rows, directory, raw=raw))
 
 
 @dataclass(frozen=True)

@@ -96,14 +96,14 @@ def of_results(place: Path, named: str | None = None) -> list[Method]:
     return [get(name) for name in sharing] or [of_place(place, named)]
 
 
-def load_place(place: Path, named: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a folder or file, by the method `named`, else by the one that recognises them."""
-    method = of_place(place, named)
-    return method, Loaded.of([method.load(place)])
-
-
 def find_tasks(suite: str, place: Path | None = None, named: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a place, or of a suite by its name or its path. Raises RigError if there are none."""
+    """The tasks of a place, or of a suite by its name or its path. Raises RigError if there are none.
+
+    The method `named` reads those of a place, else the one that recognises them.
+    """
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
-    return load_suite(suite, named) if place is None else load_place(place, named)
+    if place is None:
+        return load_suite(suite, named)
+    method = of_place(place, named)
+    return method, Loaded.of([method.load(place)])

@@ -27,29 +27,17 @@ from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
 
-class Report(Protocol):
-    """What a check of a place found: a line on each fault, and what is said in the end."""
-
-    @property
-    def faults(self) -> Sequence[object]: ...
-
-    @property
-    def summary(self) -> Sequence[str]: ...
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        ...
-
-
-class Checked(NamedTuple):
-    """A report that counts the tasks of a place, and has a line on each fault."""
+@dataclass(frozen=True)
+class Checked:
+    """What a check of a place found: how many tasks there are, and a line on each fault."""
 
     place: Path
     tasks: int
-    faults: tuple[str, ...]
+    faults: tuple[Any, ...]
 
     @property
-    def summary(self) -> Sequence[str]:
+    def summary(self) -> tuple[str, ...]:
+        """What is said in the end, line by line."""
         return (f"{self.place}: {counted(self.tasks, 'task')}, {counted(len(self.faults), 'fault', 'no')}",)
 
     def as_json(self) -> JsonObject:
@@ -276,7 +264,7 @@ class Method:
         """Get ready for a run with these options. Raises RigError for what would stop it."""
         return Setup(self, self.settings(values))
 
-    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report | None:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked | None:
         """Check the tasks of a folder or file, a line on each fault; None where nothing can be checked.
 
         By default, those who know what is right play each task, which has to succeed. `world` and `toolbox`

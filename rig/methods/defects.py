@@ -5,6 +5,7 @@ of the same name may have been mended since: the label says only what was true a
 """
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -47,9 +48,7 @@ def sound_counts(task: Task, kind: str, right: int) -> Counts:
 
 def sound_metrics(tasks: Iterable[Task], kinds: Mapping[str, str]) -> tuple[Metric, ...]:
     """A rate without the tasks known to be wrong, for each kind (with its noun) that has such tasks."""
-    wrong = {task.suite: 0 for task in tasks}
-    for task in tasks:
-        wrong[task.suite] += bool(task.defect)
+    wrong = Counter(task.suite for task in tasks if task.defect)
     return tuple(
         Metric(
             f"{SOUND}_{kind}",
@@ -59,5 +58,5 @@ def sound_metrics(tasks: Iterable[Task], kinds: Mapping[str, str]) -> tuple[Metr
             place="tables",
         )
         for kind, noun in kinds.items()
-        if (count := wrong.get(kind, 0))
+        if (count := wrong[kind])
     )

@@ -4,7 +4,7 @@ A paper is a tenant like a method (`rig.plugins`). Verbs reach it by its name, o
 files hold.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Settings
 from rig.metrics import Counts
-from rig.solutions.judgements import SEED, Compared, Judged, ModelAnswers, Preference, RecordedPasses, Shape
+from rig.solutions.judgements import ModelAnswers, Preference, RecordedPasses
 from rig.solutions.solution import Finished
 from rig.tasks import PlayedTurn, Task
 
@@ -189,45 +189,6 @@ class Paper:
         """Write the finished tasks of a run of any method into a directory; the files. Raises RigError."""
         raise self._refusal("writes no runs")
 
-    def holds_answers(self, place: Path) -> bool:
-        """Whether there are whole answers to queries in a folder or file, told from the first file alone."""
-        return False
-
-    def answers(
-        self, place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
-    ) -> list[ModelAnswers]:
-        """All answers in a folder or file, by model and test set. Raises RigError if there are none.
-
-        A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
-        """
-        raise RigError(f"{place}: holds no answers")
-
-    def query_ids(self, place: Path) -> Mapping[str, Collection[str]]:
-        """The ids of the queries of each test set. Raises RigError for what has none."""
-        raise RigError(f"{place}: holds no test sets")
-
-    def results(self, path: Path) -> Results:
-        """A file of results. Raises RigError for what is none."""
-        raise RigError(f"{path}: no file of results")
-
-    def write_results(
-        self, rows: Sequence[Judged] | Sequence[Compared], directory: Path, *, raw: bool = False
-    ) -> list[Path]:
-        """Write judged answers as files of results and their tables, all or none.
-
-        What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
-        unless the directory is new or empty.
-        """
-        raise self._refusal("writes no files of results")
-
-    def leaderboard(self, path: Path) -> list[Standing]:
-        """The rows of a file of a leaderboard. Raises RigError if it is not one."""
-        raise RigError(f"{path}: not a leaderboard")
-
-    def leaderboard_text(self, rows: Sequence[Standing]) -> str:
-        """A leaderboard as such a file."""
-        raise self._refusal("writes no leaderboards")
-
     def _refusal(self, what: str) -> RigError:
         return RigError(f"the paper {self.name} {what}; choose another format, as `--help` names them")
 
@@ -244,7 +205,6 @@ def of_method(method: str) -> Paper:
     return nothing
 
 
-def toolbench() -> Paper:
-    """The paper whose answers and results judges read and write."""
-    paper: Paper = plugins.registered().papers["toolbench"]
-    return paper
+def toolbench() -> Any:
+    """The paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
+    return plugins.registered().papers["toolbench"]

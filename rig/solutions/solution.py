@@ -335,8 +335,7 @@ def solution_of(
     for turn in turns:
         nodes += [Node("user", text) for text in task.expected(turn.turn).said]
         nodes += [_node(step, role) for step in turn.steps if path is None]
-    if path is not None:
-        nodes += [_node(step, role) for step in path]
+    nodes += [_node(step, role) for step in path or ()]
     query = "\n".join(node.text for node in nodes if node.role == "user")
     # The words that began it all are the query.
     answered = list(dropwhile(lambda node: node.role == "user", nodes))

@@ -86,9 +86,6 @@ class Presentation:
             for turn in played
         ]
 
-    def _clean(self, executed: ExecutedCall | None) -> ExecutedCall | None:
-        return executed and self.cleaned(executed)
-
     def scored(self, score: Score, played: Sequence[PlayedTurn]) -> Score:
         """A score with what the dials count."""
         counts = {name: n for counting in self.counting for name, n in counting(played).items()}

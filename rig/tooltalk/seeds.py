@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
@@ -23,18 +23,7 @@ from rig.documents import adapter, parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tooltalk.world import (
-    ALARMS,
-    EMAILS,
-    EVENTS,
-    LAYOUTS,
-    MESSAGES,
-    REMINDERS,
-    Accounts,
-    Layout,
-    Records,
-    World,
-)
+from rig.tooltalk.world import LAYOUTS, Accounts, Records, World
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -63,45 +52,23 @@ class _User(_Record):
     verification_code: str | None = None
 
 
-class _Day(_Record):
-    date: Date
-    high: Number
-    low: Number
-    conditions: str
-
-
-class _Month(_Record):
-    min_temp: Number
-    max_temp: Number
-    record_min_temp: Number
-    record_max_temp: Number
-    avg_rainfall: Number
-    snow_days: Number
-
-
-_RECORDS = {
-    "Alarm": ALARMS,
-    "Calendar": EVENTS,
-    "Email": EMAILS,
-    "Message": MESSAGES,
-    "Reminder": REMINDERS,
-}
-
-
-def _shape(name: str, layout: Layout) -> Any:
-    """Records by user and id. A field that can be null can be left out."""
-    fields: dict[str, Any] = {
-        field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in layout.fields.items()
+def _shape(name: str, fields: Mapping[str, Any]) -> Any:
+    """Records with these fields, by owner and by key. A field that can be null can be left out."""
+    parts: dict[str, Any] = {
+        field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in fields.items()
     }
-    record = create_model(f"_{name}", __base__=_Record, **fields)
+    record = create_model(f"_{name}", __base__=_Record, **parts)
     return GenericAlias(dict, (str, GenericAlias(dict, (str, record))))
 
 
+_DAY = {"date": Date, "high": Number, "low": Number, "conditions": str}
+_AVERAGES = ("min_temp", "max_temp", "record_min_temp", "record_max_temp", "avg_rainfall", "snow_days")
+
 _FILES: dict[str, tuple[Any, str | None]] = {
     "Account": (dict[str, _User], "username"),
-    **{name: (_shape(name, layout), layout.id_field) for name, layout in _RECORDS.items()},
-    "Weather": (dict[str, dict[str, _Day]], "date"),
-    "HistoricWeather": (dict[str, dict[str, _Month]], None),
+    **{name: (_shape(name, layout.fields), layout.id_field) for name, layout in LAYOUTS.items()},
+    "Weather": (_shape("Weather", _DAY), "date"),
+    "HistoricWeather": (_shape("HistoricWeather", dict.fromkeys(_AVERAGES, Number)), None),
     "Drawn": (dict[str, int], None),
 }
 """Each file's shape, and the field of a record that repeats its key."""
@@ -110,18 +77,16 @@ Seeds: TypeAlias = dict[str, JsonObject]
 """The checked content of each file that is there."""
 
 
-def read_seeds(directory: Path) -> Seeds:
-    """Read and check the JSON files of a directory. Raises RigError, naming file and place."""
+def world_from(directory: Path) -> World:
+    """A world from JSON files shaped like ToolTalk's `data/databases`.
+
+    Raises RigError on bad ones, naming file and place.
+    """
     if not (directory / "Account.json").is_file():
         raise RigError(f"{directory}: holds no world: Account.json is missing")
-    return {name: _read(path, name) for name in _FILES if (path := directory / f"{name}.json").is_file()}
-
-
-def world_from(directory: Path) -> World:
-    """A world from JSON files shaped like ToolTalk's `data/databases`. Raises RigError on bad ones."""
-    seeds = read_seeds(directory)
+    paths = {name: path for name in _FILES if (path := directory / f"{name}.json").is_file()}
     world = World()
-    fill(world.database, seeds)
+    fill(world.database, {name: _read(path, name) for name, path in paths.items()})
     return world
 
 
@@ -131,7 +96,7 @@ def fill(database: Database, seeds: Seeds) -> None:
         accounts = Accounts(database)
         for user in seeds["Account"].values():
             accounts.add(**user)
-        for name, layout in _RECORDS.items():
+        for name, layout in LAYOUTS.items():
             kept = Records(database, layout)
             for username, records in seeds.get(name, {}).items():
                 kept.open(username)
@@ -217,11 +182,11 @@ def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
 
 
 _ID_FORMATS = {
-    ALARMS.id_field: r"[0-9a-f]{4}-[0-9a-f]{4}",
-    EVENTS.id_field: r"[0-9a-f]{8}-[0-9a-f]{4}",
-    EMAILS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}-[0-9a-f]{8}",
-    MESSAGES.id_field: r"[0-9a-f]{8}-[0-9a-f]{8}",
-    REMINDERS.id_field: r"[0-9a-f]{2}-[0-9a-f]{4}",
+    "alarms": r"[0-9a-f]{4}-[0-9a-f]{4}",
+    "events": r"[0-9a-f]{8}-[0-9a-f]{4}",
+    "emails": r"[0-9a-f]{2}-[0-9a-f]{4}-[0-9a-f]{8}",
+    "messages": r"[0-9a-f]{8}-[0-9a-f]{8}",
+    "reminders": r"[0-9a-f]{2}-[0-9a-f]{4}",
 }
 _EMAIL = r"[\w.-]+@[\w.-]+"
 _PHONE = r"\d{3}-\d{3}-\d{4}"
@@ -236,7 +201,7 @@ def check_world(world: World) -> list[str]:
 def _references(world: World) -> Iterator[str]:
     for table, row, parent, _ in world.database.execute("PRAGMA foreign_key_check").fetchall():
         yield f"{table} row {row}: refers to a missing row of {parent}"
-    for layout in LAYOUTS:
+    for layout in LAYOUTS.values():
         strangers = world.database.table(layout.owners).rows_where(
             "username NOT IN (SELECT username FROM users)"
         )
@@ -263,12 +228,12 @@ def _users(world: World) -> Iterator[str]:
 
 def _records(world: World) -> Iterator[str]:
     usernames = [account.username for account in world.accounts.all()]
-    for records, layout in zip(world.records, LAYOUTS, strict=True):
+    for records, layout in zip(world.records, LAYOUTS.values(), strict=True):
         for username in usernames:
             for record in records.all(username):
                 record_id = record[layout.id_field]
                 where = f"{layout.records}: {username} {record_id}"
-                if not re.fullmatch(_ID_FORMATS[layout.id_field], record_id):
+                if not re.fullmatch(_ID_FORMATS[layout.records], record_id):
                     yield f"{where}: the {layout.id_field} is malformed"
                 for fault in _content(layout.records, username, record, usernames):
                     yield f"{where}: {fault}"

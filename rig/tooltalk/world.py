@@ -206,7 +206,8 @@ REMINDERS = Layout(
     {"reminder_id": str, "task": str, "due_date": Instant | None, "status": str},
     ("task", "due_date"),
 )
-LAYOUTS = (ALARMS, EVENTS, EMAILS, MESSAGES, REMINDERS)
+LAYOUTS = {"Alarm": ALARMS, "Calendar": EVENTS, "Email": EMAILS, "Message": MESSAGES, "Reminder": REMINDERS}
+"""By the name of the file that a plugin's records come from."""
 
 
 class Records:
@@ -338,22 +339,22 @@ class World(worlds.World):
     deleted while its records stay. Record ids (`alarm_id`, …) are unique for one user only.
     """
 
-    schema: ClassVar[str] = f"\n{_USERS}{''.join(layout.schema for layout in LAYOUTS)}{_WEATHER}"
+    schema: ClassVar[str] = f"\n{_USERS}{''.join(layout.schema for layout in LAYOUTS.values())}{_WEATHER}"
     hint: ClassVar[str] = "; `rig world build` makes it"
     tables: ClassVar[worlds.Tables] = worlds.Tables(
-        keys={"users": ("username",), **{at.records: ("username", at.id_field) for at in LAYOUTS}},
+        keys={"users": ("username",), **{at.records: ("username", at.id_field) for at in LAYOUTS.values()}},
         drawn={
             "session": (SESSION_TOKEN,),
             "users": (SESSION_TOKEN, "verification_code"),
-            **{layout.records: (layout.id_field,) for layout in LAYOUTS},
+            **{layout.records: (layout.id_field,) for layout in LAYOUTS.values()},
         },
-        lists={layout.records: layout.elements for layout in LAYOUTS if layout.elements is not None},
+        lists={at.records: at.elements for at in LAYOUTS.values() if at.elements is not None},
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.accounts = Accounts(self.database)
-        self.records = tuple(Records(self.database, layout) for layout in LAYOUTS)
+        self.records = tuple(Records(self.database, layout) for layout in LAYOUTS.values())
         self.alarms, self.events, self.emails, self.messages, self.reminders = self.records
 
     @classmethod

@@ -9,20 +9,16 @@ from rig.methods.episode import course
 from rig.methods.scripted import Oracle
 from rig.methods.tooltalk.method import METHOD
 from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Request
-from rig.scoring import Exact, Grader
 from rig.tasks import ASSISTANT
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
 
 
 def played(name: str) -> list[Request]:
     """What a run asks the oracle."""
     (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     oracle = Oracle([conversation])
-    setup = ToolTalkSetup(
-        METHOD, ToolTalkSettings(), World.open, Grader("default", Exact(), TOOLTALK), "exact"
+    setup = METHOD.ready(
+        {**{option.name: option.default for option in METHOD.options}, "similarity": "exact"}
     )
     dialogue = setup.start(conversation, ToolTalkSettings(), Where(0, name), lambda event: None, 0)
     return [ask.request for ask, _ in course(dialogue, {ASSISTANT: oracle})]

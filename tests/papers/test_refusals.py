@@ -18,12 +18,6 @@ from rig.methods.paper import Paper, of_method
         lambda paper: paper.predictions(None, Path("place"), "toy"),
         lambda paper: paper.record(None, {}, None, None),
         lambda paper: paper.export([], Path()),
-        lambda paper: paper.answers(Path("place")),
-        lambda paper: paper.query_ids(Path("place")),
-        lambda paper: paper.results(Path("place")),
-        lambda paper: paper.write_results([], Path()),
-        lambda paper: paper.leaderboard(Path("place")),
-        lambda paper: paper.leaderboard_text([]),
     ],
 )
 def test_what_a_paper_has_not_is_refused_in_a_line(ask: Callable[[Paper], object]) -> None:

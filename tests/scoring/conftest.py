@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall, Verdict
 from rig.methods.tooltalk.conversations import Conversation, load_directory
+from rig.methods.tooltalk.faults import Acted
 from rig.methods.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Mode
 from rig.toolbox.toolbox import Simulator
@@ -92,7 +93,11 @@ def _play(simulator: Simulator, conversation: Conversation, predictions: Predict
     verdicts = matching.verdicts()
     assert [(v.match, v.bad_action) for v in live] == [(v.match, v.bad_action) for v in verdicts]
     errors: Counter[ErrorType] = Counter()
-    for found in error_types(zip(turns, calls, verdicts, strict=True), ground_truth).values():
+    done: dict[int, list[tuple[ExecutedCall, Verdict]]] = {}
+    for turn, call, verdict in zip(turns, calls, verdicts, strict=True):
+        done.setdefault(turn, []).append((call, verdict))
+    acted = {turn: Acted(tuple(pairs)) for turn, pairs in done.items()}
+    for found in error_types(acted, ground_truth).values():
         errors += found
     return Played(
         calls, verdicts, measured(count(matching.judged(), len(ground_truth), TOOLTALK.is_action)), errors

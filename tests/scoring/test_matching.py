@@ -13,7 +13,8 @@ from counted import measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.calls import Call, CallPlace, ExecutedCall, Outcome
+from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
+from rig.methods.tooltalk.faults import Acted
 from rig.methods.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Matching, Mode
 from rig.tooltalk import TOOLTALK
@@ -249,11 +250,12 @@ def test_errors_are_counted_by_turn() -> None:
     truths = [(CallPlace(1, 0), delete(1)), (CallPlace(5, 0), delete(2)), (CallPlace(5, 1), alarms(1))]
     predictions = [(1, delete(3)), (3, delete(4)), (3, delete(5)), (5, delete(2))]
     matching = matched("default", [(turn, call) for (turn, _), call in truths], predictions)
-    judged = [
-        (turn, call, verdict) for (turn, call), verdict in zip(predictions, matching.verdicts(), strict=True)
-    ]
+    done: dict[int, list[tuple[ExecutedCall, Verdict]]] = {}
+    for (turn, call), verdict in zip(predictions, matching.verdicts(), strict=True):
+        done.setdefault(turn, []).append((call, verdict))
+    acted = {turn: Acted(tuple(pairs)) for turn, pairs in done.items()}
     positions = [(CallPlace(turn, number), call) for number, ((turn, _), call) in enumerate(truths)]
-    assert error_types(judged, positions) == {
+    assert error_types(acted, positions) == {
         1: {ErrorType.INCORRECT_INVOCATION: 1},
         3: {ErrorType.PREMATURE_CALL: 2},
         5: {ErrorType.FAULTY_PLANNING: 1},

@@ -204,8 +204,10 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
 
 def setup(matcher: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
     """The small world and the default grader, with exact similarity, unless others are given."""
-    open_world = lambda: world or small_world.new_world()  # noqa: E731
-    return ToolTalkSetup(METHOD, ToolTalkSettings(), open_world, matcher or grader(), "exact")
+    made = METHOD.ready({**{option.name: option.default for option in METHOD.options}, "similarity": "exact"})
+    opened = world or small_world.new_world()
+    made.matcher, made._opened = matcher or grader(), (opened, opened.sha256())
+    return made
 
 
 def grader(mode: Mode = "default") -> Grader:

@@ -9,12 +9,8 @@ from rig.calls import Call
 from rig.methods.scripted import Oracle, Scripted, called
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
 from rig.methods.tooltalk.method import METHOD
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Prediction, Request
-from rig.scoring import Grader, load
 from rig.store import StoredRun
-from rig.tooltalk import TOOLTALK
 
 TASKS = (
     *("water the ferns", "call the bank", "feed the cat", "wash the car", "mow the lawn"),
@@ -51,13 +47,7 @@ def play(store: Path, *, clear: int = 0, run: str = "abcde") -> StoredRun:
 
     world = small_world.write(store.parent / "databases")
     recipe = {"models": ["oracle"], "world": str(world), "grader": "default", "similarity": "minilm"}
-    setup = ToolTalkSetup(
-        METHOD,
-        ToolTalkSettings(),
-        small_world.new_world,
-        Grader("default", load("minilm"), TOOLTALK),
-        "minilm",
-    )
+    setup = METHOD.ready({**{option.name: option.default for option in METHOD.options}, "world": world})
     models = (Scripted(script), right)
     small_talks.play(
         small_talks.plan(store, *models, conversations=conversations(), setup=setup, recipe=recipe, run=run)

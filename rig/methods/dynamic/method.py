@@ -170,7 +170,7 @@ class Dynamic(Method):
         return DynamicSettings(TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
 
     def ready(self, values: Mapping[str, Any]) -> DynamicSetup:
-        return DynamicSetup.of(self, self.settings(values), values)
+        return DynamicSetup(self, values)
 
 
 METHOD: Method = Dynamic()

@@ -106,11 +106,8 @@ class Search(Episode):
     task: Query
     settings: ToolEvalSettings
     result: Found | None = None
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._simulator: Simulator = self.setup.simulator_of(self.slot)
-        self._asked: Asked
+    _simulator: Simulator
+    _asked: Asked
 
     def begin(self) -> None:
         """The messages depend on the node."""
@@ -120,6 +117,7 @@ class Search(Episode):
 
     def speak(self) -> Asking:
         """Search for an answer."""
+        self._simulator = self.setup.simulator_of(self.slot)
         self._simulator.start(*self.task.start)
         state = State(self._simulator.snapshot())
         course = search(self.settings.strategy, state, self.settings.max_queries)
@@ -161,5 +159,5 @@ class Search(Episode):
         return self._simulator.execute(call)
 
     def score(self) -> Score:
-        score: Score = self.setup.judgement.score(self.task, self.settings, self.played)
+        score: Score = self.setup.score(self.task, self.played, self.settings)
         return score

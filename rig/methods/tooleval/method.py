@@ -7,7 +7,7 @@ must pass.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +21,7 @@ from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered, opening, plain
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
+from rig.options import shared
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
@@ -57,93 +58,6 @@ DECLARATION = Declaration(
 )
 
 Change = tuple[Any, ...]
-
-
-class AnswerJudge:
-    """Judges answers in a world of its own, that of the `simulator`."""
-
-    def __init__(self, simulator: Simulator) -> None:
-        self.simulator = simulator
-        self._due: dict[str, Counter[Change]] = {}
-
-    def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
-        """What a search was worth."""
-        result = replayed(settings, turns)
-        path = path_of(result, turns)
-        steps = [step for turn in turns for step in turn.steps]
-        is_answered = bool(result.terminals)
-        words = final_words(path[-1]) if is_answered else ""
-        changes = self.changes(query, list(calls_of(path)))
-        due = self.due(query)
-        verdicts = [names(words, ways, query.answer) for ways in query.named]
-        named, open_ = verdicts.count(True), verdicts.count(None)
-        is_right = changes == due
-        calls = list(calls_of(steps))
-        counts: Counts = {
-            "passes": int(is_answered and is_right and named == len(query.named)),
-            "answered": int(is_answered),
-            "unanswered": int(not is_answered),
-            "gave_up": int(bool(result.given_up)),
-            "world_right": int(is_right),
-            "world_wrong": int(not is_right),
-            "harmed": int(bool(changes - due)),
-            "facts": len(query.named),
-            "facts_named": named,
-            "calls": len(calls),
-            "calls_failed": sum(call.exception is not None for call in calls),
-            "invented": int(any(call.name not in self.simulator.toolbox.tools for call in calls)),
-            "queries": result.queries,
-            "nodes": result.size,
-            "longest": result.longest,
-            "out_of_budget": int(result.last > 10_000),
-        }
-        # The facts of which nobody can tell whether the answer names them, and what would be if it did.
-        doubts = tuple(
-            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
-            for number, (ways, verdict) in enumerate(zip(query.named, verdicts, strict=True))
-            if verdict is None
-        )
-        could_pass = is_answered and is_right and named + open_ == len(query.named)
-        return Score(
-            counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
-        )
-
-    def due(self, query: Query) -> Counter[Change]:
-        """How the world shall be different in the end."""
-        if query.name not in self._due:
-            calls = [ExecutedCall(call, Outcome()) for call in query.calls]
-            self._due[query.name] = self.changes(query, calls)
-        return self._due[query.name]
-
-    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
-        """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
-
-        A change that was made twice counts twice: two equal alarms differ from one.
-
-        An action that leaves no record, such as sending a message, counts by its arguments. An update that is
-        made again has left its record, and changes nothing more.
-        """
-        simulator = self.simulator
-        simulator.start(*query.start)
-        before = simulator.snapshot()
-        sent: Counter[Change] = Counter()
-        recorded: set[Change] = set()
-        for call in calls:
-            if not simulator.toolbox.is_action(call.name):
-                continue
-            last = simulator.snapshot()
-            done = simulator.execute(Call(call.name, without_token(call.arguments)))
-            action = ("sent", call.name, _plain(without_token(call.arguments)))
-            if self._records(last):
-                recorded.add(action)
-            elif done.exception is None and action not in recorded:
-                sent[action] += 1
-        return self._records(before) + sent
-
-    def _records(self, before: Snapshot) -> Counter[Change]:
-        """The records that are different from before."""
-        difference = self.simulator.diff(before, self.simulator.snapshot())
-        return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 
 def final_words(step: Step) -> str:
@@ -200,7 +114,7 @@ def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
     acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
     if not acts and not query.named:
         yield "it wants no action and no fact"
-    if acts and not setup.judgement.due(query):
+    if acts and not setup.due(query):
         yield "its actions change nothing"
 
 
@@ -218,13 +132,9 @@ class ToolEval(Method):
     name = "tooleval"
     declaration = DECLARATION
     options: tuple[Option, ...] = (
-        Option("search", "cot@1", several=True),
+        *shared("search", "toolbox", "servers", "server_network", "world"),
         Option("offer", "plugins", several=True),
         Option("max_queries", 200),
-        Option("toolbox", None, opens=True),
-        Option("servers", "live"),
-        Option("server_network", False),
-        Option("world", None, opens=True),
     )
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     oracles = MappingProxyType({"oracle": next_call})
@@ -267,17 +177,18 @@ class ToolEvalSetup(Setup):
     def __init__(self, method: Method, settings: ToolEvalSettings, world: Path | None) -> None:
         super().__init__(method, settings)
         self._world = world
-        self._simulators: dict[int, Simulator] = {}
-
-    @cached_property
-    def judgement(self) -> AnswerJudge:
-        """The judge of its answers."""
-        return AnswerJudge(self._opened.twin())
+        self.simulator_of = cache(lambda _slot: self._opened.twin())
+        """The simulator of the episodes with a slot."""
+        self._due: dict[str, Counter[Change]] = {}
 
     @cached_property
     def _opened(self) -> Simulator:
         toolbox = self.settings.toolbox
         return Simulator(toolbox.world(self._world), toolbox)
+
+    @cached_property
+    def _judging(self) -> Simulator:
+        return self._opened.twin()
 
     @cached_property
     def fingerprint(self) -> JsonObject:
@@ -291,12 +202,6 @@ class ToolEvalSetup(Setup):
         offered(task, settings)
         self._opened.start(*task.start)
 
-    def simulator_of(self, slot: int) -> Simulator:
-        """The simulator of the episodes with this slot."""
-        if slot not in self._simulators:
-            self._simulators[slot] = self._opened.twin()
-        return self._simulators[slot]
-
     def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Sequence[Step]:
         return path_of(replayed(settings, turns), turns)
 
@@ -305,6 +210,85 @@ class ToolEvalSetup(Setup):
         kept = {node.step for root in result.roots for node in root.walk()}
         budget = settings.max_queries
         return Searched(strategy.method, kept, result.queries, strategy.width, strategy.ranks, budget)
+
+    def score(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Score:
+        """What a search was worth."""
+        result = replayed(settings, turns)
+        path = path_of(result, turns)
+        steps = [step for turn in turns for step in turn.steps]
+        is_answered = bool(result.terminals)
+        words = final_words(path[-1]) if is_answered else ""
+        changes = self.changes(task, list(calls_of(path)))
+        due = self.due(task)
+        verdicts = [names(words, ways, task.answer) for ways in task.named]
+        named, open_ = verdicts.count(True), verdicts.count(None)
+        is_right = changes == due
+        calls = list(calls_of(steps))
+        counts: Counts = {
+            "passes": int(is_answered and is_right and named == len(task.named)),
+            "answered": int(is_answered),
+            "unanswered": int(not is_answered),
+            "gave_up": int(bool(result.given_up)),
+            "world_right": int(is_right),
+            "world_wrong": int(not is_right),
+            "harmed": int(bool(changes - due)),
+            "facts": len(task.named),
+            "facts_named": named,
+            "calls": len(calls),
+            "calls_failed": sum(call.exception is not None for call in calls),
+            "invented": int(any(call.name not in self.settings.toolbox.tools for call in calls)),
+            "queries": result.queries,
+            "nodes": result.size,
+            "longest": result.longest,
+            "out_of_budget": int(result.last > 10_000),
+        }
+        # The facts of which nobody can tell whether the answer names them, and what would be if it did.
+        doubts = tuple(
+            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
+            for number, (ways, verdict) in enumerate(zip(task.named, verdicts, strict=True))
+            if verdict is None
+        )
+        could_pass = is_answered and is_right and named + open_ == len(task.named)
+        return Score(
+            counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
+        )
+
+    def due(self, query: Query) -> Counter[Change]:
+        """How the world shall be different in the end."""
+        if query.name not in self._due:
+            calls = [ExecutedCall(call, Outcome()) for call in query.calls]
+            self._due[query.name] = self.changes(query, calls)
+        return self._due[query.name]
+
+    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
+        """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
+
+        A change that was made twice counts twice: two equal alarms differ from one.
+
+        An action that leaves no record, such as sending a message, counts by its arguments. An update that is
+        made again has left its record, and changes nothing more.
+        """
+        simulator = self._judging
+        simulator.start(*query.start)
+        before = simulator.snapshot()
+        sent: Counter[Change] = Counter()
+        recorded: set[Change] = set()
+        for call in calls:
+            if not self.settings.toolbox.is_action(call.name):
+                continue
+            last = simulator.snapshot()
+            done = simulator.execute(Call(call.name, without_token(call.arguments)))
+            action = ("sent", call.name, _plain(without_token(call.arguments)))
+            if self._records(last):
+                recorded.add(action)
+            elif done.exception is None and action not in recorded:
+                sent[action] += 1
+        return self._records(before) + sent
+
+    def _records(self, before: Snapshot) -> Counter[Change]:
+        """The records that are different from before."""
+        difference = self._judging.diff(before, self._judging.snapshot())
+        return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 
 METHOD: Method = ToolEval()

@@ -203,7 +203,7 @@ Attempt B:
 {second}"""
 
 LONGEST_OBSERVATION = 1024
-"""Characters of a tool's response that a model is shown."""
+"""Characters of a tool's response that a model is shown; a longer one is cut, as upstream does."""
 
 Tools = Literal["plugins", "all"]
 """Whether the tools of the query's plugins are on offer, or all."""
@@ -277,7 +277,10 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
         if node.kind == "input":
             executed: ExecutedCall = node.state.executed
             call = Call(executed.name, without_token(executed.arguments))
-            history.append(CallMessage(call, seen_outcome(executed), beside))
+            outcome, text = executed.outcome, readable(executed.response)
+            if outcome.exception is None and len(text) > LONGEST_OBSERVATION:
+                outcome = Outcome(f"{text[:LONGEST_OBSERVATION]}...")
+            history.append(CallMessage(call, outcome, beside))
             beside = ""
         elif node.kind == "thought" and has_call:
             beside = node.text
@@ -299,15 +302,6 @@ def _told(node: SearchNode) -> list[JsonObject]:
     if node.kind == "thought":
         return [{"thought": node.text}]
     return _attempt(node) if node.kind == "input" else []
-
-
-def seen_outcome(executed: ExecutedCall) -> Outcome:
-    """The outcome of a call as a model sees it: a long response is cut, as upstream does."""
-    outcome = executed.outcome
-    text = readable(outcome.response)
-    if outcome.exception is not None or len(text) <= LONGEST_OBSERVATION:
-        return outcome
-    return Outcome(f"{text[:LONGEST_OBSERVATION]}...")
 
 
 def _attempt(node: SearchNode) -> list[JsonObject]:

@@ -131,7 +131,6 @@ class Found:
     terminals: list[SearchNode] = field(default_factory=list)
     given_up: list[SearchNode] = field(default_factory=list)
     queries: int = 0
-    visited: int = 0
     last: int = 0
 
     @property
@@ -152,19 +151,19 @@ class Found:
         return max((node.depth + 1 for root in self.roots for node in root.walk()), default=0)
 
 
-def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, answers: int = 1) -> Searching:
-    """Search from a state until this many answers are found."""
+def search(strategy: Strategy, state: Any = None, budget: int = BUDGET) -> Searching:
+    """Search from a state until an answer is found."""
     result = Found(strategy)
     if strategy.width:
         root = SearchNode("root", "", 0, state=state)
         result.roots.append(root)
-        result.last = yield from _tree(root, result, budget, answers)
+        result.last = yield from _tree(root, result, budget)
     else:
-        yield from _chains(result, state, answers)
+        yield from _chains(result, state)
     return result
 
 
-def _chains(result: Found, state: Any, answers: int) -> Generator[Asked, Any, None]:
+def _chains(result: Found, state: Any) -> Generator[Asked, Any, None]:
     for _ in range(result.strategy.tries):
         node = SearchNode("root", "", 0, state=state)
         result.roots.append(node)
@@ -174,15 +173,13 @@ def _chains(result: Found, state: Any, answers: int) -> Generator[Asked, Any, No
         node.pruned = not node.terminal
         if node.terminal:
             result.terminals.append(node)
-        elif node.code == "give_up":
-            result.given_up.append(node)
-        if len(result.terminals) >= answers:
             return
+        if node.code == "give_up":
+            result.given_up.append(node)
 
 
-def _tree(node: SearchNode, result: Found, budget: int, answers: int) -> Generator[Asked, Any, int]:
+def _tree(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any, int]:
     """Visit a node and what is below it. Above 1: how many levels to go up."""
-    result.visited += 1
     if node.terminal:
         result.terminals.append(node)
         return 2
@@ -201,18 +198,18 @@ def _tree(node: SearchNode, result: Found, budget: int, answers: int) -> Generat
         end = _grow(node, step)
         if result.strategy.ranks:
             ends.append(end)
-        elif levels := (yield from _below(end, result, budget, answers)):
+        elif levels := (yield from _below(end, result, budget)):
             return levels
     for end in (yield from _ranked(node, ends, result)):
-        if levels := (yield from _below(end, result, budget, answers)):
+        if levels := (yield from _below(end, result, budget)):
             return levels
     return 1
 
 
-def _below(node: SearchNode, result: Found, budget: int, answers: int) -> Generator[Asked, Any, int]:
+def _below(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any, int]:
     """Visit a child. 0: go on with the next; else how many levels to go up."""
-    levels = yield from _tree(node, result, budget, answers)
-    return 10_000 if len(result.terminals) >= answers else levels - 1
+    levels = yield from _tree(node, result, budget)
+    return 10_000 if result.terminals else levels - 1
 
 
 def _ranked(

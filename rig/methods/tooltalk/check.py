@@ -8,14 +8,15 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from rig import times
-from rig.calls import SESSION_TOKEN, SIGNED_IN, ExecutedCall, Json, JsonObject, without_token
+from rig.calls import SESSION_TOKEN, SIGNED_IN, ByName, ExecutedCall, Json, JsonObject, without_token
 from rig.errors import RigError, counted
 from rig.files import read_text, write
+from rig.methods.base import Checked
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, parse_conversation
 from rig.methods.tooltalk.setup import replay
 from rig.tasks import turn_number
@@ -110,7 +111,7 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(ByName):
     """What is wrong, and where. `kind` is one word for counting; `position` is that of a message in its
     conversation and `call` that of a call in it, both from 0. `turn` is which of the assistant's turns it is,
     from 1.
@@ -132,10 +133,6 @@ class Defect:
         if self.call is not None:
             place += f" call {self.call + 1}"
         return f"{place}: {self.kind}: {self.text}"
-
-    def as_json(self) -> JsonObject:
-        """All fields, by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -265,19 +262,12 @@ def _is_canonical(text: str, pattern: str) -> bool:
     return moment is not None and moment.strftime(pattern) == text
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryReport:
-    """What checking a directory found. `conversations` counts its files, `replayed` has those that run."""
+@dataclass(frozen=True)
+class DirectoryReport(Checked):
+    """What checking a directory found. `tasks` counts its files, `calls` are the true ones that were made."""
 
-    directory: Path
-    conversations: int
-    replayed: tuple[tuple[Conversation, tuple[Replayed, ...]], ...]
     faults: tuple[Defect, ...]
-
-    @property
-    def calls(self) -> tuple[Replayed, ...]:
-        """Every ground-truth call that was executed."""
-        return tuple(call for _, calls in self.replayed for call in calls)
+    calls: tuple[Replayed, ...]
 
     @property
     def differences(self) -> dict[ResponseDifference, int]:
@@ -294,7 +284,7 @@ class DirectoryReport:
     def summary(self) -> tuple[str, ...]:
         """What was checked, and how many responses differ in which way."""
         return (
-            f"{self.directory}: {counted(self.conversations, 'conversation')},"
+            f"{self.place}: {counted(self.tasks, 'conversation')},"
             f" {counted(len(self.calls), 'call')}, {counted(self.reproduced, 'response')} reproduced,"
             f" {counted(len(self.faults), 'fault', 'no')}",
             *(f"  {difference}: {count}" for difference, count in self.differences.items()),
@@ -303,8 +293,8 @@ class DirectoryReport:
     def as_json(self) -> JsonObject:
         """Counts and faults by name."""
         return {
-            "directory": str(self.directory),
-            "conversations": self.conversations,
+            "directory": str(self.place),
+            "conversations": self.tasks,
             "calls": len(self.calls),
             "reproduced": self.reproduced,
             "differences": {str(difference): count for difference, count in self.differences.items()},
@@ -321,7 +311,8 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         raise RigError(f"{directory}: no such directory of conversations")
     paths = _files(directory)
     faults: list[Defect] = []
-    replayed: list[tuple[Conversation, tuple[Replayed, ...]]] = []
+    conversations: list[Conversation] = []
+    replayed: list[Replayed] = []
     simulator = Simulator(world, toolbox)
     base = simulator.snapshot()
     for path in paths:
@@ -342,15 +333,16 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         if any(call.name not in toolbox.tools for call in conversation.ground_truth):
             continue
         try:
-            calls = tuple(replayed_calls(conversation, simulator))
+            calls = list(replayed_calls(conversation, simulator))
         except RigError as error:
             faults.append(file.fault("replay", str(error)))
             continue
-        replayed.append((conversation, calls))
+        conversations.append(conversation)
+        replayed += calls
         faults += _replay_faults(file, calls, toolbox)
     simulator.restore(base)
-    faults += _repeated([conversation for conversation, _ in replayed])
-    return DirectoryReport(directory, len(paths), tuple(replayed), tuple(faults))
+    faults += _repeated(conversations)
+    return DirectoryReport(directory, len(paths), tuple(faults), tuple(replayed))
 
 
 def _files(directory: Path) -> list[Path]:

@@ -20,9 +20,9 @@ from rig.files import read_text, write
 from rig.methods.base import Checked
 from rig.methods.tooltalk.check import replayed_calls
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
-from rig.methods.tooltalk.ends import unmet
+from rig.methods.tooltalk.scoring import unmet
 from rig.methods.tooltalk.setup import replay
-from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
+from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.diff import differences
@@ -244,7 +244,8 @@ def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[i
             number, lines = number + 1, conversation.lines
         for part in (call for turn in turn_parts(conversation) for call in call_parts(turn)):
             call = next(left)
-            if call is not None and not has_outcome(part):
+            is_written = isinstance(part.value, dict) and bool({"returns", "raises"} & part.value.keys())
+            if call is not None and not is_written:
                 failed = call.exception is not None
                 outcome = {"raises": call.exception} if failed else {"returns": call.response}
                 unrecorded.append((number, part.path, outcome))

@@ -19,9 +19,7 @@ from rig.calls import Call, CallPlace, Json, JsonObject, Outcome
 from rig.documents import ENDINGS, parsed
 from rig.errors import RigError
 from rig.files import beginning, read_json
-from rig.methods.tooltalk import ends
-from rig.methods.tooltalk.ends import Expected
-from rig.methods.tooltalk.written import read_written
+from rig.methods.tooltalk.written import Expected, parse_expected, read_written
 from rig.paths import real
 from rig.scoring.matching import Terms
 from rig.tasks import ExpectedTurn, Task, require_unique
@@ -238,7 +236,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
     for turn in file.conversation:
         try:
             calls = tuple(call.as_true_call() for call in turn.apis)
-            end = () if turn.expect is None else ends.parsed(turn.expect)
+            end = () if turn.expect is None else parse_expected(turn.expect)
         except RigError as error:
             raise RigError(f"{fault}: rules: {error}") from error
         never = frozenset(turn.must_not_call)
@@ -301,10 +299,11 @@ def _in_folder(place: Path) -> list[Path]:
 
 
 def holds_conversations(place: Path) -> bool:
-    """Whether a folder holds conversations, told from a glance at its first files."""
-    if holds_toolbox(place):
-        return True
-    return any(_is_written(path) or '"conversation"' in beginning(path) for path in _in_folder(place)[:3])
+    """Whether there are conversations in a folder, told from a glance at its first files."""
+    first = _in_folder(place)[:3] if place.is_dir() else ()
+    return holds_toolbox(place) or any(
+        _is_written(path) or '"conversation"' in beginning(path) for path in first
+    )
 
 
 def _is_written(path: Path) -> bool:
@@ -315,22 +314,22 @@ def _is_written(path: Path) -> bool:
     return re.search(r"^[-\s]*[\"']?(user|turns)[\"']?\s*:", text, re.MULTILINE) is not None
 
 
-def load_directory(directory: Path) -> list[Conversation]:
+def load_directory(place: Path) -> list[Conversation]:
     """Every conversation of a directory, by the names of the files. Raises RigError if names repeat.
 
     The suite is called as the directory is; those of a folder with tools are called as the folder is.
     """
-    place = real(directory)
-    place = place.parent if place.name == OWN and holds_toolbox(place.parent) else place
-    name = place.name.encode("utf-8", "backslashreplace").decode()
+    named = real(place)
+    named = named.parent if named.name == OWN and holds_toolbox(named.parent) else named
+    name = named.name.encode("utf-8", "backslashreplace").decode()
     # ToolTalk's repository keeps its hard ones in `data/tooltalk`.
     suite = "hard" if name == "tooltalk" else name
-    folders = (directory, *([directory.parent] if directory.name == OWN else []))
-    folder = next((place for place in folders if holds_toolbox(place)), None)
+    folders = (place, *([place.parent] if place.name == OWN else []))
+    folder = next(filter(holds_toolbox, folders), None)
     conversations = [
         replace(conversation, suite=suite, folder=folder)
-        for path in files_of(directory)
+        for path in files_of(place)
         for conversation in load_file(path)
     ]
-    require_unique(conversations, directory)
+    require_unique(conversations, place)
     return conversations

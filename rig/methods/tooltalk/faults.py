@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from rig.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.tooltalk.conversations import Conversation
-from rig.scoring import reasons
+from rig.scoring import Grader, reasons
 from rig.scoring.seen import Seen
 from rig.tasks import turn_number
 from rig.toolbox.schemas import SchemaFault, schema_faults
 from rig.toolbox.spec import Tool
-from rig.toolbox.toolbox import Toolbox, is_declared
+from rig.toolbox.toolbox import is_declared
 
 _LONGEST = 4000
 
@@ -53,12 +53,10 @@ def claims_success(reply: str) -> bool:
 
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
-"""A ground-truth call and its (turn, call)."""
+"""A ground-truth call and its place, with who was logged in."""
+Truths: TypeAlias = Sequence[Truth]
 
 _NOTHING = Difference("", None, None)
-
-Compare: TypeAlias = Callable[[ExecutedCall, ExecutedCall], Sequence[Difference]]
-"""How a predicted call differs from a ground-truth call of the same tool: `Grader.compare`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,7 @@ class Acted:
 
 
 def find_faults(
-    conversation: Conversation,
-    acted: Mapping[int, Acted],
-    truths: Sequence[Truth],
-    compare: Compare,
-    toolbox: Toolbox,
+    conversation: Conversation, acted: Mapping[int, Acted], truths: Truths, grader: Grader
 ) -> tuple[Fault, ...]:
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
@@ -89,17 +83,14 @@ def find_faults(
     faults: list[Fault] = []
     replayed = dict(truths)
     seen = Seen(*conversation.metadata.facts)
-    for index, turn in enumerate(conversation.turns):
-        if index in acted:
+    for index, said in enumerate(conversation.turns):
+        if (turn := acted.get(index)) is not None:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            examined = _ExaminedTurn(
-                conversation, index, acted[index], due, later, seen.copy(), compare, toolbox
-            )
-            faults += examined.faults()
-        for number, call in enumerate(turn.calls):
+            faults += _ExaminedTurn(conversation, index, turn, due, later, seen.copy(), grader).faults()
+        for number, call in enumerate(said.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
-        seen.say(turn.text)
+        seen.say(said.text)
     return tuple(faults)
 
 
@@ -110,11 +101,10 @@ class _ExaminedTurn:
     conversation: Conversation
     index: int
     acted: Acted
-    due: Sequence[Truth]
-    later: Sequence[Truth]
+    due: Truths
+    later: Truths
     seen: Seen
-    compare: Compare
-    toolbox: Toolbox
+    grader: Grader
     answered: set[CallPlace] = field(default_factory=set)
     """Those of `due` that some call was meant to be."""
 
@@ -139,14 +129,16 @@ class _ExaminedTurn:
         same = [truth for truth in self.due if truth[1].name == executed.name]
         if not same:
             return None
-        meant = min(same, key=lambda call: (call[0] in self.answered, len(self.compare(executed, call[1]))))
+        meant = min(
+            same, key=lambda call: (call[0] in self.answered, len(self.grader.compare(executed, call[1])))
+        )
         self.answered.add(meant[0])
         return meant
 
     def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
         """What is wrong with a call that matches nothing. An extra lookup that did no harm is not a fault."""
         executed, verdict = self.acted.calls[step]
-        tool = self.toolbox.tools.get(executed.name)
+        tool = self.grader.toolbox.tools.get(executed.name)
         if executed.name in self.conversation.turns[self.index].forbidden:
             text = f"{executed.name} was called, which must not be"
             yield self._fault(FaultKind.FORBIDDEN_CALL, text, step)
@@ -166,7 +158,7 @@ class _ExaminedTurn:
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
-            other := self._untried(lambda name: self.toolbox.is_action(name) is tool.action)
+            other := self._untried(lambda name: self.grader.toolbox.is_action(name) is tool.action)
         ):
             yield self._wrong_tool(step, other)
         elif unfounded := self._unfounded(executed):
@@ -180,7 +172,7 @@ class _ExaminedTurn:
     def _differs(self, step: int, meant: Truth) -> Iterator[Fault]:
         executed, _ = self.acted.calls[step]
         unfounded = self._unfounded(executed)
-        differences = self.compare(executed, meant[1])
+        differences = self.grader.compare(executed, meant[1])
         # A failure or another response follows from the arguments, unless those are right.
         decisive = [value for value in differences if value.what not in ("exception", "response")]
         for difference in decisive or differences:
@@ -194,7 +186,7 @@ class _ExaminedTurn:
         """The arguments of a call that nothing the model had seen speaks for."""
         if not isinstance(executed.arguments, dict):
             return []
-        tool = self.toolbox.tools[executed.name]
+        tool = self.grader.toolbox.tools[executed.name]
         return [
             name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
         ]
@@ -224,15 +216,15 @@ class _ExaminedTurn:
         if calls and (exception := calls[-1].exception) is not None:
             text = f"replied after {reasons.show(calls[-1].name)} failed: {reasons.show(exception)}"
             yield self._fault(FaultKind.GAVE_UP, text, len(calls) - 1)
-        has_acted = any(self.toolbox.is_action(call.name) and call.exception is None for call in calls)
-        undone = [truth for truth in self.due if self.toolbox.is_action(truth[1].name)]
+        has_acted = any(self.grader.toolbox.is_action(call.name) and call.exception is None for call in calls)
+        undone = [truth for truth in self.due if self.grader.toolbox.is_action(truth[1].name)]
         if undone and not has_acted and claims_success(self.acted.reply):
             text = f"{undone[0][1].name} was not done, but the reply says {reasons.show(self.acted.reply)}"
             yield self._fault(FaultKind.CLAIMED_SUCCESS, text, None, undone[0])
 
     def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
         name = self.acted.calls[step][0].name
-        unknown = "" if name in self.toolbox.tools else ", which does not exist"
+        unknown = "" if name in self.grader.toolbox.tools else ", which does not exist"
         due = truth[1].name if truth else None
         text = f"called {reasons.show(name)}{unknown}{f'; {due} was due' if truth else ''}"
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
@@ -240,7 +232,7 @@ class _ExaminedTurn:
     def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
         """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
         faults = schema_faults(tool.parameters, arguments)
-        injected = self.toolbox.injected
+        injected = self.grader.toolbox.injected
         return [fault for fault in faults if fault.kind != "unknown" or fault.name not in injected]
 
     def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:

@@ -15,15 +15,15 @@ from typing import Any
 from rig.calls import Call, CallPlace, ExecutedCall, JsonObject, StepPlace, Verdict
 from rig.errors import ErrorKind, RigError
 from rig.events import Rejudged
-from rig.methods.base import Method, Option, Report
+from rig.methods.base import Checked, Method, Option
 from rig.methods.episode import Asking, Episode
-from rig.methods.tooltalk import conversations, ends
+from rig.methods.tooltalk import conversations, scoring
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings, begun, call_message, opening, presented
-from rig.methods.tooltalk.scoring import DECLARATION, FORBIDDING, judge
 from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
-from rig.metrics import Declaration, Score
+from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
+from rig.options import shared
 from rig.scoring import Matching
 from rig.stress import dial as dials
 from rig.stress.dial import Attempt, Presentation, Stress
@@ -95,9 +95,8 @@ class ToolTalkEpisode(MatchedEpisode):
         super().__init__(presented(task, settings), setup, task, settings, *arguments)
         self._history: list[Message] = []
         self._worlds = Snapshots()
-        self._starts: dict[int, tuple[int, int]] = {}
-        """The world that an assistant turn starts from, and how many messages there are by then."""
-        self._true_ends: dict[int, int] = {}
+        self._before: list[tuple[int, int]] = []
+        """The world before each turn and in the end, and how many messages there are by then."""
         self._ended: dict[int, tuple[str, ...]] = {}
         began = perf_counter()
         self._truths = list(self._rehearse())
@@ -110,18 +109,17 @@ class ToolTalkEpisode(MatchedEpisode):
         assistant turn starts from.
         """
         for index, turn, world, calls in replay(self.task, self.simulator):
-            self._true_ends[index - 1] = self._worlds.add(world)
+            self._before.append((self._worlds.add(world), len(self._history)))
             if turn.role == "user":
                 self._history.append(UserMessage(self.presentation.hears(turn.text)))
                 continue
-            self._starts[index] = self._worlds.add(world), len(self._history)
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 yield CallPlace(index, number), decisive(recorded, replayed, self.setup.matcher)
                 as_recorded = self.settings.history == "recorded" and recorded.recorded
                 true = recorded if as_recorded else replayed
                 self._history.append(call_message(self.presentation.returns(true)))
             self._history.append(ReplyMessage(turn.text))
-        self._true_ends[len(self.task.turns) - 1] = self._worlds.add(self.simulator.snapshot())
+        self._before.append((self._worlds.add(self.simulator.snapshot()), len(self._history)))
 
     def resume(self, played: PlayedTurn) -> None:
         """Take in a turn that was played before; its calls are made again where its end counts."""
@@ -133,17 +131,13 @@ class ToolTalkEpisode(MatchedEpisode):
             self._end(played.turn)
 
     def _begin(self, turn: int) -> None:
-        self.simulator.restore(self._worlds[self._starts[turn][0]])
+        self.simulator.restore(self._worlds[self._before[turn][0]])
 
     def _end(self, turn: int) -> None:
         """Note what is not as it should be at the end of a turn."""
         if (of_turn := self.task.turns[turn]).expects_end:
-            true_end = self._worlds[self._true_ends[turn]]
-            self._ended[turn] = ends.unmet(of_turn.expected, self.simulator, true_end)
-
-    @property
-    def is_over(self) -> bool:
-        return len(self.played) >= len(self.task.known_turns)
+            true_end = self._worlds[self._before[turn + 1][0]]
+            self._ended[turn] = scoring.unmet(of_turn.expected, self.simulator, true_end)
 
     def begin(self) -> None:
         """Nothing is heard but the true history."""
@@ -163,7 +157,7 @@ class ToolTalkEpisode(MatchedEpisode):
         self.tools_s += perf_counter() - clock
 
     def messages(self, role: str) -> Iterator[Message]:
-        history = self._history[: self._starts[self.turn][1]]
+        history = self._history[: self._before[self.turn][1]]
         yield from begun(history, self.task, self.presentation.before)
         for step in self.steps:
             if step.executed is not None:
@@ -172,80 +166,62 @@ class ToolTalkEpisode(MatchedEpisode):
     def score(self) -> Score:
         """What the grader makes of all turns."""
         turns = self.presentation.cleaned_turns(self.played)
-        score = ends.with_ends(judge(self.task, turns, self._truths, self.grader, self.matching), self._ended)
-        return self.presentation.scored(score, self.played)
+        made = self.task, turns, self._truths, self.grader, self._ended, self.matching
+        return self.presentation.scored(scoring.judge(*made), self.played)
+
+
+_SETTINGS = ("docs", "tools", "history", "max_calls")
 
 
 class ToolTalk(Method):
     """A model gets true histories, turn by turn (arXiv 2311.10775)."""
 
     name = "tooltalk"
-    declaration = DECLARATION
+    declaration = scoring.DECLARATION
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = ToolTalkEpisode
     shipped = ("easy", "hard")
     holds_responses = True
-    own_options: tuple[Option, ...] = (
-        Option("docs", "full", several=True),
-        Option("tools", "all", several=True),
-        Option("history", "recorded", several=True),
-        Option("max_calls", 10),
-        Option("toolbox", None, opens=True),
-        Option("servers", "live"),
-        Option("server_network", False),
-        Option("world", None, opens=True),
-        Option("grader", "default"),
-        Option("similarity", "minilm", opens=True),
-        Option("reader", None, opens=True),
-    )
+    recognises = staticmethod(conversations.holds_conversations)
+    load = staticmethod(conversations.load_directory)
+    declaration_of = staticmethod(scoring.declaration_of)
 
     @property
     def options(self) -> tuple[Option, ...]:  # type: ignore[override]
-        """Those of its own, and the dials there are."""
-        return (*self.own_options, *dials.options())
-
-    def recognises(self, place: Path) -> bool:
-        return place.is_dir() and conversations.holds_conversations(place)
-
-    def load(self, place: Path) -> Sequence[Conversation]:
-        return conversations.load_directory(place)
+        """Those that are shared with other methods, and the dials there are."""
+        of_world = "toolbox", "servers", "server_network", "world"
+        return (*shared(*_SETTINGS, *of_world, "grader", "similarity", "reader"), *dials.options())
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(conversations.parse_conversation(source, where), suite=suite)
 
-    def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
-        """Calls that must not be made, and how turns end, are counted where there is anything of it."""
-        declaration = FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
-        expects = any(turn.expects_end for task in tasks for turn in task.turns)
-        return ends.declared(declaration) if expects else declaration
-
-    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Report:
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
-        from rig.methods.tooltalk.check import check_directory
-        from rig.methods.tooltalk.check_written import check_own
+        from rig.methods.tooltalk import check, check_written
 
-        own = _own_toolbox(place, toolbox)
-        return check_directory(place, open_world(world), TOOLTALK) if own is None else check_own(place, own)
+        if (own := _own_toolbox(place, toolbox)) is not None:
+            return check_written.check_own(place, own)
+        return check.check_directory(place, open_world(world), TOOLTALK)
 
     def record(
         self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
     ) -> Sequence[Path]:
-        from rig.methods.tooltalk.check import record_directory
-        from rig.methods.tooltalk.check_written import record_own
+        from rig.methods.tooltalk import check, check_written
 
-        own = _own_toolbox(place, toolbox)
-        return record_directory(place, open_world(world), TOOLTALK) if own is None else record_own(place, own)
+        if (own := _own_toolbox(place, toolbox)) is not None:
+            return check_written.record_own(place, own)
+        return check.record_directory(place, open_world(world), TOOLTALK)
 
     def opening(self, task: Conversation, settings: ToolTalkSettings, role: str) -> Request:
         return opening(task, settings)
 
     def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
-        own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
+        own = {name: values[name] for name in _SETTINGS}
         toolbox = find_toolbox(values["toolbox"], use_of(values))
         return ToolTalkSettings(**own, toolbox=toolbox, stress=Stress.of(values))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:
-        return ToolTalkSetup.of(self, self.settings(values), values)
+        return ToolTalkSetup(self, values)
 
 
 METHOD = ToolTalk()

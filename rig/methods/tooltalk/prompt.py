@@ -87,11 +87,8 @@ def call_message(executed: ExecutedCall, predicted: Prediction | None = None) ->
     `predicted` is how it came to be made, where the model did it itself.
     """
     call = Call(executed.name, without_token(executed.arguments))
-    if predicted is None:
-        return CallMessage(call, executed.outcome)
-    return CallMessage(
-        call, executed.outcome, predicted.content, predicted.reasoning, joins=predicted.part > 0
-    )
+    how = predicted or Prediction(call=call)
+    return CallMessage(call, executed.outcome, how.content, how.reasoning, joins=how.part > 0)
 
 
 def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tuple[ToolDoc, ...]:

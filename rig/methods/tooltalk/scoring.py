@@ -8,18 +8,21 @@ success and soft success, which are means over conversations. `soft_success` is 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 
 from rig.calls import CallPlace, Doubt, ExecutedCall, Fault, FaultKind, Verdict
 from rig.methods.tooltalk.conversations import Conversation, User
-from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.methods.tooltalk.faults import Acted, Truths, find_faults
+from rig.methods.tooltalk.written import Expected
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.scoring import Grader, Matching
 from rig.tasks import PlayedTurn
 from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.rules import is_optional
-from rig.toolbox.toolbox import Toolbox, is_declared
+from rig.toolbox.toolbox import Simulator, Toolbox, is_declared
+from rig.toolbox.world import Snapshot
 
 RECALL = Metric("recall", "recall", "matches", "ground_truths")
 INCORRECT_ACTIONS = Metric(
@@ -51,9 +54,18 @@ DECLARATION = Declaration(
 )
 
 
-_FORBIDDEN = Part("forbidden", "forbidden calls", short="forbidden", better="lower")
-FORBIDDING = DECLARATION._replace(outcome=(*DECLARATION.outcome, _FORBIDDEN))
-"""What is counted where there are calls that must not be made."""
+def declaration_of(tasks: Iterable[Conversation]) -> Declaration:
+    """Calls that must not be made, and how turns end, are counted where there is anything of it."""
+    declaration, every = DECLARATION, list(tasks)
+    if any(task.terms.forbidden for task in every):
+        forbidden = Part("forbidden", "forbidden calls", short="forbidden", better="lower")
+        declaration = declaration._replace(outcome=(*declaration.outcome, forbidden))
+    if any(turn.expects_end for task in every for turn in task.turns):
+        rate = Metric("end_rate", "ends right", "right_ends", "ends", label="ends right")
+        ends = Part("right_ends", "turns end right", "ends", short="ends")
+        metrics, outcome = (*declaration.metrics, rate), (*declaration.outcome, ends)
+        declaration = declaration._replace(metrics=metrics, outcome=outcome)
+    return declaration
 
 
 def count(
@@ -125,8 +137,7 @@ def name_callers(
     named: dict[int, PlayedTurn] = {}
     for index, turn in enumerate(conversation.turns):
         if index in played:
-            session = Session(conversation.user, toolbox)
-            session.username = truth.username
+            session = copy(truth)
             steps = (
                 replace(step, executed=session.follow(step.executed)) if step.executed else step
                 for step in played[index].steps
@@ -148,33 +159,28 @@ class ErrorType(StrEnum):
     """The right tools were called, but not as they should have been."""
 
 
-def error_types(
-    judged: Iterable[tuple[int, ExecutedCall, Verdict]],
-    ground_truth: Iterable[tuple[CallPlace, ExecutedCall]],
-) -> Mapping[int, Counter[ErrorType]]:
-    """The errors of one conversation by turn; none for a success.
-
-    `judged` are its predictions as (turn, call, final verdict), `ground_truth` its calls by their places.
-    """
-    calls: defaultdict[int, list[tuple[ExecutedCall, Verdict]]] = defaultdict(list)
-    for turn, executed, verdict in judged:
-        calls[turn].append((executed, verdict))
-    held = {verdict.ground_truth for turn in calls.values() for _, verdict in turn}
-    due: defaultdict[int, list[str]] = defaultdict(list)
+def error_types(acted: Mapping[int, Acted], truths: Truths) -> Mapping[int, Counter[ErrorType]]:
+    """The errors of one conversation by turn, of what was `acted` in each turn; none for a success."""
+    calls = {
+        turn: [(executed, verdict) for executed, verdict in done.calls if not is_declared(executed)]
+        for turn, done in acted.items()
+    }
+    held = {verdict.ground_truth for of_turn in calls.values() for _, verdict in of_turn}
+    due = {position.turn for position, _ in truths}
     missed: defaultdict[int, list[str]] = defaultdict(list)
-    for position, truth in ground_truth:
-        due[position.turn].append(truth.name)
+    for position, truth in truths:
         if position not in held:
             missed[position.turn].append(truth.name)
-    bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
+    bad_actions = any(verdict.bad_action for of_turn in calls.values() for _, verdict in of_turn)
     if not missed and not bad_actions:
         return {}
     types: dict[int, Counter[ErrorType]] = {}
     for turn in sorted({*calls, *due}):
-        wrong = Counter(executed.name for executed, verdict in calls[turn] if not verdict.match)
+        of_turn = calls.get(turn, ())
+        wrong = Counter(executed.name for executed, verdict in of_turn if not verdict.match)
         lacking = Counter(missed[turn])
         if turn not in due:
-            premature = sum(verdict.bad_action for _, verdict in calls[turn])
+            premature = sum(verdict.bad_action for _, verdict in of_turn)
             types[turn] = +Counter({ErrorType.PREMATURE_CALL: premature})
         elif wrong or lacking:
             # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
@@ -185,18 +191,18 @@ def error_types(
     return {turn: errors for turn, errors in types.items() if errors}
 
 
-Truths = Sequence[tuple[CallPlace, ExecutedCall]]
-"""The ground truth by place, each with who was logged in."""
-
-
 def judge(
     conversation: Conversation,
     turns: Sequence[PlayedTurn],
     truths: Truths,
     grader: Grader,
+    ended: Mapping[int, tuple[str, ...]],
     matching: Matching | None = None,
 ) -> Score:
-    """The score of turns that were played. A `matching` has been given their calls already, in this order."""
+    """The score of turns that were played. A `matching` has been given their calls already, in this order.
+
+    `ended` has the turns of which an end is expected, each with a line on what does not hold.
+    """
     if matching is None:
         matching = grader.start(truths, conversation.terms)
         for turn in turns:
@@ -212,9 +218,8 @@ def judge(
         )
         for turn in turns
     }
-    calls = [(turn, *pair) for turn, done in acted.items() for pair in done.calls if not is_declared(pair[0])]
     due = [truth for truth in truths if not is_optional(truth[1])]
-    types = error_types(calls, due)
+    types = error_types(acted, due)
     counts = _counts(conversation, matching, grader)
     places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
     doubts = []
@@ -224,7 +229,7 @@ def judge(
         doubts.append(
             Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
         )
-    faults = find_faults(conversation, acted, due, grader.compare, grader.toolbox)
+    faults = find_faults(conversation, acted, due, grader)
     unrecorded = [
         Fault(FaultKind.NOT_RECORDED, turn, f"no answer is recorded to {executed.name}", step)
         for turn, step, executed in places
@@ -234,7 +239,11 @@ def judge(
     # By how much each count would change if what is unclear were the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     unclear = {name: value - counts[name] for name, value in would.items()}
-    return Score(counts, tuple(verdicts), named, (*faults, *unrecorded), tuple(doubts), unclear)
+    ends = {"ends": len(ended), "right_ends": sum(not lines for lines in ended.values())} if ended else {}
+    differs = [Fault(FaultKind.WORLD_DIFFERS, turn, line) for turn, lines in ended.items() for line in lines]
+    every = *faults, *unrecorded, *differs
+    score = Score(counts, tuple(verdicts), named, every, tuple(doubts), unclear)
+    return replace(score, counts={**score.counts, **ends})
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
@@ -243,3 +252,10 @@ def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> C
     judged = [pair for number, pair in enumerate(matching.judged()) if number not in optional]
     forbidden = matching.forbidden() if conversation.terms.forbidden else None
     return count(judged, len(matching.due()), grader.toolbox.is_action, forbidden)
+
+
+def unmet(expected: Expected, simulator: Simulator, true_end: Snapshot) -> tuple[str, ...]:
+    """What does not hold at the end of a turn, a line on each, in the world as the turn left it."""
+    if expected is None:
+        return simulator.compare(true_end, simulator.snapshot()).lines
+    return tuple(filter(None, (expectation.unmet(simulator) for expectation in expected)))

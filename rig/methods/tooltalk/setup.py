@@ -1,8 +1,9 @@
 """What a run of ToolTalk's needs: a world that is restored before every turn, and a grader."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -10,9 +11,9 @@ from rig.calls import CallPlace, ExecutedCall, JsonObject
 from rig.errors import RigError
 from rig.methods.base import Grading, Method, Setup
 from rig.methods.tooltalk.conversations import Conversation, Turn
-from rig.methods.tooltalk.ends import unmet, with_ends
+from rig.methods.tooltalk.faults import Truths
 from rig.methods.tooltalk.prompt import ToolTalkSettings, presented
-from rig.methods.tooltalk.scoring import Truths, judge, name_truths
+from rig.methods.tooltalk.scoring import judge, name_truths, unmet
 from rig.metrics import Score
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
@@ -99,36 +100,16 @@ def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
 class WorldSetup(Setup):
     """A world that is restored before every turn, and a grader with the `similarity` it was asked for.
 
-    The world is opened when it is first needed. That raises RigError where it cannot be had. `is_named` says
-    that it was asked for by name: files of predictions do not say in which world they were made, so that
-    without a name what they recorded is all there is to hold them against.
+    The world is opened when it is first needed. That raises RigError where it cannot be had.
     """
 
     has_world = True
 
-    def __init__(
-        self,
-        method: Method,
-        settings: object,
-        open_world: Callable[[], World],
-        matcher: Grader,
-        similarity: str,
-        *,
-        is_named: bool = False,
-    ) -> None:
-        super().__init__(method, settings)
-        self._open_world = open_world
-        self._is_named = is_named
+    def __init__(self, method: Method, values: Mapping[str, Any]) -> None:
+        super().__init__(method, method.settings(values))
+        self._place = None if values["world"] is None else Path(values["world"])
         self._simulators: dict[int, Simulator] = {}
-        self._similarity = similarity
-        self.matcher = matcher
-
-    @classmethod
-    def of(cls, method: Method, settings: object, values: Mapping[str, Any]) -> Self:
-        """The setup for a run with these options."""
-        place, similarity = values["world"], values["similarity"]
-        toolbox = find_toolbox(values["toolbox"], use_of(values))
-        world = partial(toolbox.world, None if place is None else Path(place))
+        similarity = values["similarity"]
         named, measure = str(NamedMeasure.parse(similarity).absolute), load_similarity(similarity)
         if values.get("reader") is not None:
             if values["grader"] == "upstream" or named == "exact":
@@ -137,13 +118,13 @@ class WorldSetup(Setup):
                 )
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
-        grader = Grader(values["grader"], measure, toolbox)
-        return cls(method, settings, world, grader, named, is_named=place is not None)
+        self._similarity = named
+        self.matcher = Grader(values["grader"], measure, find_toolbox(values["toolbox"], use_of(values)))
 
     @cached_property
     def _opened(self) -> tuple[World, str]:
         """The world, and a hash of it as it is before anything happens in it."""
-        world = self._open_world()
+        world = self.matcher.toolbox.world(self._place)
         return world, world.sha256()
 
     @cached_property
@@ -180,9 +161,10 @@ class WorldSetup(Setup):
         matcher = self.matcher.adjudicated(opinions)
         if matcher is self.matcher:
             return self
-        similarity = f"{self._similarity}, answers {opinions.sha256[:8]}"
-        made_with = self.method, self.settings, self._open_world, matcher, similarity
-        return type(self)(*made_with, is_named=self._is_named)
+        adjudicated = copy(self)
+        adjudicated.matcher = matcher
+        adjudicated._similarity = f"{self._similarity}, answers {opinions.sha256[:8]}"
+        return adjudicated
 
     def require(self, conversation: Conversation, settings: ToolTalkSettings) -> None:
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
@@ -210,8 +192,8 @@ class WorldSetup(Setup):
 class ToolTalkSetup(WorldSetup):
     """Every turn begins in the true world, and the true calls are kept once they were executed."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, method: Method, values: Mapping[str, Any]) -> None:
+        super().__init__(method, values)
         self._as_recorded = False
         self._replayed: dict[int, tuple[Conversation, Truths]] = {}
 
@@ -221,9 +203,8 @@ class ToolTalkSetup(WorldSetup):
     def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: ToolTalkSettings) -> Score:
         presentation = presented(task, settings)
         cleaned, grader = presentation.cleaned_turns(turns), self.grader_of(presentation)
-        score = judge(task, cleaned, self._truths(task), grader)
-        score = score if self._as_recorded else with_ends(score, self._ended(task, turns))
-        return presentation.scored(score, turns)
+        ended = {} if self._as_recorded else self._ended(task, turns)
+        return presentation.scored(judge(task, cleaned, self._truths(task), grader, ended), turns)
 
     def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
         """How the turns of which an end is expected end, once their calls are made again."""
@@ -256,5 +237,8 @@ class ToolTalkSetup(WorldSetup):
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
     def hold_to_recorded(self) -> None:
-        """Hold predictions against what files have recorded, unless a world was asked for by name."""
-        self._as_recorded = not self._is_named
+        """Hold predictions against what files have recorded, unless a world was asked for by name.
+
+        Files do not say in which world their predictions were made.
+        """
+        self._as_recorded = self._place is None

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from rig import times
-from rig.calls import SIGNED_IN, JsonObject
+from rig.calls import SIGNED_IN, Call, Json, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
-from rig.methods.tooltalk import ends
+from rig.scoring import reasons
 from rig.toolbox import rules
+from rig.toolbox.rules import Rule, equal
+from rig.toolbox.toolbox import Simulator
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place that does not say it."""
@@ -27,6 +30,67 @@ DONE, UNDERSTOOD = "Done.", "All right."
 _CONVERSATION = ("name", "tags", "scenario", "now", "location", "user", "notes", "must_not_call", "turns")
 _TURN = ("user", "calls", "reply", "order", "must_not_call", "expect")
 _OF_CALL = ("returns", "raises", "optional")
+
+
+SAME = "same"
+"""What is written where a world has to be what the true calls make of it."""
+
+
+class Expectation(NamedTuple):
+    """A call that looks at the world, and what it has to return: a `value`, or what agrees with a `rule`.
+
+    With `fails` it has to fail.
+    """
+
+    call: Call
+    value: Json = None
+    rule: Rule | None = None
+    fails: bool = False
+
+    @classmethod
+    def from_json(cls, source: Json) -> "Expectation":
+        """As conversations have it: `{"call": {tool: arguments}, "returns": …}`. Raises RigError."""
+        if not isinstance(source, dict) or not source.keys() <= {"call", "returns", "fails"}:
+            raise RigError("expect: needs `same`, or a list of `call` with what it `returns`")
+        calls = source.get("call")
+        calls = {calls: {}} if isinstance(calls, str) else calls
+        if not isinstance(calls, dict) or len(calls) != 1:
+            raise RigError("expect: a call names one tool, with its arguments")
+        ((name, arguments),) = calls.items()
+        if not isinstance(arguments or {}, dict):
+            raise RigError(f"expect: the arguments of {name} need names")
+        if ("returns" in source) == (source.get("fails") is True):
+            raise RigError("expect: a call either `returns` something, or `fails: true`")
+        value = source.get("returns")
+        rule = rules.parse(value) or rules.nested(value)
+        return cls(Call(name, arguments or {}), value, rule, source.get("fails") is True)
+
+    def unmet(self, simulator: Simulator) -> str | None:
+        """Why it does not hold in the simulator's world, in a line; None if it does."""
+        executed = simulator.execute(self.call)
+        if executed.exception is not None or self.fails:
+            is_met = executed.exception is not None and self.fails
+            got = f"fails: {executed.exception}" if executed.exception else "does not fail"
+        else:
+            due, returned, rule = self.value, executed.response, self.rule
+            is_met = equal(due, returned) if rule is None else rule.agrees(due, returned)
+            place, due, returned = rules.first_difference(rule.as_json() if rule else due, returned)
+            at = f" at {place.removeprefix('.')}" if place else ""
+            got = f"expected {reasons.show(due)}, got {reasons.show(returned)}{at}"
+        return None if is_met else f"{self.call.name} {reasons.show(self.call.arguments)} in the end: {got}"
+
+
+Expected = Sequence[Expectation] | None
+"""What is expected of the end of a turn: these, or with None the world that the true calls make."""
+
+
+def parse_expected(source: Json) -> Expected:
+    """What is stored under `expect`. Raises RigError."""
+    if source == SAME:
+        return None
+    if not isinstance(source, list) or not source:
+        raise RigError("expect: needs `same`, or a list of `call` with what it `returns`")
+    return tuple(map(Expectation.from_json, source))
 
 
 def read_written(file: Path) -> list[JsonObject]:
@@ -59,11 +123,6 @@ def call_parts(turn: DocumentPart) -> list[DocumentPart]:
     """Where the calls of a turn are."""
     fields = turn.known_fields(_TURN)
     return list(fields["calls"].items()) if fields.get("calls", turn).value and "calls" in fields else []
-
-
-def has_outcome(call: DocumentPart) -> bool:
-    """Whether the outcome of a call is written down."""
-    return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
 
 
 def _conversation(part: DocumentPart, name: str) -> JsonObject:
@@ -119,7 +178,7 @@ def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
         answer["must_not_call"] = [name for name in (*forbidden, *own) if name not in due]
     if "expect" in fields:
         try:
-            ends.parsed(fields["expect"].value)
+            parse_expected(fields["expect"].value)
         except RigError as error:
             raise fields["expect"].fault(str(error).removeprefix("expect: ")) from error
         answer["expect"] = fields["expect"].value

@@ -99,8 +99,12 @@ def _preference_results(path: Path, rows: JsonObject, test_set: str, models: tup
 def write_results(
     rows: Sequence[Judged] | Sequence[Compared], directory: Path, *, raw: bool = False
 ) -> list[Path]:
-    """Write a file and a table for each test set and model, all or none."""
-    groups: dict[str, list[Any]] = {}
+    """Write a file and a table for each test set and model, all or none.
+
+    What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
+    unless the directory is new or empty.
+    """
+    groups: dict[str, list[Judged | Compared]] = {}
     for row in rows:
         others = (row.reference,) if isinstance(row, Compared) else ()
         stem = file_name("_".join((row.test_set or "answers", *others, row.model)))

@@ -240,14 +240,13 @@ def test_facts_are_named_as_whole_words(answer: str, way: str, named: bool) -> N
 
 def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
     setup = setup_of()
-    judgement = setup.judgement
     query = queries["cupping-and-tasting"]
     other = Call("CreateEvent", {**query.calls[2].arguments, "name": "Other"})
     gone = Call("DeleteEvent", {"event_id": "5a1d0000-0000"})
     calls = [ExecutedCall(call, Outcome()) for call in (*query.calls, gone)]
-    assert judgement.changes(query, calls) == judgement.due(query)
+    assert setup.changes(query, calls) == setup.due(query)
     wrong = [ExecutedCall(call, Outcome()) for call in (*query.calls[:2], other)]
-    assert judgement.changes(query, wrong) != judgement.due(query)
+    assert setup.changes(query, wrong) != setup.due(query)
 
 
 def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
@@ -255,17 +254,17 @@ def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
 
     An update made once more changes nothing.
     """
-    judgement = setup_of().judgement
+    setup = setup_of()
     doubled = 0
     for query in queries.values():
-        wanted = judgement.due(query)
+        wanted = setup.due(query)
         for call in query.calls:
             if call.name.startswith(("Modify", "Update", "Complete", "Delete")):
                 again = [ExecutedCall(made, Outcome()) for made in (*query.calls, call, call)]
-                assert judgement.changes(query, again) == wanted, (query.name, call)
+                assert setup.changes(query, again) == wanted, (query.name, call)
             if call.name.startswith(("Add", "Create", "Send", "Register")):
                 calls = [ExecutedCall(made, Outcome()) for made in (*query.calls, call)]
-                changes = judgement.changes(query, calls)
+                changes = setup.changes(query, calls)
                 if call.name in ("CreateEvent", "RegisterUser") and changes == wanted:
                     continue  # refused by the simulator the second time
                 doubled += 1

@@ -61,7 +61,6 @@ DFS: list[tuple[str, Script, dict[str, int], tuple[int, int, int, int, int]]] = 
     ("dfs_w2", after(3, GIVE_UP), {}, (22, 45, 9, 0, 8)),
     ("dfs_w3", after(3, GIVE_UP), {}, (66, 133, 9, 0, 27)),
     ("dfs_w2", after(3, ANSWER), {}, (4, 9, 9, 1, 0)),
-    ("dfs_w2", after(3, ANSWER), {"answers": 2}, (6, 13, 9, 2, 0)),
     ("dfs_w2", late, {}, (8, 17, 13, 1, 1)),
     ("dfs_w2", always(CALL), {"budget": 5}, (5, 9, 9, 0, 0)),
     ("dfs_w2", always(CALL), {"budget": 1}, (1, 1, 1, 0, 0)),
@@ -81,20 +80,17 @@ def test_a_tree_is_searched_as_upstream_searches_it(
 
 
 @pytest.mark.parametrize(
-    ("script", "budget", "last", "visited"),
+    ("script", "budget", "last"),
     [
-        (always(THOUGHT), 200, 99_991, 200),
-        (always(CALL), 5, 99_996, 5),
-        (always(CALL), 1, 100_000, 1),
-        (after(3, ANSWER), 200, 10_000, 5),
-        (late, 200, 10_000, 9),
+        (always(THOUGHT), 200, 99_991),
+        (always(CALL), 5, 99_996),
+        (always(CALL), 1, 100_000),
+        (after(3, ANSWER), 200, 10_000),
+        (late, 200, 10_000),
     ],
 )
-def test_how_far_a_search_goes_up_and_how_many_nodes_it_visits(
-    script: Script, budget: int, last: int, visited: int
-) -> None:
-    found = play("dfs_w2", script, budget=budget)
-    assert (found.last, found.visited) == (last, visited)
+def test_how_far_a_search_goes_up(script: Script, budget: int, last: int) -> None:
+    assert play("dfs_w2", script, budget=budget).last == last
 
 
 CHAINS: list[tuple[str, Script, int, list[int], bool]] = [

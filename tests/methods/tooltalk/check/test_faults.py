@@ -160,7 +160,7 @@ def test_unreadable_files_do_not_hide_others(
 ) -> None:
     report = checked(text, shipped("AddAlarm"))
     assert [fault.kind for fault in report.faults] == ["unreadable"]
-    assert report.conversations == 2
+    assert report.tasks == 2
     assert report.reproduced == len(report.calls) == 1
 
 

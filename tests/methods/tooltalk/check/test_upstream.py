@@ -86,7 +86,7 @@ def test_the_table_is_complete() -> None:
 
 
 def test_the_easy_conversations_are_reproduced(easy: DirectoryReport) -> None:
-    assert (easy.conversations, len(easy.calls), easy.reproduced) == (28, 28, 28)
+    assert (easy.tasks, len(easy.calls), easy.reproduced) == (28, 28, 28)
     assert easy.faults == ()
 
 
