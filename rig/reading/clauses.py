@@ -26,7 +26,6 @@ SPLITTING = frozenset(",;:()–—\n!?。！？、")
 LINKS = vocabulary("and or but though so because if when while unless whether plus")
 ASKING = vocabulary("is are am was were do does did has have had can could will would should may shall")
 SUBJECTS = vocabulary("i you he she it we they there the this that these those my your his her our their any")
-QUESTIONS = vocabulary("who what when where why how which whose whom")
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])|\n+")
 _WRAPPED = re.compile(r"(?<=[^\n.!?:;,])\n(?=[a-z(])")
 _ABBREVIATED = re.compile(
