@@ -18,7 +18,7 @@ from rig.methods.autode import checkout
 from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION, arguments, judge, verdict_of
 from rig.methods.autode.scenarios import USER, Scenario, load_directory, parse
 from rig.methods.autode.scripted_user import FAILED, ScriptedUser, missing, obedient_step, true_step
-from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, parse_reply
+from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, tagged_call
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.episode import Asking, Episode, course
 from rig.methods.scripted import Oracle
@@ -37,7 +37,7 @@ class Dialogue(Episode):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds, compat=self.settings.compat)
+        self.talk = Talk(self.task, self.settings)
 
     @property
     def is_over(self) -> bool:
@@ -65,12 +65,11 @@ class Dialogue(Episode):
         """What the assistant wrote, with a call between tags as a call."""
         if role == THE_USER or self.settings.form != "func" or prediction.reply is None:
             return prediction
-        answer = parse_reply(prediction.reply, compat=self.settings.compat)
-        if answer.kind == "call":
-            return replace(prediction, reply=None, call=Call(answer.function or "", answer.slots))
-        if answer.kind == "malformed":
-            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=answer.fault)
-        return prediction
+        try:
+            call = tagged_call(prediction.reply, compat=self.settings.compat)
+        except ValueError as fault:
+            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=str(fault))
+        return prediction if call is None else replace(prediction, reply=None, call=call)
 
     def execute(self, call: Call) -> ExecutedCall:
         """A call is the end: nothing comes back."""
