@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.reading.clauses import read_text
-from rig.reading.phrases import merged
+from rig.reading.clauses import merged, read_text
 from rig.reading.words import MAX_WORDS, words_of
 from rig.scoring.texts import Band, TextJudgement, judge
 from rig.toolbox.spec import Text

@@ -104,7 +104,10 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     if by_rules.is_purpose or by_rules.is_general:
         return by_rules
     texts, slots = [heard, *_parts(heard)], {slot.name: slot for slot in knowledge.slots}
-    false = [name for name in by_rules.false if _is_denied(slots[name], texts, read)]
+    stated = {family(fact) for fact in facts(heard)}
+    denied = [slots[name] for name in by_rules.false]
+    # What the rules take for false is a fact, or about the slot for the model, too.
+    false = [slot.name for slot in denied if stated & slot.families or _is_meant(slot, texts, read)]
     if not by_rules.false:
         if by_rules.flags or len(by_rules.asked) > 1:
             return by_rules
@@ -164,11 +167,6 @@ def _parts(heard: str) -> Iterator[str]:
             yield sentence
 
 
-def _is_denied(slot: Slot, texts: Sequence[str], read: Read) -> bool:
-    """Whether what the rules take for false is a fact, or about the slot for the model, too."""
-    return any(family(fact) in slot.families for fact in facts(texts[0])) or _is_meant(slot, texts, read)
-
-
 def _is_meant(slot: Slot, texts: Sequence[str], read: Read) -> bool:
     """Whether one of some texts is about a slot for the model."""
     return max(sum(read(text, _described(slot))) for text in texts) > MEANT
@@ -189,7 +187,8 @@ def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read
             else:
                 _note_statement(result, slot, stated)
         elif says > TOUCHES:
-            _note_statement(result, slot, _is_right(knowledge, slot, sentence, reading))
+            stated = _is_true(knowledge, slot, sentence)
+            _note_statement(result, slot, reading.right > reading.wrong if stated is None else stated)
     for name, reading in told.items():
         if reading.asks > max(TELLS, most * SHARE):
             result.told.append(name)
@@ -226,18 +225,13 @@ def _note_statement(result: Understanding, slot: Slot, is_right: bool) -> None:
         result.false.append(slot.name)
 
 
-def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Likelihoods) -> bool:
-    """Whether what a sentence says of a slot is true."""
+def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
+    """Whether what a sentence states (a truth value, facts, a code, a choice) is what a slot has; None if it
+    states none.
+    """
     if slot.is_flag:
         said = flag_said(slot, sentence)
-        stated = None if said is None else said.value == slot.value
-    else:
-        stated = _is_true(knowledge, slot, sentence)
-    return reading.right > reading.wrong if stated is None else stated
-
-
-def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
-    """Whether what a sentence states (facts, a code, a choice) is what a slot has; None if it states none."""
+        return None if said is None else said.value == slot.value
     stated = [fact for fact in facts(sentence) if family(fact) in slot.families]
     if stated:
         sorts = {fact.sort for fact in slot.facts}

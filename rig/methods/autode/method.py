@@ -92,18 +92,6 @@ OFFERED = range(2, 7)
 """How many APIs are on offer, so that choosing one matters."""
 
 
-def check(place: Path, setup: Setup) -> Checked:
-    """Check the scenarios of a folder, or whether every row of upstream's data can be read."""
-    try:
-        if checkout.find_dataset(place) is not None:
-            rows = checkout.read(place)
-            return Checked(place, len(rows), rows.faults)
-        scenarios = load_directory(place)
-    except RigError as error:
-        return Checked(place, 0, (str(error),))
-    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios, setup)))
-
-
 def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
     """What is wrong with scenarios that could be read, a line on each."""
     user = ScriptedUser(scenarios)
@@ -175,8 +163,17 @@ class AutoDE(Method):
         return checkout.load(place) if is_public else load_directory(place)
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
-        values = {option.name: option.default for option in self.options}
-        return check(place, self.ready(values))
+        """Whether every row of upstream's data can be read, or what is wrong with scenarios of one's own."""
+        try:
+            if checkout.find_dataset(place) is not None:
+                rows = checkout.read(place)
+                return Checked(place, len(rows), rows.faults)
+            scenarios = load_directory(place)
+        except RigError as error:
+            return Checked(place, 0, (str(error),))
+        setup = self.ready({option.name: option.default for option in self.options})
+        found = tuple(f"{place}: {fault}" for fault in faults(scenarios, setup))
+        return Checked(place, len(scenarios), found)
 
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks, true_step), "scripted": lambda: ScriptedUser(tasks)}

@@ -135,10 +135,6 @@ class Slot:
         """Whether the value is a code, such as a plate or the number of a ticket."""
         return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
 
-    def is_said(self, text: str) -> bool:
-        """Whether a text mentions the value."""
-        return questions.mentions(text, self.value, self.parameter)
-
     def chosen(self, text: str) -> list[str]:
         """The choices that a text names."""
         return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
@@ -263,7 +259,7 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
         # What was said already is what a question is about, and seldom what it asks for.
         total += 1.8 * bool(words.intersection(slot.words))
     if total and slot.is_known:
-        total += 0.3 + 0.3 * (not slot.is_said(own))
+        total += 0.3 + 0.3 * (not questions.mentions(own, slot.value, slot.parameter))
     return total
 
 
