@@ -1,5 +1,6 @@
 """People and towns for worlds that are made up, and what the weather can be like there."""
 
+import calendar
 import math
 import tomllib
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from rig.calls import JsonObject
 
-MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))
+MONTHS = tuple(calendar.month_name)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,6 @@ class Cast:
     people: list[CastMember] = field(default_factory=list)
     towns: list[Town] = field(default_factory=list)
     months: list[str] = field(default_factory=list)
-
-    def draw(self, kind: str) -> Any:
-        """Something of a kind. Raises KeyError for one that is not known."""
-        return KINDS[kind](self)
 
     def person(self, *, with_account: bool = True) -> CastMember:
         """Somebody new, who has an account unless they are about to open one."""

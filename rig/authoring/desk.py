@@ -6,7 +6,7 @@ only if all of them pass, and what is thrown away is counted by reason.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rig import methods
@@ -14,7 +14,7 @@ from rig.authoring.draft import ToolRefusal
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.scoring.seen import Seen, leaves
-from rig.toolbox.toolbox import Simulator, Toolbox
+from rig.toolbox.toolbox import Simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,115 +37,48 @@ class Rejected(Exception):
         self.reason = reason
 
 
-class Check:
-    """A test of proposals that may remember those that were kept."""
-
-    def check(self, proposal: Proposal) -> None:
-        """Raise Rejected for a proposal that must not be kept."""
-
-    def keep(self, proposal: Proposal) -> None:
-        """Take note that a proposal is kept."""
-
-
 @dataclass
 class Desk:
-    """Where proposals arrive. `thrown` counts those that were thrown away, by reason."""
+    """Where proposals arrive, and are proven in a simulator. `thrown` counts those that were thrown away, by
+    reason. No conversation that is `kept` says nearly the same as one before.
+    """
 
-    checks: Sequence[Check]
+    simulator: Simulator
     kept: list[Proposal] = field(default_factory=list)
     thrown: Counter[str] = field(default_factory=Counter)
     latest: dict[str, str] = field(default_factory=dict)
     """What was wrong with the last one that was thrown away for each reason."""
+    nearest: list[float] = field(default_factory=list)
+    """Of each that was kept, the greatest likeness with one before."""
+
+    def __post_init__(self) -> None:
+        self._grams: list[frozenset[tuple[str, ...]]] = []
+        self._having: dict[tuple[str, ...], list[int]] = defaultdict(list)
 
     def offer(self, make: Callable[[], Proposal]) -> Proposal | None:
         """Let a proposal be made and checked. Returns it if it is kept."""
         try:
             proposal = make()
-            for check in self.checks:
-                check.check(proposal)
+            prove(proposal, self.simulator)
+            grams = _grams(proposal)
+            likeness = self._likeness(grams)
+            if likeness >= ALIKE:
+                raise Rejected("alike", f"{likeness:.2f}")
         except (Rejected, ToolRefusal) as error:
             reason = error.reason if isinstance(error, Rejected) else "refused"
             self.thrown[reason] += 1
             self.latest[reason] = str(error)
             return None
-        self.take(proposal)
+        self._keep(proposal, grams, likeness)
         return proposal
 
     def take(self, proposal: Proposal) -> None:
         """Keep a proposal that was checked before."""
-        self.kept.append(proposal)
-        for check in self.checks:
-            check.keep(proposal)
-
-
-class Replays(Check):
-    """Every call does what is recorded, in the conversation's own world, twice."""
-
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-
-    def check(self, proposal: Proposal) -> None:
-        try:
-            task = methods.first().parse(proposal.source, proposal.name, "")
-            now, username, credentials, seeds = task.start
-            for _ in range(2):
-                self._simulator.start(now, username, credentials, seeds, task.ground_truth)
-                for truth in task.ground_truth:
-                    executed = self._simulator.execute(truth.call)
-                    if executed.outcome != truth.outcome or executed.arguments != truth.arguments:
-                        raise Rejected("replay", f"{truth.name} gives {executed.outcome}")
-        except RigError as error:
-            raise Rejected("shape", str(error)) from error
-
-
-class Evident(Check):
-    """Every value of a call was said by somebody or returned by a tool before the call was made."""
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
-
-    def check(self, proposal: Proposal) -> None:
-        task = methods.first().parse(proposal.source, proposal.name, "")
-        seen = Seen(*task.metadata.facts)
-        for turn in task.turns:
-            for call in turn.calls:
-                if (tool := self._toolbox.tools.get(call.name)) is None:
-                    raise Rejected("unknown", f"no tool is named {call.name}")
-                for name, value in call.arguments.items():
-                    if name not in tool.injected and not seen.speaks_for(tool, name, value):
-                        raise Rejected("unsaid", f"{call.name}: {name} {value!r}")
-                seen.answer(call)
-                for leaf in leaves(call.response):
-                    seen.say(str(leaf))  # what a mail says is said, too
-            seen.say(turn.text)
-
-
-GRAM = 3
-"""Words of a run by which conversations are compared."""
-ALIKE = 0.5
-"""The share of runs that two conversations may have in common, of all that either has (Jaccard)."""
-
-
-class Distinct(Check):
-    """No conversation says nearly the same as one before."""
-
-    def __init__(self, most: float = ALIKE) -> None:
-        self.most = most
-        self.nearest: list[float] = []
-        """Of each that was kept, the greatest likeness with one before."""
-        self._grams: list[frozenset[tuple[str, ...]]] = []
-        self._having: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        self._last: tuple[Proposal, float] | None = None
-
-    def check(self, proposal: Proposal) -> None:
-        likeness = self._likeness(_grams(proposal))
-        self._last = proposal, likeness
-        if likeness >= self.most:
-            raise Rejected("alike", f"{likeness:.2f}")
-
-    def keep(self, proposal: Proposal) -> None:
         grams = _grams(proposal)
-        likeness = self._last[1] if self._last and self._last[0] is proposal else self._likeness(grams)
+        self._keep(proposal, grams, self._likeness(grams))
+
+    def _keep(self, proposal: Proposal, grams: frozenset[tuple[str, ...]], likeness: float) -> None:
+        self.kept.append(proposal)
         self.nearest.append(likeness)
         for gram in grams:
             self._having[gram].append(len(self._grams))
@@ -157,6 +90,43 @@ class Distinct(Check):
             (count / (len(grams) + len(self._grams[number]) - count) for number, count in shared.items()),
             default=0.0,
         )
+
+
+def prove(proposal: Proposal, simulator: Simulator) -> None:
+    """Make every call again, in the conversation's own world, and look where its values come from.
+
+    Raises Rejected unless each call does twice what is recorded, and somebody said each of its values, or a
+    tool returned it, before the call was made.
+    """
+    try:
+        task = methods.first().parse(proposal.source, proposal.name, "")
+        now, username, credentials, seeds = task.start
+        for _ in range(2):
+            simulator.start(now, username, credentials, seeds, task.ground_truth)
+            for truth in task.ground_truth:
+                executed = simulator.execute(truth.call)
+                if executed.outcome != truth.outcome or executed.arguments != truth.arguments:
+                    raise Rejected("replay", f"{truth.name} gives {executed.outcome}")
+    except RigError as error:
+        raise Rejected("shape", str(error)) from error
+    seen = Seen(*task.metadata.facts)
+    for turn in task.turns:
+        for call in turn.calls:
+            if (tool := simulator.toolbox.tools.get(call.name)) is None:
+                raise Rejected("unknown", f"no tool is named {call.name}")
+            for name, value in call.arguments.items():
+                if name not in tool.injected and not seen.speaks_for(tool, name, value):
+                    raise Rejected("unsaid", f"{call.name}: {name} {value!r}")
+            seen.answer(call)
+            for leaf in leaves(call.response):
+                seen.say(str(leaf))  # what a mail says is said, too
+        seen.say(turn.text)
+
+
+GRAM = 3
+"""Words of a run by which conversations are compared."""
+ALIKE = 0.5
+"""The share of runs that two conversations may have in common, of all that either has (Jaccard)."""
 
 
 def _grams(proposal: Proposal) -> frozenset[tuple[str, ...]]:

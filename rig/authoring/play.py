@@ -136,7 +136,7 @@ def _drawn(spec: Json, stage: Stage) -> Any:
     if isinstance(spec, list):
         return random.choice(spec)
     if not isinstance(spec, dict):
-        return stage.cast.draw(spec) if isinstance(spec, str) and spec in KINDS else spec
+        return KINDS[spec](stage.cast) if isinstance(spec, str) and spec in KINDS else spec
     if "pick" in spec:
         return _picked(spec, stage)
     if "of" in spec:
@@ -144,7 +144,8 @@ def _drawn(spec: Json, stage: Stage) -> Any:
     if "minutes" in spec and "after" not in spec:
         return Length(int(_one(spec["minutes"], stage)))
     if "number" in spec:
-        return _from_range(str(spec["number"]), int(spec.get("step", 1)), random)
+        first, _, last = str(spec["number"]).partition("..")
+        return random.randrange(int(first), int(last or first) + 1, int(spec.get("step", 1)))
     if "time" in spec and "moment" not in spec:
         return TimeOfDay(_time(spec, random))
     if "day" in spec:
@@ -169,11 +170,6 @@ def _picked(spec: JsonObject, stage: Stage) -> Any:
 def _one(value: Json, stage: Stage) -> Any:
     value = stage.random.choice(value) if isinstance(value, list) else value
     return stage.scope.value(value) if isinstance(value, str) else value
-
-
-def _from_range(text: str, step: int, random: Random) -> int:
-    first, _, last = text.partition("..")
-    return random.randrange(int(first), int(last or first) + 1, step)
 
 
 def _time(spec: JsonObject, random: Random) -> time:

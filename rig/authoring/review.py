@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from rig.authoring.desk import Evident, Proposal, Rejected, Replays
+from rig.authoring.desk import Proposal, Rejected, prove
 from rig.authoring.suite import require_no_links, source_of, written
 from rig.calls import JsonObject
 from rig.documents import from_yaml, to_yaml
@@ -26,8 +26,7 @@ class Review:
 
     def __init__(self, folder: Path, toolbox: Toolbox) -> None:
         self.folder = folder
-        simulator = Simulator(toolbox.world(), toolbox)
-        self._checks = [Replays(simulator), Evident(toolbox)]
+        self._simulator = Simulator(toolbox.world(), toolbox)
         state = folder / REVIEW
         stored = read_json(state) if state.is_file() else {}
         if not isinstance(stored, dict) or not all(isinstance(text, str) for text in stored.values()):
@@ -71,8 +70,7 @@ class Review:
         for turn, line in zip(turns, words, strict=True):
             turn["text"] = str(line[turn["role"]])
         try:
-            for check in self._checks:
-                check.check(Proposal(source, ()))
+            prove(Proposal(source, ()), self._simulator)
         except Rejected as error:
             raise RigError(f"the calls no longer follow from the words: {error}") from error
         (self.folder / name).write_text(written(source), encoding="utf-8")

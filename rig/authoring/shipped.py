@@ -4,7 +4,6 @@ import gzip
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,5 +94,3 @@ def _progress(name: str, size: int) -> Watch:
 
 MEDIUM = MadeSuite("medium", 1000, 32, "0cb779463b934a3cc4cef96e09fbb8fd682577e67b23b67322d131f69c8a75c8")
 """1,000 conversations of two to six turns."""
-
-SUITES: Mapping[str, MadeSuite] = {MEDIUM.name: MEDIUM}

@@ -13,10 +13,10 @@ from random import Random
 from typing import TypeAlias
 
 from rig import methods
-from rig.authoring.desk import Check, Desk, Distinct, Evident, Proposal, Rejected, Replays
+from rig.authoring.desk import Desk, Proposal, Rejected
 from rig.authoring.play import Stage, Unplayable, perform, prepare
 from rig.authoring.scenes import Scene, Scenes
-from rig.authoring.worlds import is_in_time, setting_of
+from rig.authoring.worlds import Household, SceneWorld, is_in_time
 from rig.authoring.writer import ModelAuthor
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
@@ -58,12 +58,9 @@ class Maker:
     writer: ModelAuthor | None = None
     """A model that chooses scenes; without one they are drawn."""
     desk: Desk = field(init=False)
-    distinct: Distinct = field(default_factory=Distinct)
 
     def __post_init__(self) -> None:
-        self._simulator = Simulator(self.toolbox.world(), self.toolbox)
-        checks: list[Check] = [Replays(self._simulator), Evident(self.toolbox), self.distinct]
-        self.desk = Desk(checks)
+        self.desk = Desk(Simulator(self.toolbox.world(), self.toolbox))
         self._tools: Counter[str] = Counter()
         self._used: Counter[str] = Counter()
 
@@ -120,7 +117,8 @@ class Maker:
         random = Random(f"{self.name} {part.seed} {place} {attempt}")
         now = _FIRST_DAY + timedelta(days=random.randrange(_DAYS), minutes=5 * random.randint(84, 250))
         chosen, fillers = self._choose(random, place, now)
-        setting = setting_of(self.toolbox)(random, now, self.toolbox, self._simulator, self.scenes.lists)
+        kind = Household if self.toolbox.name == "tooltalk" else SceneWorld
+        setting = kind(random, now, self.toolbox, self.desk.simulator, self.scenes.lists)
         try:
             stage = setting.stage(chosen[0].login)
             prepared = [(scene, prepare(scene, stage)) for scene in (*chosen, *fillers)]
@@ -296,8 +294,8 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
         for proposal in maker.make(watch):
             (folder / f"{proposal.name}.json").write_text(written(proposal.source), encoding="utf-8")
             if len(maker.desk.kept) % _EVERY == 0:
-                _save(folder, settings, maker.desk, maker.distinct)
-        return _save(folder, settings, maker.desk, maker.distinct)
+                _save(folder, settings, maker.desk)
+        return _save(folder, settings, maker.desk)
 
 
 def write_worded(
@@ -308,13 +306,12 @@ def write_worded(
     As many are tried as the suite has places; most may be thrown away. It is continued, and refused, as
     `write_suite` does.
     """
-    maker.writer, distinct = writer, Distinct()
-    simulator = Simulator(maker.toolbox.world(), maker.toolbox)
-    desk = Desk([Replays(simulator), Evident(maker.toolbox), distinct])
+    maker.writer = writer
+    desk = Desk(Simulator(maker.toolbox.world(), maker.toolbox))
 
     def save(tried: int) -> JsonObject:
         told = {"tried": tried, "wordings": dict(writer.wordings), "picks": writer.picks}
-        return _save(folder, settings, desk, distinct, told)
+        return _save(folder, settings, desk, told)
 
     with _continuing(folder, settings) as before:
         tried = before.get("tried", 0)
@@ -376,16 +373,14 @@ def _is_state(content: Json) -> bool:
     )
 
 
-def _save(
-    folder: Path, settings: JsonObject, desk: Desk, distinct: Distinct, told: JsonObject | None = None
-) -> JsonObject:
-    content = {"settings": settings, **report(desk, distinct), **(told or {})}
+def _save(folder: Path, settings: JsonObject, desk: Desk, told: JsonObject | None = None) -> JsonObject:
+    content = {"settings": settings, **report(desk), **(told or {})}
     content["scenes"] = [one.scenes for one in desk.kept]
     write(json_text(content, indent=1), folder / STATE, force=True)
     return content
 
 
-def report(desk: Desk, distinct: Distinct) -> JsonObject:
+def report(desk: Desk) -> JsonObject:
     """What a suite has: counts by tool, by turns, by kind of turn, and what was thrown away."""
     sources = [proposal.source for proposal in desk.kept]
     tools = Counter(call["request"]["api_name"] for source in sources for call in calls_of(source))
@@ -401,7 +396,7 @@ def report(desk: Desk, distinct: Distinct) -> JsonObject:
         "assistant_turns": len(replies),
         "tools": dict(tools.most_common()),
         "tags": {tag: tags[tag] for tag in sorted(tags)},
-        "likest": round(max(distinct.nearest, default=0.0), 3),
+        "likest": round(max(desk.nearest, default=0.0), 3),
         "thrown": dict(desk.thrown.most_common()),
         "sha256": digest(sources),
     }

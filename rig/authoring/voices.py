@@ -4,6 +4,7 @@ A scene names a value once, as in `{at}`. What stands there depends on who speak
 ways, the assistant in a plain one, and a tool gets the form that it reads.
 """
 
+import calendar
 import re
 from collections.abc import Mapping
 from copy import copy
@@ -159,9 +160,7 @@ LONGEST, _ROOM = 10_000, 100_000
 _VOWEL = re.compile(r"(?!uni|use|usu|uti|one|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 _AS_IT_IS = ("username", "password", "email", "code")
 _SENTENCE = re.compile(r"(^|[.!?] )([A-Z])([a-z]*)")
-CAPITALS = frozenset(f"{day:%A}" for day in (date(2024, 1, number) for number in range(1, 8))) | frozenset(
-    f"{date(2000, month, 1):%B}" for month in range(1, 13)
-)
+CAPITALS = frozenset((*calendar.day_name, *calendar.month_name[1:]))
 
 
 CLOCKS = ("spaced", "spaced", "tight", "24 hours")

@@ -110,7 +110,7 @@ class Household(SceneWorld):
             self.skies[values["location"], values["day"]] = values["sky"]
             return
         _, key, sizes = _RECORDS[kind]
-        record = {key: hexes(self.random, *sizes), **getattr(self, f"_{kind}")(values)}
+        record = {key: hexes(self.random, *sizes), **self._record(kind, values)}
         self.records[kind].append(record)
         if name is not None:
             scope.names[name] = record
@@ -132,10 +132,19 @@ class Household(SceneWorld):
                     scope.names["sender"] = who
                 self._add_record(kind, values, scope)
 
-    def _alarms(self, values: JsonObject) -> JsonObject:
-        return {"time": values["time"]}
-
-    def _events(self, values: JsonObject) -> JsonObject:
+    def _record(self, kind: str, values: JsonObject) -> JsonObject:
+        """A record as the world's files have it, but for its id."""
+        if kind == "alarms":
+            return {"time": values["time"]}
+        if kind == "reminders":
+            due, status = values.get("due_date"), values.get("status", "pending")
+            return {"task": values["task"], "due_date": due, "status": status}
+        if kind == "emails":
+            texts = {name: values[name] for name in ("sender", "subject", "body")}
+            return {"date": values.get("date") or self._earlier(), "receivers": [self.me.email], **texts}
+        if kind == "messages":
+            sent = values.get("timestamp") or self._earlier()
+            return {"timestamp": sent, "sender": values["sender"], "message": values["message"]}
         guests = values.get("attendees")
         end = datetime.fromisoformat(values["start_time"]) + timedelta(minutes=values.get("minutes", 60))
         return {
@@ -148,21 +157,8 @@ class Household(SceneWorld):
             "attendees": [*guests, self.me.username] if guests else None,
         }
 
-    def _reminders(self, values: JsonObject) -> JsonObject:
-        due, status = values.get("due_date"), values.get("status", "pending")
-        return {"task": values["task"], "due_date": due, "status": status}
-
-    def _emails(self, values: JsonObject) -> JsonObject:
-        texts = {name: values[name] for name in ("sender", "subject", "body")}
-        sent = values.get("date") or f"{self._earlier():{INSTANT}}"
-        return {"date": sent, "receivers": [self.me.email], **texts}
-
-    def _messages(self, values: JsonObject) -> JsonObject:
-        sent = values.get("timestamp") or f"{self._earlier():{INSTANT}}"
-        return {"timestamp": sent, "sender": values["sender"], "message": values["message"]}
-
-    def _earlier(self) -> datetime:
-        return self.now - timedelta(minutes=5 * self.random.randint(4, 560))
+    def _earlier(self) -> str:
+        return f"{self.now - timedelta(minutes=5 * self.random.randint(4, 560)):{INSTANT}}"
 
     def _called(self, tool: str, stage: Stage) -> None:
         if tool == "SendVerificationCode":
@@ -204,11 +200,6 @@ class Household(SceneWorld):
             "metadata": {**about, **signed_in},
             "world": self.seeds,
         }
-
-
-def setting_of(toolbox: Toolbox) -> type[SceneWorld]:
-    """Who makes the worlds of a toolbox."""
-    return Household if toolbox.name == "tooltalk" else SceneWorld
 
 
 def is_in_time(scene: Scene, now: datetime) -> bool:

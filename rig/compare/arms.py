@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rig.compare.leaks import leak_text, leaks_of, traces_of
+from rig.compare.leaks import leak_text, leaks_of
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
 from rig.errors import RigError, did_you_mean
 from rig.metrics import Counts, Declaration, Metric, Remark
@@ -383,11 +383,10 @@ def prepare(
 def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
     """Raise RigError where a model's file was calibrated on conversations that it has finished."""
     for arm in scored:
-        if not traces_of(arm.chosen.arm.fingerprint):
-            continue  # What was played is only read where it is needed.
         finished = {key.name for key in arm.cells}
-        tasks = (task for task in runs.conversations(arm.chosen.run) if task.name in finished)
-        if names := leaks_of(arm.chosen.arm.fingerprint, tasks):
+        # What was played is only read where it is needed.
+        every = (task for run in [arm.chosen.run] for task in runs.conversations(run))
+        if names := leaks_of(arm.chosen.arm.fingerprint, (task for task in every if task.name in finished)):
             raise RigError(
                 f"{leak_text(arm.chosen.label, names, 'that are compared')}; play others, such as"
                 " `rig run --part comparison`"

@@ -217,17 +217,9 @@ def _pairs(
 ) -> tuple[ArmPair, ...]:
     differences: dict[str, list[RateDifference]] = {}
     for compared in declaration.shown("tables"):
-        is_success = declaration.is_of_success(compared)
         uncorrected = [
-            _difference(
-                pairing.bootstrap,
-                compared,
-                *pairing.tallied,
-                question.alpha,
-                len(pairings),
-                is_success=is_success,
-            )
-            for pairing in pairings
+            _difference(bootstrap, compared, sides, declaration, question.alpha, len(pairings))
+            for _, sides, bootstrap, *_ in pairings
         ]
         adjusted = holm([difference.p for difference in uncorrected])
         differences[compared.name] = [
@@ -287,7 +279,7 @@ def verdicts_of(
         of_arm = [(*tallied, counted_wrong)]
         for before, after in list(product(sides[0], sides[1]))[1:]:
             end = _difference(
-                bootstrap, metric, before, after, question.alpha, len(differences), is_success=is_success
+                bootstrap, metric, (before, after), declaration, question.alpha, len(differences)
             )
             of_arm.append((before, after, end))
         ends.append(of_arm)
@@ -319,19 +311,16 @@ def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:
 def _difference(
     bootstrap: PairedBootstrap,
     metric: Metric,
-    baseline: Tallied,
-    arm: Tallied,
+    sides: tuple[Tallied, Tallied],
+    declaration: Declaration,
     alpha: float,
     tests: int,
-    *,
-    is_success: bool,
 ) -> RateDifference:
     is_share = metric.format == "percent"
-    difference = bootstrap.difference(
-        baseline.sides(metric), arm.sides(metric), alpha, tests, is_share=is_share
-    )
-    both = _agreement(baseline, arm)
-    if not is_success or both is None or difference.low is None:
+    baseline, arm = (side.sides(metric) for side in sides)
+    difference = bootstrap.difference(baseline, arm, alpha, tests, is_share=is_share)
+    both = _agreement(*sides)
+    if not declaration.is_of_success(metric) or both is None or difference.low is None:
         return difference
     won, lost = both.won, both.lost
     detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, choose
+from rig.compare.arms import ChosenArm, ConversationKey, choose
 from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
@@ -21,32 +21,23 @@ from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric, if_right, t
 from rig.rates import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
 
-ALPHA = 0.05
-
-
-class TaskKey(NamedTuple):
-    """A task: its name, and a hash of what is in it."""
-
-    name: str
-    content: str
-
 
 class RankedArm(NamedTuple):
-    """One arm on the leaderboard. `differs` are settings that the best has otherwise.
+    """One arm on the leaderboard of a suite. `differs` are settings that the best has otherwise.
 
-    `suites` has its counts by suite and task, one for each repeat.
+    `tasks` are all that it has finished, `planned` how many its run has, and `leaks` those that its model's
+    file was calibrated on. `counts` are by task, one for each repeat, and `rates` what they come to.
     """
 
     run: StoredRun
     arm: StoredArm
-    tasks: frozenset[TaskKey]
-    rates: Mapping[str, Estimate]
-    suites: Mapping[str, Mapping[TaskKey, Sequence[Counts]]]
+    suite: str
+    tasks: frozenset[ConversationKey]
+    counts: Mapping[ConversationKey, Sequence[Counts]]
+    planned: int
+    leaks: Sequence[str]
+    rates: Mapping[str, Estimate] = {}
     differs: tuple[str, ...] = ()
-    planned: int = 0
-    """How many tasks of the suite its run has."""
-    leaks: Sequence[str] = ()
-    """Tasks that its model's file was calibrated on."""
 
     @property
     def name(self) -> str:
@@ -78,7 +69,7 @@ class Leaderboard(NamedTuple):
     suite: str
     declaration: Declaration
     places: Sequence[RankedArm]
-    tasks: frozenset[TaskKey]
+    tasks: frozenset[ConversationKey]
     left_out: Sequence[str] = ()
 
     @property
@@ -90,10 +81,7 @@ class Leaderboard(NamedTuple):
     def deciding_texts(self) -> int:
         """How many unclear texts there are, if the order of two arms depends on them; else 0."""
         metric = deciding_metric(self.declaration)
-        sums = [
-            total(counts for by_task in place.suites.values() for cell in by_task.values() for counts in cell)
-            for place in self.places
-        ]
+        sums = [total(counts for cell in place.counts.values() for counts in cell) for place in self.places]
         ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
         is_open = any(below[1] >= above[0] for above, below in combinations(ends, 2) if above != below)
         return int(sum(counts.get(UNCLEAR, 0) for counts in sums)) if is_open else 0
@@ -126,11 +114,8 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         if method is not None and run.declaration.method != method:
             continue
         places = list(_places(runs, run, suite))
-        if places and method is None:
-            method = run.declaration.method
-        if places and suite is None:
-            suite = next(iter(places[0].suites))
-            places = list(_places(runs, run, suite))
+        if places:
+            method, suite = run.declaration.method, places[0].suite
         arms += places
     left_out = [f"{arm.name} is left out: {arm.arm.not_evaluated}" for arm in arms if arm.arm.not_evaluated]
     arms = [arm for arm in arms if not arm.arm.not_evaluated]
@@ -140,7 +125,7 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
     declaration = arms[0].run.declaration
     metric = deciding_metric(declaration)
     kept: list[RankedArm] = []
-    common: frozenset[TaskKey] = frozenset()
+    common: frozenset[ConversationKey] = frozenset()
     for place in sorted(arms, key=lambda place: -len(place.tasks)):
         if kept and not common & place.tasks:
             left_out.append(f"{place.name} is left out: it has no task in common with the others")
@@ -166,11 +151,13 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
     tasks = runs.conversations(run)
     name = suite if suite is not None else next((task.suite for task in tasks), "")
     keys = {
-        task.name: TaskKey(task.name, sha256(json.dumps(task.source, sort_keys=True).encode()).hexdigest())
+        task.name: ConversationKey(
+            task.name, sha256(json.dumps(task.source, sort_keys=True).encode()).hexdigest()
+        )
         for task in tasks
         if task.suite == name
     }
-    by_arm: dict[int, dict[TaskKey, list[Counts]]] = {}
+    by_arm: dict[int, dict[ConversationKey, list[Counts]]] = {}
     for cell in runs.each_cell(run):
         if cell.counts is not None and cell.conversation in keys:
             by_task = by_arm.setdefault(cell.arm, {})
@@ -178,25 +165,17 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
     places = []
     for position, by_task in by_arm.items():
         arm = run.arms[position]
-        place = RankedArm(run, arm, frozenset(by_task), {}, {name: by_task}, planned=len(keys))
-        places.append(
-            place._replace(
-                leaks=leaks_of(arm.fingerprint, [task for task in tasks if keys.get(task.name) in by_task])
-            )
-        )
+        leaks = leaks_of(arm.fingerprint, [task for task in tasks if keys.get(task.name) in by_task])
+        places.append(RankedArm(run, arm, name, frozenset(by_task), by_task, len(keys), leaks))
     return places
 
 
-def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
+def _over(place: RankedArm, common: frozenset[ConversationKey]) -> RankedArm:
     """The arm by what it made of these tasks alone; `tasks` stay all that it has finished."""
-    suites = {
-        suite: {key: counts for key, counts in by_task.items() if key in common}
-        for suite, by_task in place.suites.items()
-    }
-    cells = [(key.name, cell) for by_task in suites.values() for key, cell in by_task.items()]
-    rows = [(name, counts) for name, cell in cells for counts in cell]
+    by_task = {key: cell for key, cell in place.counts.items() if key in common}
+    rows = [(key.name, counts) for key, cell in by_task.items() for counts in cell]
     leaks = [name for name in place.leaks if any(key.name == name for key in common)]
-    return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites, leaks=leaks)
+    return place._replace(rates=estimates(rows, place.run.declaration), counts=by_task, leaks=leaks)
 
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
@@ -220,11 +199,8 @@ def standings(board: Leaderboard) -> list[Standing]:
     name = (names.get("win_half") or deciding_metric(board.declaration)).numerator
     rows = []
     for place in board.places:
-        scores = {
-            suite: [fmean(count.get(name, 0) for count in counts) for counts in by_task.values()]
-            for suite, by_task in place.suites.items()
-        }
-        rows.append(standing(place.arm.name, scores))
+        scores = [fmean(count.get(name, 0) for count in counts) for counts in place.counts.values()]
+        rows.append(standing(place.arm.name, {place.suite: scores}))
     return rows
 
 

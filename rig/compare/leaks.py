@@ -53,15 +53,10 @@ def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> li
 def leaks_of(fingerprint: Mapping[str, Any] | None, tasks: Iterable[Task]) -> list[str]:
     """The same for what an arm's fingerprint says of the making of its model's file, in these tasks.
 
-    Their sources are only read where it says something.
+    They are only read where it says something.
     """
-    traces = traces_of(fingerprint)
+    traces = ((fingerprint or {}).get("model.made_from") or {}).get("calibrated_on") or ()
     return leaked(traces, {task.name: task.source for task in tasks}) if traces else []
-
-
-def traces_of(fingerprint: Mapping[str, Any] | None) -> Sequence[str]:
-    """The traces of conversations that an arm's file was calibrated on."""
-    return ((fingerprint or {}).get("model.made_from") or {}).get("calibrated_on") or ()
 
 
 def leak_text(label: str, names: Sequence[str], what: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -33,23 +34,16 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
         return None
     if reason := _obstacle(comparison):
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
-    baseline = comparison.baseline.label
     pairs = {pair.arm: pair for pair in comparison.pairs}
     decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
-    shipped, smaller_arms, undecided = _smallest(sizes, baseline, decisions)
-    smaller, still_open = ([pairs[arm] for arm in arms] for arms in (smaller_arms, undecided))
+    found, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
+    still_open = [pairs[arm] for arm in found.undecided]
     suite, needed = _remedy(comparison, still_open, loss)
-    unclear = sum(pair.verdict.unclear for pair in ([pairs[shipped]] if shipped else smaller))
-    if shipped is not None:
-        return Recommendation(
-            RecommendationKind.SHIP, loss, shipped, undecided, suite=suite, needed=needed, unclear=unclear
-        )
-    if still_open:
-        reason = _doubt(comparison, still_open, loss)
-        return Recommendation(
-            RecommendationKind.CANNOT_TELL, loss, None, undecided, reason, unclear, "", suite, needed
-        )
-    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), _kept(smaller, loss), unclear)
+    decided_by = smaller if found.kind is not RecommendationKind.SHIP else [str(found.arm)]
+    unclear = sum(pairs[arm].verdict.unclear for arm in decided_by)
+    if found.kind is RecommendationKind.CANNOT_TELL:
+        found = replace(found, reason=_doubt(comparison, still_open, loss))
+    return replace(found, unclear=unclear, suite=suite, needed=needed)
 
 
 def recommend_early(
@@ -61,32 +55,34 @@ def recommend_early(
     """
     if not decisions or len(set(sizes.values())) < 2:
         return None
-    shipped, smaller, undecided = _smallest(sizes, baseline, decisions)
-    if shipped is not None:
-        return Recommendation(RecommendationKind.SHIP, loss, shipped, undecided, among=among)
-    if undecided:
+    found, _ = _decided(sizes, baseline, decisions, loss)
+    if found.kind is RecommendationKind.SHIP:
+        return replace(found, among=among)
+    if found.kind is RecommendationKind.CANNOT_TELL:
         reason = f"a loss of {points(loss)} has neither been shown nor excluded"
-        return Recommendation(RecommendationKind.CANNOT_TELL, loss, None, undecided, reason)
-    return Recommendation(RecommendationKind.KEEP, loss, baseline, (), _kept(smaller, loss))
+        return replace(found, reason=reason)
+    return found
 
 
-def _smallest(
-    sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision]
-) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
-    """The smallest arm that passes and is smaller than the baseline, the arms smaller than that or else than
-    the baseline, and those of them that nobody can decide about.
+def _decided(
+    sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float
+) -> tuple[Recommendation, Sequence[str]]:
+    """Whether to ship the smallest arm that passes and is smaller than the baseline, without a reason where
+    nobody can tell; and the arms smaller than that, or else than the baseline.
     """
     arms = sorted((arm for arm in decisions if arm in sizes), key=lambda arm: sizes[arm])
     limit = sizes.get(baseline, float("inf"))
     passing = (arm for arm in arms if decisions[arm] is Decision.PASSES and sizes[arm] < limit)
     shipped = next(passing, None)
     below = sizes[shipped] if shipped else limit
-    smaller = tuple(arm for arm in arms if sizes[arm] < below)
-    return shipped, smaller, tuple(arm for arm in smaller if decisions[arm] is Decision.CANNOT_TELL)
-
-
-def _kept(smaller: Sequence[object], loss: float) -> str:
-    return f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
+    smaller = [arm for arm in arms if sizes[arm] < below]
+    undecided = tuple(arm for arm in smaller if decisions[arm] is Decision.CANNOT_TELL)
+    if shipped is not None:
+        return Recommendation(RecommendationKind.SHIP, loss, shipped, undecided), smaller
+    if undecided:
+        return Recommendation(RecommendationKind.CANNOT_TELL, loss, None, undecided), smaller
+    why = f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
+    return Recommendation(RecommendationKind.KEEP, loss, baseline, reason=why), smaller
 
 
 def file_bytes(fingerprint: Mapping[str, Any]) -> int | None:

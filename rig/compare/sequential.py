@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from rig.calls import ByName, JsonObject
+from rig.calls import ByName
 from rig.compare.arms import (
     ComparisonOptions,
     ScoredArm,
@@ -47,11 +46,11 @@ class SequentialArm(ByName):
 
 @dataclass(frozen=True, slots=True)
 class SequentialComparison(ByName):
-    """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about; the
-    `recommendation` is None unless they are files of several sizes.
+    """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about, a fraction;
+    the `recommendation` is None unless they are files of several sizes.
     """
 
-    store: Path
+    store: str
     baseline: str
     loss: float
     alpha: float
@@ -59,10 +58,6 @@ class SequentialComparison(ByName):
     arms: tuple[SequentialArm, ...]
     notes: tuple[str, ...]
     recommendation: Recommendation | None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name; losses are fractions."""
-        return ByName.as_json(self) | {"store": str(self.store)}
 
 
 def compare_sequentially(
@@ -87,7 +82,7 @@ def compare_sequentially(
     decisions = {arm.arm: arm.decision for arm in arms}
     among = " in this suite" if any(arm.suite for arm in arms) else " in conversations like these"
     return SequentialComparison(
-        store=runs.path,
+        store=str(runs.path),
         baseline=baseline.chosen.label,
         loss=size,
         alpha=question.alpha,

@@ -16,7 +16,7 @@ replacement* (NeurIPS 2020). Here the capital is a mixture of fixed shares of wh
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -242,19 +242,9 @@ class LossTest:
     def evidence(self, differences: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
         """What the differences so far, in the order drawn, say together; numbers are known differences."""
         differences = _all_known(differences)
-        names: tuple[Finding, ...] = ("shown", "excluded")
-        processes = {
-            name: np.maximum.accumulate(np.maximum(e_process, 1.0))
-            for name, e_process in zip(names, self.e_processes(differences), strict=True)
-        }
-        highest = {name: float(process[-1]) if process.size else 1.0 for name, process in processes.items()}
-        decided = {
-            finding: int(np.argmax(process >= self.needed)) + 1
-            for finding, process in processes.items()
-            if process.size and process[-1] >= self.needed
-        }
-        first = min(decided, key=decided.__getitem__, default=None)
-        is_for_texts = first is None and differences.unclear > 0
+        processes = self.e_processes(differences)
+        found, decided = self._first(processes)
+        is_for_texts = found is None and differences.unclear > 0
         low, high = self.sequence(differences)
         if self._is_whole(differences):
             # The loss is known then, even where an unlikely order rejects it.
@@ -265,14 +255,14 @@ class LossTest:
             size=self.size,
             after=len(differences),
             of=self.of,
-            **highest,
+            **{name: float(np.max(process, initial=1.0)) for name, process in processes.items()},
             needed=self.needed,
             low=low,
             high=high,
-            waiting=differences.waiting(decided[first] if first else len(differences)),
-            found=first,
-            decided=decided[first] if first else None,
-            reached=float(processes[first][decided[first] - 1]) if first else None,
+            waiting=differences.waiting(decided or len(differences)),
+            found=found,
+            decided=decided,
+            reached=float(processes[found][decided - 1]) if found and decided else None,
             unclear=differences.unclear,
             is_for_texts=is_for_texts and any(self._finds(end) for end in differences.ends()),
         )
@@ -283,26 +273,27 @@ class LossTest:
 
     def finding(self, differences: DifferenceBounds | Vector) -> Finding | None:
         """What they decide first, the loss being shown or excluded; None while it is open."""
-        names: tuple[Finding, ...] = ("shown", "excluded")
-        reached = {
-            name: process >= self.needed
-            for name, process in zip(names, self.e_processes(differences), strict=True)
-        }
-        decided = {name: int(np.argmax(hits)) for name, hits in reached.items() if hits.any()}
-        return min(decided, key=decided.__getitem__, default=None)
+        return self._first(self.e_processes(differences))[0]
+
+    def _first(self, processes: Mapping[Finding, Vector]) -> tuple[Finding | None, int | None]:
+        """What is decided first, and after how many conversations."""
+        reached = {name: process >= self.needed for name, process in processes.items()}
+        decided = {name: int(np.argmax(hits)) + 1 for name, hits in reached.items() if hits.any()}
+        found = min(decided, key=decided.__getitem__, default=None)
+        return found, decided[found] if found else None
 
     def _is_whole(self, bounds: DifferenceBounds) -> bool:
         """Whether the suite was played whole."""
         return len(bounds) == self.of and not bounds.waiting(self.of)
 
-    def e_processes(self, differences: DifferenceBounds | Vector) -> tuple[Vector, Vector]:
+    def e_processes(self, differences: DifferenceBounds | Vector) -> dict[Finding, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
         differences = _all_known(differences)
         below, least = self._edges()
-        return (
-            capital((1 - differences.most) / 2, (1 + below) / 2, self.of),
-            capital((1 + differences.least) / 2, (1 - least) / 2, self.of),
-        )
+        return {
+            "shown": capital((1 - differences.most) / 2, (1 + below) / 2, self.of),
+            "excluded": capital((1 + differences.least) / 2, (1 - least) / 2, self.of),
+        }
 
     def soonest(self) -> int:
         """After how many conversations something could be found, if all of them went one way."""

@@ -184,7 +184,9 @@ def duration(scan: Scan, at: int) -> Fact | None:
     if first is None:
         return None
     unit = scan.text(first.end - 1).removesuffix("s")
-    last = _and_a_half(scan, first)
+    last = first
+    if _is_and_a_half(scan, first.end):
+        last = _Term(first.counted, first.amount + first.size / 2, first.size, first.end + 3)
     total, end = {first.counted: last.amount}, last.end
     while last.size > 1 and (more := _further(scan, end, last)):
         total[more.counted] = total.get(more.counted, 0.0) + more.amount
@@ -229,16 +231,11 @@ def _counted(scan: Scan, at: int) -> tuple[float, int, bool] | None:
     value, end = float(counted[0]), counted[1]
     if scan.text(end - 1) in ORDINALS or scan.text(end - 1) in ORDINAL_ENDINGS:
         return None
-    if [scan.text(end + n) for n in range(3)] == ["and", "a", "half"]:
-        return value + 0.5, end + 3, False
-    return value, end, False
+    return (value + 0.5, end + 3, False) if _is_and_a_half(scan, end) else (value, end, False)
 
 
-def _and_a_half(scan: Scan, term: _Term) -> _Term:
-    """The term with what follows its unit: an hour and a half."""
-    if [scan.text(term.end + n) for n in range(3)] != ["and", "a", "half"]:
-        return term
-    return _Term(term.counted, term.amount + term.size / 2, term.size, term.end + 3)
+def _is_and_a_half(scan: Scan, at: int) -> bool:
+    return [scan.text(at + n) for n in range(3)] == ["and", "a", "half"]
 
 
 def _further(scan: Scan, at: int, before: _Term) -> _Term | None:

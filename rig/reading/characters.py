@@ -76,13 +76,8 @@ def _latin(found: re.Match[str]) -> str:
 
 def _alone(found: re.Match[str]) -> bool:
     # A Russian word of such letters alone, "сор", stands among Russian words.
-    return not any(
-        _FOREIGN.search(word) and _FOREIGN.search(word.translate(LOOK_ALIKES)) for word in _near(found)
-    )
-
-
-def _near(found: re.Match[str]) -> list[str]:
-    return _WORD.findall(found.string[max(0, found.start() - 40) : found.end() + 40])
+    near = _WORD.findall(found.string[max(0, found.start() - 40) : found.end() + 40])
+    return not any(_FOREIGN.search(word) and _FOREIGN.search(word.translate(LOOK_ALIKES)) for word in near)
 
 
 def emoji(text: str) -> tuple[str, tuple[str, ...]]:
@@ -91,16 +86,10 @@ def emoji(text: str) -> tuple[str, tuple[str, ...]]:
         text = pattern.sub(face, text)
     if text.isascii():
         return text, ()
-    pictures = {c for c in set(text) if is_picture(c)}
+    # What only colours a picture is none.
+    pictures = {c for c in set(text) if c >= "\u2190" and unicodedata.category(c) == "So"}
     names = tuple(unicodedata.name(c, "") for c in text if c in pictures) if pictures else ()
     return text.translate(dict.fromkeys(map(ord, (*pictures, "\ufe0f")), " ")), names
-
-
-def is_picture(character: str) -> bool:
-    """Whether it is an emoji. What only colours one is none."""
-    if character < "\u2190":
-        return False
-    return unicodedata.category(character) == "So"
 
 
 def mood(picture: str) -> str:

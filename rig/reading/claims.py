@@ -1,17 +1,15 @@
-"""What a text claims: the facts and names in it, a yes or a no, and whether it states a given thing."""
+"""Whether a text states a given thing."""
 
 import re
 from collections.abc import Sequence
 
 from rig.reading.amounts import SMALL, TENS
-from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, read_text
+from rig.reading.clauses import Atom, Clause, ReadText, read_text
 from rig.reading.facts import TIMES, Fact, Sort
 from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 
 PLACEHOLDER = "Zyxwv"
 """A word that no text has."""
-YES = vocabulary("yes yeah yep yup sure correct right exactly indeed absolutely certainly definitely ok okay")
-NO = vocabulary("no nope nah not wrong incorrect never")
 DENIALS = vocabulary("not never nobody nothing none nowhere neither without unless except hardly")
 HEDGES = vocabulary("maybe might may could would if whether or perhaps probabl guess think either")
 REQUESTING = frozenset(map(stem, ("ask", "tell", "provide", "try", "check", "call")))
@@ -34,34 +32,6 @@ _COUNTING: dict[object, frozenset[str]] = {
     1: frozenset(("single", "sole", "lone")),
     2: frozenset(("pair", "couple", "both")),
 }
-
-
-def facts(text: str) -> tuple[Fact, ...]:
-    """The days, times, amounts and numbers that a text states, in order."""
-    return read_text(text).facts
-
-
-def names(text: str) -> tuple[str, ...]:
-    """The names of people and places in a text, in lower case, greeting and signature included."""
-    read = read_text(text)
-    inner = (atom.shown for atom in read.atoms if atom.sort is AtomKind.NAME)
-    return tuple(dict.fromkeys((*read.greeted, *inner, *read.signed)))
-
-
-def is_denied(text: str) -> bool:
-    """Whether any clause of a text denies something."""
-    return any(_denies(clause) for clause in read_text(text).clauses)
-
-
-def yes_or_no(text: str) -> bool | None:
-    """What an answer to a closed question says: True for yes, False for no, None where that is not clear."""
-    words = [word for word in _BETWEEN.split(folded(text)) if word]
-    first = next((word for word in words if word in YES | NO), None)
-    if first is None or words.index(first) > 3:
-        return None
-    if first in YES and any(word in ("not", "no", "but") for word in words[words.index(first) + 1 :][:4]):
-        return None
-    return first in YES
 
 
 def states(text: str, wanted: str, example: str = "") -> bool | None:
@@ -137,8 +107,9 @@ def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool
         if any(fact.sort is Sort.RELATIVE for fact in stated) or (is_same and not is_other):
             return True
     for fact in target.facts:
-        clocks = {"{:02}{:02}".format(*value) for value in fact.values if isinstance(value, tuple)}
-        if fact.sort is Sort.CLOCK and clocks & numerals:
+        hours = fact.values if fact.sort is Sort.CLOCK else ()
+        clocks = {"{:02}{:02}".format(*value) for value in hours if isinstance(value, tuple)}
+        if clocks & numerals:
             return True
         if fact.sort is Sort.NUMBER and texts & _COUNTING.get(fact.bare, frozenset()):
             return True

@@ -1,11 +1,12 @@
 """A text as clauses, and each clause as atoms: facts, words that carry meaning, and closed-class words.
 
-A list is one clause for each item. What is asked for politely is read as what is asked for.
+A list is one clause for each item. What is asked for politely is read as what is asked for. Expressions of
+several words are read as one: "turn the light off" says "turn off", as "switch off" does.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, lru_cache
 from itertools import chain
@@ -13,8 +14,18 @@ from itertools import chain
 from rig.reading.amounts import quantities
 from rig.reading.characters import repaired
 from rig.reading.facts import Fact, Scan
-from rig.reading.lexicon import fillers, given_names, is_common, lines, pasts, places, vocabulary
-from rig.reading.phrases import merged
+from rig.reading.lexicon import (
+    LONGEST_PHRASE,
+    entries,
+    fillers,
+    given_names,
+    is_common,
+    lines,
+    pasts,
+    phrases,
+    places,
+    vocabulary,
+)
 from rig.reading.times import clocks, dates, in_part
 from rig.reading.words import Parts, Word, is_courtesy, opened, words_of
 
@@ -26,7 +37,6 @@ SPLITTING = frozenset(",;:()–—\n!?。！？、")
 LINKS = vocabulary("and or but though so because if when while unless whether plus")
 ASKING = vocabulary("is are am was were do does did has have had can could will would should may shall")
 SUBJECTS = vocabulary("i you he she it we they there the this that these those my your his her our their any")
-QUESTIONS = vocabulary("who what when where why how which whose whom")
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])|\n+")
 _WRAPPED = re.compile(r"(?<=[^\n.!?:;,])\n(?=[a-z(])")
 _ABBREVIATED = re.compile(
@@ -41,6 +51,17 @@ _REASON = re.compile(
 )
 _TOLD = re.compile(r"\blet (\w+(?: \w+)?) know\b", re.I)
 _FROM_TO = re.compile(r"\bbetween (?=(\S+(?: [ap]m)?) and \d)", re.I)
+
+
+PARTICLES = vocabulary("up down on off out back away over forward")
+OPENING = vocabulary(
+    "when while before after if because so and or but then again please now at by until for as once unless in"
+)
+"""What opens a part of its own, so that a particle before it belongs to its verb."""
+ARTICLES = vocabulary("the a an my your our his their its")
+"""After these it is not a particle: "the back door"."""
+APART = 4
+"""Words that may stand between a verb and its particle."""
 
 
 class AtomKind(StrEnum):
@@ -160,11 +181,7 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 @cache
 def _forms() -> tuple[re.Pattern[str], Mapping[str, str]]:
-    table = {
-        form.strip(): canonical
-        for canonical, _, forms in (line.partition(": ") for line in lines("forms"))
-        for form in forms.split(",")
-    }
+    table = {form.strip(): canonical for canonical, forms in entries("forms") for form in forms.split(",")}
     longest = sorted(table, key=len, reverse=True)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest))})\b", re.I), table
 
@@ -231,18 +248,50 @@ def _atoms(words: Sequence[Word], facts: Mapping[int, Sequence[Fact]], taken: se
         if at in facts or at not in taken:
             plain.append(Word("\0", "\0") if at in facts else word)
             places_of.append(at)
-    for word, start in _located(plain, places_of):
+    for word, number in merged(plain):
+        at = places_of[number]
         if word.text == "\0":
-            for fact in facts[start]:
-                yield Atom(str(fact.sort), AtomKind.FACT, fact.shown, words[start], fact)
+            for fact in facts[at]:
+                yield Atom(str(fact.sort), AtomKind.FACT, fact.shown, words[at], fact)
         else:
             yield _atom(word)
 
 
-def _located(plain: Sequence[Word], places_of: Sequence[int]) -> Iterator[tuple[Word, int]]:
-    """Expressions made one, each with where it begins."""
-    for word, start in merged(plain):
-        yield word, places_of[start]
+def merged(words: Sequence[Word]) -> Iterator[tuple[Word, int]]:
+    """The words with known expressions made one, also where their parts stand apart; each with its index."""
+    used: set[int] = set()
+    for index, word in enumerate(words):
+        if index in used:
+            continue
+        phrase = _phrase(words, index, used) if word.is_word else None
+        if phrase is None:
+            yield word, index
+        else:
+            stems, parts = phrase
+            used.update(parts)
+            yield replace(word, text=" ".join([word.text, *stems.split()[1:]]), stem=stems), index
+
+
+def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[int]] | None:
+    head = words[at].stem
+    for end in range(min(at + LONGEST_PHRASE, len(words)), at + 1, -1):
+        part = range(at + 1, end)
+        if all(index not in taken and (words[index].is_word or words[index].is_number) for index in part):
+            stems = " ".join([head, *(words[index].stem for index in part)])
+            if stems in phrases():
+                return stems, list(part)
+    for index in range(at + 1, min(at + APART + 2, len(words))):
+        word = words[index]
+        if not word.is_word or index in taken:
+            return None
+        stems = f"{head} {word.stem}"
+        if words[index - 1].text in ARTICLES:
+            continue
+        following = words[index + 1] if index + 1 < len(words) else None
+        belongs_on = following is not None and following.is_word and following.text not in OPENING
+        if word.text in PARTICLES and stems in phrases() and not belongs_on:
+            return stems, [index]
+    return None
 
 
 def _atom(word: Word) -> Atom:
@@ -266,8 +315,7 @@ def _is_name(word: Word) -> bool:
 def closed_class() -> Mapping[str, tuple[str, str]]:
     """For each closed-class word its family, and the word that stands for it and its equals."""
     table = {}
-    for line in lines("closed"):
-        family, _, sets = line.partition(": ")
+    for family, sets in entries("closed"):
         for equals in sets.split(", "):
             words = (
                 [equals] if equals in ("at least", "at most", "more than", "less than") else equals.split()

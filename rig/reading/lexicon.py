@@ -41,6 +41,13 @@ def lines(name: str) -> Iterator[str]:
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
+def entries(name: str) -> Iterator[tuple[str, str]]:
+    """The lines of a file of the lexicon, each parted at its first colon."""
+    for line in lines(name):
+        before, _, after = line.partition(":")
+        yield before, after.strip()
+
+
 def folded(text: str) -> str:
     """Lower case, without accents."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -49,19 +56,15 @@ def folded(text: str) -> str:
 
 @cache
 def _forms() -> dict[str, str]:
-    table = {}
-    for name in ("irregular", "spelling"):
-        for line in lines(name):
-            word, _, forms = line.partition(":")
-            table.update(dict.fromkeys(forms.split(), word))
-    return table
+    every = (entry for name in ("irregular", "spelling") for entry in entries(name))
+    return {form: word for word, forms in every for form in forms.split()}
 
 
 @cache
 def pasts() -> frozenset[str]:
     """The irregular forms of the past: paid, gone."""
-    forms = [line.partition(":") for line in lines("irregular")]
-    past = {form for word, _, rest in forms for form in rest.split() if not form.endswith(("s", "ing"))}
+    forms = (form for _, forms in entries("irregular") for form in forms.split())
+    past = {form for form in forms if not form.endswith(("s", "ing"))}
     plurals = vocabulary("men women children feet teeth people mice geese lives wives knives leaves shelves")
     return frozenset(past - plurals - {"am", "are", "flight"})
 
@@ -155,15 +158,9 @@ def _members(line: str) -> list[str]:
 
 
 @cache
-def synonym_sets() -> Mapping[str, Numbers]:
-    """For each expression, the numbers of the sets it is in."""
-    return _index(_members(line) for line in lines("synonyms"))
-
-
-@cache
-def contrast_sets() -> Mapping[str, Numbers]:
-    """For each thing, the numbers of the sorts it is of."""
-    return _index(_members(line) for line in lines("contrasts"))
+def sets(name: str) -> Mapping[str, Numbers]:
+    """For each expression the numbers of the sets it is in: of `synonyms`, or of `contrasts`, each a sort."""
+    return _index(_members(line) for line in lines(name))
 
 
 @cache
@@ -180,11 +177,7 @@ def opposite_sides() -> Mapping[str, frozenset[tuple[int, int]]]:
 @cache
 def abbreviations() -> Mapping[str, tuple[str, ...]]:
     """The words that a short form stands for."""
-    table = {}
-    for line in lines("abbreviations"):
-        short, _, long = line.partition(": ")
-        table[short] = tuple(long.split())
-    return table
+    return {short: tuple(long.split()) for short, long in entries("abbreviations")}
 
 
 @cache
@@ -209,8 +202,8 @@ def fillers() -> re.Pattern[str]:
 @cache
 def phrases() -> frozenset[str]:
     """Every known expression of several words."""
-    expressions = {*synonym_sets(), *opposite_sides(), *contrast_sets()}
-    small = {word for line in lines("closed") for word in line.partition(": ")[2].replace(",", " ").split()}
+    expressions = {*sets("synonyms"), *opposite_sides(), *sets("contrasts")}
+    small = {word for _, words in entries("closed") for word in words.replace(",", " ").split()}
     return frozenset(
         phrase
         for phrase in expressions
@@ -241,7 +234,7 @@ def _bare(line: str) -> list[str]:
 
 @cache
 def _common_stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in common_words())
+    return frozenset(map(stem, common_words()))
 
 
 def is_common(word: str) -> bool:
@@ -251,18 +244,16 @@ def is_common(word: str) -> bool:
 
 def synonymous(first: str, second: str) -> bool:
     """Whether one expression can stand for the other."""
-    if first == second:
-        return True
-    sets = synonym_sets()
-    return not sets.get(first, frozenset()).isdisjoint(sets.get(second, frozenset()))
+    return first == second or _share_a_set("synonyms", first, second)
 
 
 def contrasting(first: str, second: str) -> bool:
     """Whether both are things of one sort, and not the same."""
-    if synonymous(first, second):
-        return False
-    sets = contrast_sets()
-    return not sets.get(first, frozenset()).isdisjoint(sets.get(second, frozenset()))
+    return not synonymous(first, second) and _share_a_set("contrasts", first, second)
+
+
+def _share_a_set(name: str, first: str, second: str) -> bool:
+    return not sets(name).get(first, frozenset()).isdisjoint(sets(name).get(second, ()))
 
 
 def opposites(expression: str, others: Iterable[str]) -> list[str]:

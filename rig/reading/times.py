@@ -358,9 +358,8 @@ def in_part(facts: Iterable[Fact]) -> list[Fact]:
     if len(parts) != 1:
         return facts
     late = parts != {"morning"}
-    return [_narrowed(fact, late) if fact.sort is Sort.CLOCK else fact for fact in facts]
-
-
-def _narrowed(fact: Fact, late: bool) -> Fact:
-    fitting = frozenset(v for v in fact.values if isinstance(v, tuple) and (v[0] >= 12) == late)
-    return replace(fact, values=fitting) if fitting and fact.shown != "12" else fact
+    for place, fact in enumerate(facts):
+        if fact.sort is Sort.CLOCK and fact.shown != "12":
+            fitting = frozenset(v for v in fact.values if isinstance(v, tuple) and (v[0] >= 12) == late)
+            facts[place] = replace(fact, values=fitting or fact.values)
+    return facts

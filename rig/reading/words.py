@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 _SPACES = re.compile(r"[ \t]+")
 _REPLY = re.compile(
-    r"\s*(?:\W{0,2}\b(?:re|fw|fwd|task|to-?do|event|reminder|friendly reminder|note|message|attention"
+    r"\A\s*(?:\W{0,2}\b(?:re|fw|fwd|task|to-?do|event|reminder|friendly reminder|note|message|attention"
     r"|important|urgent|update|news|info|psa|warning|notice|quick question|question|ps)\b"
     r"\W{0,3}:\W{0,3}\s*)+(?=\S)",
     re.I,
@@ -107,7 +107,8 @@ class Parts(NamedTuple):
 
 def opened(text: str) -> Parts:
     """Take any string apart. Never raises."""
-    text, pictures = emoji(_readable(text))
+    text = _SPACES.sub(" ", readable(text))
+    text, pictures = emoji(_REPLY.sub("", text, count=1))
     greeted, body = _greeted(text)
     body, signed = _signed(body)
     return Parts(greeted, body, signed, pictures)
@@ -136,12 +137,6 @@ def _may_be_names(text: str) -> bool:
     # "Thanks for the photos" is no signature, and "Hi, we are late" greets nobody by name.
     words = text.replace(",", " ").split()
     return all(word[0].isupper() or word in _NOBODY or folded(word) in given_names() for word in words)
-
-
-def _readable(text: str) -> str:
-    text = _SPACES.sub(" ", readable(text))
-    match = _REPLY.match(text)
-    return text[match.end() :] if match else text
 
 
 def words_said(text: str) -> tuple[Word, ...]:

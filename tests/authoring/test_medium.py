@@ -12,11 +12,12 @@ import pytest
 
 from benchmarks.teach.overlap import OWN, lesson
 from rig.authoring.cast import lists
-from rig.authoring.desk import ALIKE, Distinct, Proposal
+from rig.authoring.desk import ALIKE, Desk, Proposal
 from rig.authoring.overlap import files, names, runs
 from rig.authoring.shipped import MEDIUM
 from rig.authoring.suite import TURNS, calls_of, digest
 from rig.calls import JsonObject
+from rig.toolbox.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 
 pytestmark = pytest.mark.slow
@@ -43,10 +44,10 @@ def test_tools_and_lengths_are_balanced(sources: list[JsonObject]) -> None:
 
 
 def test_no_two_are_nearly_the_same(sources: list[JsonObject]) -> None:
-    distinct = Distinct()
+    desk = Desk(Simulator(TOOLTALK.world(), TOOLTALK))
     for source in sources:
-        distinct.keep(Proposal(source, ()))
-    assert max(distinct.nearest) < ALIKE
+        desk.take(Proposal(source, ()))
+    assert max(desk.nearest) < ALIKE
     texts = [tuple(turn["text"] for turn in source["conversation"]) for source in sources]
     assert len(set(texts)) == len(texts) == 1000
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rig.authoring.desk import Desk, Distinct, Evident, Proposal, Rejected, Replays
+from rig.authoring.desk import Desk, Proposal, Rejected
 from rig.authoring.scenes import read_scenes
 from rig.authoring.suite import Maker, SuitePart
 from rig.authoring.voices import Day, DayAndTime, Manner, Scope, TimeOfDay
@@ -152,7 +152,7 @@ def test_texts_are_filtered() -> None:
 def test_the_desk_counts_what_it_throws_away_by_reason(tmp_path: Path) -> None:
     scenes = read_scenes(_write(tmp_path, GOOD), TOOLTALK)
     (proposal,) = Maker("x", TOOLTALK, scenes, [SuitePart(1, 1)], is_strict=False).make()
-    desk = Desk([Replays(Simulator(TOOLTALK.world(), TOOLTALK)), Evident(TOOLTALK), Distinct()])
+    desk = Desk(Simulator(TOOLTALK.world(), TOOLTALK))
     assert desk.offer(lambda: proposal) is proposal
     assert desk.offer(lambda: proposal) is None
 

@@ -53,6 +53,6 @@ def test_rigs_own_rule_is_not_below_the_bound(suite: Suite) -> None:
     chances = [LOSS + BOTH_WAYS / 2, BOTH_WAYS / 2, 1 - LOSS - BOTH_WAYS]
     drawn = draw.choice([-1.0, 1.0, 0.0], p=chances, size=(2_000, CONVERSATIONS))
     test = LossTest(SIZE, CONVERSATIONS, step=1.0)
-    found = np.array([each >= test.needed for each in test.e_processes(drawn)]).any(0)
+    found = np.array([each >= test.needed for each in test.e_processes(drawn).values()]).any(0)
     played = np.where(found.any(-1), found.argmax(-1) + 1, CONVERSATIONS).mean()
     assert 0 < best(suite, 0.05, 60) < played

@@ -34,7 +34,7 @@ def swept(right: Flags, curves: int = 1) -> list[tuple[Break, list[int]]]:
     first = {}
     for low, high in combinations(range(LEVELS), 2):
         of_pair = test.of_pair.e_processes(right[:, high].astype(float) - right[:, low])
-        reached = [process >= test.of_pair.needed for process in of_pair]
+        reached = [process >= test.of_pair.needed for process in of_pair.values()]
         first[low, high] = [np.where(hits.any(-1), hits.argmax(-1) + 1, never) for hits in reached]
     ended = []
     for sweep in range(len(right)):

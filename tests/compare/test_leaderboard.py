@@ -67,7 +67,7 @@ def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: P
     with Runs.open(tmp_path / "runs.sqlite") as runs:
         found = leaderboard(runs)
     [place] = found.places
-    assert [[len(counts) for counts in tasks.values()] for tasks in place.suites.values()] == [[3, 3]]
+    assert [len(counts) for counts in place.counts.values()] == [3, 3]
     name = found.declaration.success_metric.numerator
     answered = {"often": [{name: 1}, {name: 0}, {name: 0}, {name: 1}], "once": [{name: 1}]}
     [row] = standings(found._replace(places=[place._replace(suites={"queries": answered})]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rig.events import Where
-from rig.methods.autode.method import METHOD, check, faults
+from rig.methods.autode.method import METHOD, AutoDE, faults
 from rig.methods.autode.scenarios import load_directory
 from rig.methods.autode.scripted_user import ScriptedUser, obedient_step
 from rig.methods.base import Checked
@@ -61,7 +61,7 @@ def test_nobody_is_twice_there() -> None:
 
 
 def test_every_scenario_can_be_played_to_its_call() -> None:
-    assert check(DYNAMIC, SETUP) == Checked(DYNAMIC, len(SCENARIOS), ())
+    assert AutoDE().check(DYNAMIC) == Checked(DYNAMIC, len(SCENARIOS), ())
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_is_no_scenario_is_one_fault(tmp_path: Path, change: dict[str, obje
     data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
     row = {name: value for name, value in {**data["scenarios"][0], **change}.items() if value is not None}
     (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
-    _, count, found = check(tmp_path, SETUP)
+    _, count, found = AutoDE().check(tmp_path)
     assert count == 0
     assert len(found) == 1
     assert (fault if change.get("query", 1) else "it has no query") in found[0]
@@ -111,4 +111,4 @@ def test_what_is_needed_and_neither_required_nor_said_is_a_fault(tmp_path: Path)
     del data["apis"][0]["parameters"]["colour"]["mark"]
     (tmp_path / "home.json").write_text(json.dumps(data), encoding="utf-8")
     fault = "who asks only for what is required never learns colour: mark it, or say it at first"
-    assert check(tmp_path, SETUP).faults == (f"{tmp_path}: light-for-reading: {fault}",)
+    assert AutoDE().check(tmp_path).faults == (f"{tmp_path}: light-for-reading: {fault}",)

@@ -3,7 +3,7 @@
 import pytest
 
 from rig.calls import CallPlace
-from rig.reading.lexicon import opposite_sides, synonym_sets
+from rig.reading.lexicon import opposite_sides, sets
 from rig.scoring import Grader, load
 from rig.scoring.texts import Band, Meaning, judge
 from rig.toolbox.spec import Text
@@ -84,14 +84,14 @@ def test_whose_it_is_counts_in_a_message_and_not_in_a_reminder() -> None:
 
 def test_the_lexicon_does_not_contradict_itself() -> None:
     """A word that can stand for another is not its opposite."""
-    sets, both = synonym_sets(), set()
+    synonyms, both = sets("synonyms"), set()
     for word, sides in opposite_sides().items():
         for other, others in opposite_sides().items():
             opposed = any((number, 1 - side) in others for number, side in sides)
             if (
                 word < other
                 and opposed
-                and not sets.get(word, frozenset()).isdisjoint(sets.get(other, frozenset()))
+                and not synonyms.get(word, frozenset()).isdisjoint(synonyms.get(other, frozenset()))
             ):
                 both.add((word, other))
     assert both == set()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rig.reading import Sort, facts
+from rig.reading.clauses import read_text
+from rig.reading.facts import Sort
 from rig.scoring.texts import Band, Meaning, TextJudgement, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.world import BODY, TASK
@@ -126,7 +127,7 @@ def test_another_fact_is_refused_with_a_reason(first: str, second: str, reason: 
     ],
 )
 def test_what_only_looks_like_a_fact_is_none(text: str, sorts: list[Sort]) -> None:
-    assert [fact.sort for fact in facts(text)] == sorts
+    assert [fact.sort for fact in read_text(text).facts] == sorts
 
 
 def test_a_fact_that_only_one_states_is_missing() -> None:

@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.reading import facts
-from rig.reading.phrases import merged
+from rig.reading.clauses import merged, read_text
 from rig.reading.words import MAX_WORDS, words_of
 from rig.scoring.texts import Band, TextJudgement, judge
 from rig.toolbox.spec import Text
@@ -44,7 +43,9 @@ def test_a_text_means_what_it_means(kind: Text, text: str) -> None:
 
 @given(TEXTS)
 def test_case_and_space_around_change_no_fact(text: str) -> None:
-    assert {fact.sort for fact in facts(text)} == {fact.sort for fact in facts(f"  {text}  ")}
+    assert {fact.sort for fact in read_text(text).facts} == {
+        fact.sort for fact in read_text(f"  {text}  ").facts
+    }
 
 
 @given(TEXTS)

@@ -5,6 +5,7 @@ Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); p
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import AliasChoices, Field
@@ -116,10 +117,6 @@ class RowTurn(Foreign):
     role: str
     text: str = Field(validation_alias=AliasChoices("message", "content"))
 
-    def utterance(self) -> Utterance:
-        """As everything here reads it."""
-        return Utterance(self.role, self.text)
-
 
 class DialogueRow(Foreign):
     """A dialogue of the dataset, and of a file of results."""
@@ -129,6 +126,11 @@ class DialogueRow(Foreign):
     api: str
     content: Many[RowTurn]
     slots: JsonObject
+
+    @cached_property
+    def said(self) -> tuple[Utterance, ...]:
+        """The words of both."""
+        return tuple(Utterance(turn.role, turn.text) for turn in self.content)
 
 
 def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
@@ -143,7 +145,7 @@ def _scenario(row: DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> 
         name=f"{row.api}-{row.uuid[:8]}",
         id=row.uuid,
         **topic.groupdict(),
-        history=tuple(turn.utterance() for turn in row.content),
+        history=row.said,
         call=Call(row.api, row.slots),
         apis=(apis[row.api],),
         suite="autode",

@@ -19,9 +19,8 @@ from typing import NamedTuple, TypeAlias
 from rig.calls import Json
 from rig.methods.autode import questions
 from rig.methods.autode.clauses import asked, clauses, facts, family, is_check, sentences
-from rig.methods.autode.flags import flag_said
 from rig.methods.autode.reader import Understanding, understand
-from rig.methods.autode.slots import Knowledge, Slot
+from rig.methods.autode.slots import Knowledge, Slot, flag_said
 from rig.scoring.similarity.encoder import PairClassifier
 from rig.scoring.similarity.minilm import directory
 
@@ -104,18 +103,21 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     by_rules = understand(knowledge, own, heard)
     if by_rules.is_purpose or by_rules.is_general:
         return by_rules
-    parts = list(_parts(heard))
-    false = [name for name in by_rules.false if _is_denied(knowledge, name, heard, parts, read)]
+    texts, slots = [heard, *_parts(heard)], {slot.name: slot for slot in knowledge.slots}
+    stated = {family(fact) for fact in facts(heard)}
+    denied = [slots[name] for name in by_rules.false]
+    # What the rules take for false is a fact, or about the slot for the model, too.
+    false = [slot.name for slot in denied if stated & slot.families or _is_meant(slot, texts, read)]
     if not by_rules.false:
         if by_rules.flags or len(by_rules.asked) > 1:
             return by_rules
         is_named = bool(questions.read(heard, knowledge.api).slots)
-        if is_named and not _is_elsewhere(by_rules, knowledge, heard, parts, read):
+        if is_named and not _is_elsewhere(by_rules, knowledge, texts, read):
             if _SEVERAL.search(heard):
-                _note_sure(by_rules, knowledge, heard, parts, read)
+                _note_sure(by_rules, knowledge, texts, read)
             return by_rules
     result = Understanding(is_name=by_rules.is_name)
-    for part in parts:
+    for part in texts[1:]:
         _hear(result, knowledge, part, read)
     if result == Understanding(is_name=result.is_name):
         by_rules.false = false or by_rules.false
@@ -131,27 +133,26 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
     return result
 
 
-def _is_elsewhere(
-    by_rules: Understanding, knowledge: Knowledge, heard: str, parts: Sequence[str], read: Read
-) -> bool:
+# `texts` are an assistant's words, and then their parts.
+
+
+def _is_elsewhere(by_rules: Understanding, knowledge: Knowledge, texts: Sequence[str], read: Read) -> bool:
     """Whether words are for the model about something, and about nothing that the rules find asked for."""
-    names = [*by_rules.asked, *by_rules.unknown]
-    if not names or any(_meant(knowledge, name, (heard, *parts), read) > MEANT for name in names):
+    names = {*by_rules.asked, *by_rules.unknown}
+    if not names or any(_is_meant(slot, texts, read) for slot in knowledge.slots if slot.name in names):
         return False
     things = [*map(_described, knowledge.slots), *knowledge.sentences.values()]
-    return any(max(read(part, thing)) > LIKELY for part in parts or (heard,) for thing in things)
+    return any(max(read(part, thing)) > LIKELY for part in texts[1:] or texts for thing in things)
 
 
-def _note_sure(
-    result: Understanding, knowledge: Knowledge, heard: str, parts: Sequence[str], read: Read
-) -> None:
+def _note_sure(result: Understanding, knowledge: Knowledge, texts: Sequence[str], read: Read) -> None:
     """Note what is asked for beside what the document's words name, where the model is sure."""
     for slot in knowledge.slots:
         is_noted = slot.name in (*result.asked, *result.unknown)
-        if not is_noted and any(read(part, _described(slot)).asks > SURE for part in parts):
-            _note_question(result, slot, heard)
+        if not is_noted and any(read(part, _described(slot)).asks > SURE for part in texts[1:]):
+            _note_question(result, slot, texts[0])
     for name, text in knowledge.sentences.items():
-        if any(read(part, text).asks > SURE for part in parts):
+        if any(read(part, text).asks > SURE for part in texts[1:]):
             result.told.append(name)
 
 
@@ -166,21 +167,9 @@ def _parts(heard: str) -> Iterator[str]:
             yield sentence
 
 
-def _is_denied(knowledge: Knowledge, name: str, heard: str, parts: Sequence[str], read: Read) -> bool:
-    """Whether what the rules take for false is a fact, or about the slot for the model, too."""
-    families = _slot(knowledge, name).families
-    is_fact = any(family(fact) in families for fact in facts(heard))
-    return is_fact or _meant(knowledge, name, (heard, *parts), read) > MEANT
-
-
-def _meant(knowledge: Knowledge, name: str, texts: Sequence[str], read: Read) -> float:
-    """How likely one of some texts is about a slot."""
-    thing = _described(_slot(knowledge, name))
-    return max(sum(read(text, thing)) for text in texts)
-
-
-def _slot(knowledge: Knowledge, name: str) -> Slot:
-    return next(slot for slot in knowledge.slots if slot.name == name)
+def _is_meant(slot: Slot, texts: Sequence[str], read: Read) -> bool:
+    """Whether one of some texts is about a slot for the model."""
+    return max(sum(read(text, _described(slot))) for text in texts) > MEANT
 
 
 def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read) -> None:
@@ -198,7 +187,8 @@ def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read
             else:
                 _note_statement(result, slot, stated)
         elif says > TOUCHES:
-            _note_statement(result, slot, _is_right(knowledge, slot, sentence, reading))
+            stated = _is_true(knowledge, slot, sentence)
+            _note_statement(result, slot, reading.right > reading.wrong if stated is None else stated)
     for name, reading in told.items():
         if reading.asks > max(TELLS, most * SHARE):
             result.told.append(name)
@@ -235,18 +225,13 @@ def _note_statement(result: Understanding, slot: Slot, is_right: bool) -> None:
         result.false.append(slot.name)
 
 
-def _is_right(knowledge: Knowledge, slot: Slot, sentence: str, reading: Likelihoods) -> bool:
-    """Whether what a sentence says of a slot is true."""
+def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
+    """Whether what a sentence states (a truth value, facts, a code, a choice) is what a slot has; None if it
+    states none.
+    """
     if slot.is_flag:
         said = flag_said(slot, sentence)
-        stated = None if said is None else said.value == slot.value
-    else:
-        stated = _is_true(knowledge, slot, sentence)
-    return reading.right > reading.wrong if stated is None else stated
-
-
-def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
-    """Whether what a sentence states (facts, a code, a choice) is what a slot has; None if it states none."""
+        return None if said is None else said.value == slot.value
     stated = [fact for fact in facts(sentence) if family(fact) in slot.families]
     if stated:
         sorts = {fact.sort for fact in slot.facts}

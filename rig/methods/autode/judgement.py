@@ -7,15 +7,14 @@ value is right if Python says that it is equal, and not otherwise.
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from operator import eq
+from typing import NamedTuple
 
 from rig.calls import Call, CallPlace, Difference, Json, JsonObject, Verdict
 from rig.methods.autode import questions
 from rig.methods.autode.scenarios import ASSISTANT, Scenario, Slots
 from rig.methods.autode.talk import Talk, usable
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
-
-Equal: TypeAlias = Callable[[Json, Json], bool]
 
 VERSION = "3"
 """Of the scores; to be raised with any change that can change one."""
@@ -86,10 +85,10 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
         "recall": exact.recall,
         "tolerant_f1": count(scenario.slots, predicted, tolerant).f1,
         "slots_right": exact.correct,
-        "slots_true": exact.true,
-        "slots_predicted": exact.predicted,
+        "slots_true": len(scenario.slots),
+        "slots_predicted": len(predicted),
         "slots_right_twice": 2 * exact.correct,
-        "slots_of_both": exact.true + exact.predicted,
+        "slots_of_both": len(scenario.slots) + len(predicted),
         "called": int(call is not None),
         "right_function": int(is_right),
         **{end: int(talk.end == end) for end in ENDS},
@@ -109,7 +108,7 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
     differences = tuple(
         Difference(name, true.get(name), got.get(name))
         for name in names
-        if not (name in true and name in got and equal(true[name], got[name]))
+        if not (name in true and name in got and true[name] == got[name])
     )
     if call.name != scenario.call.name:
         called = call.name or "a call without a name"
@@ -126,46 +125,31 @@ def arguments(call: Call) -> JsonObject:
 
 
 class SlotCounts(NamedTuple):
-    """Of one dialogue: how many slots are right, how many there should be, and how many there are."""
+    """Of one dialogue: how many slots are right; which share of the predicted ones that is, and of the true
+    ones, both 1 if there should be none and is none; and the harmonic mean of the two, 0 if both are.
+    """
 
     correct: int
-    true: int
-    predicted: int
-
-    @property
-    def precision(self) -> float:
-        """The share of the predicted slots that is right; 1 if there should be none and is none."""
-        return self._share(self.predicted)
-
-    @property
-    def recall(self) -> float:
-        """The share of the true slots that was found."""
-        return self._share(self.true)
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall, 0 if both are."""
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
-
-    def _share(self, whole: int) -> float:
-        return self.correct / whole if whole else float(not self.true and not self.predicted)
-
-
-def equal(true: Json, predicted: Json) -> bool:
-    """Upstream's equality: `True` and `"True"` differ, `True` and `1` do not."""
-    return bool(true == predicted)
+    precision: float
+    recall: float
+    f1: float
 
 
 def tolerant(true: Json, predicted: Json) -> bool:
     """Equality but for case, white space and punctuation, and for truth values written as words."""
-    return equal(_plain(true), _plain(predicted))
+    return bool(_plain(true) == _plain(predicted))
 
 
-def count(true: Slots, predicted: Slots, same: Equal = equal) -> SlotCounts:
-    """How the predicted slots agree with the true ones, name by name."""
+def count(true: Slots, predicted: Slots, same: Callable[[Json, Json], bool] = eq) -> SlotCounts:
+    """How the predicted slots agree with the true ones, name by name.
+
+    By default as in upstream: `True` and `"True"` differ, `True` and `1` do not.
+    """
     correct = sum(name in true and same(true[name], value) for name, value in predicted.items())
-    return SlotCounts(correct, len(true), len(predicted))
+    is_none = float(not true and not predicted)
+    precision, recall = (correct / len(slots) if slots else is_none for slots in (predicted, true))
+    both = precision + recall
+    return SlotCounts(correct, precision, recall, 2 * precision * recall / both if both else 0.0)
 
 
 def _plain(value: Json) -> Json:

@@ -18,7 +18,7 @@ from rig.methods.autode import checkout
 from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION, arguments, judge, verdict_of
 from rig.methods.autode.scenarios import USER, Scenario, load_directory, parse
 from rig.methods.autode.scripted_user import FAILED, ScriptedUser, missing, obedient_step, true_step
-from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, parse_reply
+from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, tagged_call
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.episode import Asking, Episode, course
 from rig.methods.scripted import Oracle
@@ -37,7 +37,7 @@ class Dialogue(Episode):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds, compat=self.settings.compat)
+        self.talk = Talk(self.task, self.settings)
 
     @property
     def is_over(self) -> bool:
@@ -65,12 +65,11 @@ class Dialogue(Episode):
         """What the assistant wrote, with a call between tags as a call."""
         if role == THE_USER or self.settings.form != "func" or prediction.reply is None:
             return prediction
-        answer = parse_reply(prediction.reply, compat=self.settings.compat)
-        if answer.kind == "call":
-            return replace(prediction, reply=None, call=Call(answer.function or "", answer.slots))
-        if answer.kind == "malformed":
-            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=answer.fault)
-        return prediction
+        try:
+            call = tagged_call(prediction.reply, compat=self.settings.compat)
+        except ValueError as fault:
+            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=str(fault))
+        return prediction if call is None else replace(prediction, reply=None, call=call)
 
     def execute(self, call: Call) -> ExecutedCall:
         """A call is the end: nothing comes back."""
@@ -91,18 +90,6 @@ GIVEN_AT_FIRST = 2
 
 OFFERED = range(2, 7)
 """How many APIs are on offer, so that choosing one matters."""
-
-
-def check(place: Path, setup: Setup) -> Checked:
-    """Check the scenarios of a folder, or whether every row of upstream's data can be read."""
-    try:
-        if checkout.find_dataset(place) is not None:
-            rows = checkout.read(place)
-            return Checked(place, len(rows), rows.faults)
-        scenarios = load_directory(place)
-    except RigError as error:
-        return Checked(place, 0, (str(error),))
-    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios, setup)))
 
 
 def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
@@ -176,8 +163,17 @@ class AutoDE(Method):
         return checkout.load(place) if is_public else load_directory(place)
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
-        values = {option.name: option.default for option in self.options}
-        return check(place, self.ready(values))
+        """Whether every row of upstream's data can be read, or what is wrong with scenarios of one's own."""
+        try:
+            if checkout.find_dataset(place) is not None:
+                rows = checkout.read(place)
+                return Checked(place, len(rows), rows.faults)
+            scenarios = load_directory(place)
+        except RigError as error:
+            return Checked(place, 0, (str(error),))
+        setup = self.ready({option.name: option.default for option in self.options})
+        found = tuple(f"{place}: {fault}" for fault in faults(scenarios, setup))
+        return Checked(place, len(scenarios), found)
 
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks, true_step), "scripted": lambda: ScriptedUser(tasks)}

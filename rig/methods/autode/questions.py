@@ -23,14 +23,12 @@ NEAR = 0.45
 class AskedSlots(NamedTuple):
     """What was asked: slots by name in the order of the document, and whether anything was.
 
-    `is_general` asks for everything that is missing, `is_closed` for a yes or no, `is_open` for something
-    that no slot is about.
+    `is_general` asks for everything that is missing, `is_closed` for a yes or no.
     """
 
     slots: tuple[str, ...] = ()
     is_general: bool = False
     is_closed: bool = False
-    is_open: bool = False
 
 
 def read(text: str, api: ApiDocument, alike: Alike | None = None) -> AskedSlots:
@@ -50,7 +48,7 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> AskedSlots:
     if alike is not None and not asked and not is_closed and not general:
         asked = {name for sentence in rest for name in _nearest(sentence, topics, alike)}
     names = tuple(parameter.name for parameter in api.parameters if parameter.name in asked)
-    return AskedSlots(names, bool(general), is_closed, len(rest) > len(general))
+    return AskedSlots(names, bool(general), is_closed)
 
 
 def asks(text: str) -> bool:

@@ -17,12 +17,12 @@ from rig.methods.autode.clauses import (
     tokens,
     words,
 )
-from rig.methods.autode.flags import flag_said
 from rig.methods.autode.slots import (
     CLEAR,
     STRONG,
     Knowledge,
     Slot,
+    flag_said,
     is_named,
     kind_degree,
     most_about,

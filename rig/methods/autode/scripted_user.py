@@ -19,8 +19,8 @@ from rig.methods.autode.questions import NEAR, Alike, mentions, spoken
 from rig.methods.autode.reader import INSIDE, Understanding, understand
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.slots import Knowledge
-from rig.methods.scripted import called, replied
-from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
+from rig.methods.scripted import Oracle, called, replied
+from rig.models import Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import Embedding
 from rig.scoring.similarity.minilm import encoder
 
@@ -61,15 +61,13 @@ _TOLD = tuple(
 """What is asked of a story, and what a sentence has that tells it."""
 
 
-class ScriptedUser(OneByOne):
+class ScriptedUser(Oracle):
     """Plays the user of tasks, looked up by the request's key."""
 
-    name = "scripted"
     rules = RULES
 
     def __init__(self, tasks: Iterable[Any]) -> None:
-        super().__init__()
-        self._tasks = {task.name: task for task in tasks}
+        super().__init__(tasks, self._step, "scripted")
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -85,13 +83,8 @@ class ScriptedUser(OneByOne):
         """What the user of a task says to an assistant's words, having said `own` before."""
         return answer(task, own, heard, alike, hearing())
 
-    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
-        heard = [message.text for message in request.messages if isinstance(message, UserMessage)]
-        task = self._tasks[request.key.conversation]
-        prediction = replied(self.answer(task, own, heard[-1], similarity()))
-        on_piece(Piece(prediction.raw, tokens=0))
-        return prediction
+    def _step(self, task: Any, request: Request) -> Prediction:
+        return replied(self.answer(task, _own(request), _heard(request)[-1], similarity()))
 
 
 @cache
@@ -263,9 +256,13 @@ def _heard(request: Request) -> list[str]:
     return [message.text for message in request.messages if isinstance(message, UserMessage)]
 
 
+def _own(request: Request) -> list[str]:
+    return [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+
+
 def _question(request: Request, names: Sequence[str]) -> Prediction | None:
     """A question for the first of these slots that were not asked for before."""
-    own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+    own = _own(request)
     phrases = (f"the {spoken(name)}" for name in names)
     new = [name for name in phrases if not any(f"{name}?" in text or f"{name} and" in text for text in own)]
     return replied(f"Could you tell me {' and '.join(new[:AT_ONCE])}?") if new else None

@@ -1,10 +1,14 @@
-"""A slot as a user knows it: how it is spoken of, what a text says of its value, what asks for it."""
+"""A slot as a user knows it: how it is spoken of, what a text says of its value, what asks for it.
+
+Of a slot that is true or false, a text can also say the opposite, or offer a word for either.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
+from typing import NamedTuple
 
 from rig.calls import Json
 from rig.methods.autode import questions
@@ -131,10 +135,6 @@ class Slot:
         """Whether the value is a code, such as a plate or the number of a ticket."""
         return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
 
-    def is_said(self, text: str) -> bool:
-        """Whether a text mentions the value."""
-        return questions.mentions(text, self.value, self.parameter)
-
     def chosen(self, text: str) -> list[str]:
         """The choices that a text names."""
         return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
@@ -259,7 +259,7 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
         # What was said already is what a question is about, and seldom what it asks for.
         total += 1.8 * bool(words.intersection(slot.words))
     if total and slot.is_known:
-        total += 0.3 + 0.3 * (not slot.is_said(own))
+        total += 0.3 + 0.3 * (not questions.mentions(own, slot.value, slot.parameter))
     return total
 
 
@@ -346,3 +346,46 @@ def most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
         key=lambda slot: (len(slot.described.intersection(about)), kind_degree(slot, when)),
         default=None,
     )
+
+
+_SIDES = tuple(
+    (frozenset(says.split()), frozenset(denies.split()))
+    for says, denies in (
+        ("first new", "before already again existing regular returning earlier previously"),
+        ("outside outdoors terrace patio garden", "inside indoors indoor"),
+        ("loan courtesy replacement rental substitute spare", ""),
+        ("screen projector display monitor", ""),
+    )
+)
+"""Words for what is true or false of a slot, and for the opposite."""
+_STOPS = stems_of("flag_stops")
+_NEGATED = re.compile(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b", re.IGNORECASE)
+_NEGATED_VERB = re.compile(r"\b\w+ (?:is|are|was|were|have|has)n['’]t\b", re.IGNORECASE)
+_QUESTION_TAG = re.compile(r",? \w+n['’]t (?:you|it|we)\W*$", re.IGNORECASE)
+
+
+class Flag(NamedTuple):
+    """What a clause says of a truth value; `side` is its word for what is true, if it has one."""
+
+    value: bool
+    is_either: bool
+    side: str
+
+
+def flag_said(slot: Slot, text: str) -> Flag | None:
+    """What a text says or asks of a slot that is true or false; None if nothing."""
+    heard = tokens(text)
+    asked = {token.text for token in heard}
+    own = {token.text for token in tokens(f"{questions.spoken(slot.name)} {slot.parameter.description}")}
+    sides = [(says, denies) for says, denies in _SIDES if says & own]
+    positive = frozenset().union(*(says & asked for says, _ in sides))
+    negative = frozenset().union(*(denies & asked for _, denies in sides))
+    same = not (frozenset(token.stem for token in heard) & slot.stems).issubset(_STOPS)
+    if not (same or positive or negative):
+        return None
+    rest = _QUESTION_TAG.sub("", text)
+    is_negated = bool(_NEGATED.search(rest)) and not re.match(r"\W*\w+n['’]t\b", rest)
+    is_negated |= bool(_NEGATED_VERB.search(rest))
+    value = not ((bool(negative) and not positive) ^ is_negated)
+    is_either = bool(positive and negative) and "or" in asked
+    return Flag(value, is_either, min(positive if slot.value else negative, default=""))

@@ -4,8 +4,8 @@ The prompts are rig's own. They keep the rules of upstream's and leave out two o
 closing tag, and a placeholder that models copy as if it were an argument.
 
 An assistant's words are a call between tags, an unreadable call, an end, or talk, as in `fetch_assistant` of
-upstream's evaluation. With `compat`, the verdict is upstream's, except for a list between the tags: there
-upstream crashes, and here it is a malformed call.
+upstream's evaluation: a call comes before an end. With `compat`, the verdict is upstream's, except for a list
+between the tags: there upstream crashes, and here it is a malformed call.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from rig.calls import Call, Json, JsonObject
 from rig.errors import MACHINE, ErrorKind, RigError
@@ -133,43 +133,28 @@ DONE = "[DONE]"
 
 _TAGGED = re.compile(r"<func>(.*?)</func>", re.DOTALL)
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
-_NAME = "functionName"
-
-Kind: TypeAlias = Literal["call", "malformed", "done", "talk"]
 
 
-class ParsedReply(NamedTuple):
-    """What was made of an assistant's words. `text` is what it said, `fault` why a call cannot be read."""
+def tagged_call(text: str, *, compat: bool = False) -> Call | None:
+    """The call between tags in an assistant's words, whatever else it says; None if it makes none.
 
-    kind: Kind
-    text: str = ""
-    function: str | None = None
-    slots: JsonObject = {}  # noqa: RUF012 - never changed, and a tuple's default
-    fault: str = ""
-
-
-def parse_reply(text: str, *, compat: bool = False) -> ParsedReply:
-    """What an assistant's words are. A call comes before an end, and prose around either is ignored.
-
-    With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
+    With `compat` a tag that is never closed is an empty call. Raises ValueError, which says why, for a call
+    that cannot be read.
     """
     if CALL not in text:
-        if DONE in text:
-            return ParsedReply("done", text.replace(DONE, ""))
-        return ParsedReply("talk", text)
+        return None
     match = _TAGGED.search(text)
     if match is None and not compat:
-        return ParsedReply("malformed", text, fault=f"{CALL} is never closed")
+        raise ValueError(f"{CALL} is never closed")
     raw = match.group(1).strip() if match else "{}"
     try:
         data = json.loads(raw if compat else _FENCE.sub("", raw))
     except (ValueError, RecursionError) as error:
-        return ParsedReply("malformed", text, fault=f"not JSON: {error}")
+        raise ValueError(f"not JSON: {error}") from error
     if not isinstance(data, dict):
-        return ParsedReply("malformed", text, fault="not an object with the arguments by name")
-    function = data.pop(_NAME, None)
-    name = function if isinstance(function, str) else None
-    return ParsedReply("call", text, name, usable(data, compat=compat))
+        raise ValueError("not an object with the arguments by name")
+    function = data.pop("functionName", None)
+    return Call(function if isinstance(function, str) else "", usable(data, compat=compat))
 
 
 def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
@@ -197,16 +182,22 @@ _KNOWS_NOTHING = re.compile(r"(?:(?:sorry,? )?i (?:do not|don['’]t) know\b[^.!
 
 
 class Talk:
-    """One conversation. `said` is without the call; `end` is None for as long as it goes on."""
+    """One conversation, of which some turns were `played` before. `said` is without the call; `end` is None
+    for as long as it goes on.
+    """
 
-    def __init__(self, scenario: Scenario, mode: Mode, max_rounds: int, *, compat: bool = False) -> None:
-        is_static = mode == "static"
+    def __init__(
+        self, scenario: Scenario, settings: AutoDeSettings, played: Iterable[PlayedTurn] = ()
+    ) -> None:
+        is_static = settings.mode == "static"
         self.said: list[Utterance] = list(scenario.history if is_static else scenario.history[:1])
         self.end: End | None = None
         self.call: Call | None = None
-        self._left = 1 if is_static else max_rounds
+        self._left = 1 if is_static else settings.max_rounds
         self._first = len(self.said)
-        self._compat = compat
+        self._compat = settings.compat
+        for step in (step for turn in played for step in turn.steps):
+            self.add(step)
 
     def add(self, step: Step) -> None:
         """Take in a step: words are added to what was said, anything else ends the conversation."""
@@ -233,13 +224,6 @@ class Talk:
             self.end, self.call = "called", prediction.call
         else:
             self.end = "assistant_failed" if prediction.error in MACHINE else "malformed"
-
-    def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
-        """Take in turns that were played before."""
-        for turn in played:
-            for step in turn.steps:
-                self.add(step)
-        return self
 
     @property
     def _is_user_stuck(self) -> bool:

@@ -12,7 +12,7 @@ from rig.methods.dynamic.talk import DynamicSettings, LiveTalk
 from rig.methods.tooltalk.scoring import INCORRECT_ACTIONS
 from rig.methods.tooltalk.setup import replay
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.models import CallMessage
+from rig.models import CallMessage, ReplyMessage
 from rig.scoring import Grader
 from rig.scoring.seen import leaves
 from rig.stress.dial import Presentation
@@ -179,7 +179,7 @@ def judge(
     Everything happens again, so the simulator's world is changed.
     """
     played = presentation.cleaned_turns(turns)
-    talk = LiveTalk(task, settings.max_rounds).extend(played)
+    talk = LiveTalk(task, settings.max_rounds, played)
     matching = grader.start(task.truths(grader.toolbox))
     calls = [(turn.turn, call) for turn in played for call in turn.executed]
     for turn, call in calls:
@@ -187,7 +187,7 @@ def judge(
     verdicts, left_out = list(matching.verdicts()), matching.optional()
     world, told = true_end(task, simulator)
     differences, by_call = ended(task, [call for _, call in calls], verdicts, world, simulator)
-    left = unsaid(told, talk.replies)
+    left = unsaid(told, [message.text for message in talk.messages if isinstance(message, ReplyMessage)])
     for number, changed in by_call.items():
         did = [
             *(f"adds {record.told(changed.missing)}" for record in changed.extra),

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -85,12 +85,14 @@ _ENDS: dict[ErrorKind, End] = {
 
 
 class LiveTalk:
-    """One conversation. `end` is None for as long as it goes on."""
+    """One conversation, of which some turns were `played` before. `end` is None for as long as it goes on."""
 
-    def __init__(self, task: LiveTask, max_rounds: int) -> None:
+    def __init__(self, task: LiveTask, max_rounds: int, played: Iterable[PlayedTurn] = ()) -> None:
         self.messages: list[Message] = [UserMessage(lines(task.conversation)[0].text)]
         self.end: End | None = None
         self._left = max_rounds
+        for step in (step for turn in played for step in turn.steps):
+            self.add(step)
 
     def add(self, step: Step) -> None:
         """Take in a step: words and calls are added to the messages, anything else ends the conversation."""
@@ -113,15 +115,3 @@ class LiveTalk:
             self.end = _ENDS.get(prediction.error, "malformed")
         elif step.executed is not None:
             self.messages.append(call_message(step.executed, prediction))
-
-    def extend(self, played: Iterable[PlayedTurn]) -> "LiveTalk":
-        """Take in turns that were played before."""
-        for turn in played:
-            for step in turn.steps:
-                self.add(step)
-        return self
-
-    @property
-    def replies(self) -> Iterator[str]:
-        """The assistant's words, in order."""
-        return (message.text for message in self.messages if isinstance(message, ReplyMessage))

@@ -21,7 +21,9 @@ from rig.files import beginning, read_json
 from rig.methods.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.models import CallMessage, Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.paths import real
-from rig.reading import Sort, facts, states
+from rig.reading.claims import states
+from rig.reading.clauses import read_text
+from rig.reading.facts import Sort
 from rig.solutions.solution import FINISH_TOOL, readable
 from rig.tasks import ExpectedTurn, Task, require_unique
 from rig.toolbox.toolbox import Toolbox
@@ -163,7 +165,9 @@ def names(answer: str, ways: Sequence[str], example: str = "") -> bool | None:
 
 def _precise(ways: Sequence[str]) -> Sequence[str]:
     """The ways but for times and numbers that leave the half of the day open, where another way tells it."""
-    hours = {way: [len(fact.values) for fact in facts(way) if fact.sort is Sort.CLOCK] for way in ways}
+    hours = {
+        way: [len(fact.values) for fact in read_text(way).facts if fact.sort is Sort.CLOCK] for way in ways
+    }
     if [1] not in hours.values():
         return ways
     return [way for way in ways if 2 not in hours[way] and not way.isdecimal()]

@@ -6,7 +6,6 @@ A result file has a dialogue in each line. Every file is an arm, every recorded 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from rig.files import json_text
 from rig.methods.autode import checkout
 from rig.methods.autode.checkout import DialogueRow
 from rig.methods.autode.judgement import arguments, verdict_of
-from rig.methods.autode.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.scenarios import ASSISTANT, Scenario
 from rig.methods.autode.scripted_user import FAILED
 from rig.methods.autode.talk import DONE, THE_USER, AutoDeSettings, Mode, Talk, usable
 from rig.methods.base import Loaded
@@ -46,11 +45,6 @@ class DialogueRecord(DialogueRow):
     state: str | None = None
     reason: str = ""
     trial_uuid: str = ""
-
-    @cached_property
-    def said(self) -> tuple[Utterance, ...]:
-        """The words of both."""
-        return tuple(turn.utterance() for turn in self.content)
 
     @property
     def success(self) -> bool:
@@ -241,8 +235,7 @@ class AutoDEPaper(Paper):
         return published_tables(scores)
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
-        talk = Talk(task, settings.mode, settings.max_rounds, compat=settings.compat).extend(turns.values())
-        return record_of(task, talk, compat=settings.compat).line()
+        return record_of(task, Talk(task, settings, turns.values()), compat=settings.compat).line()
 
 
 PAPER: Paper = AutoDEPaper()

@@ -3,8 +3,11 @@
 import json
 from typing import Any
 
+import pytest
+
+from rig.calls import Call
 from rig.methods.autode import judgement as slots
-from rig.methods.autode import talk as answers
+from rig.methods.autode.talk import tagged_call
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 NAMED = {"functionName": "Navigate"}
@@ -14,20 +17,15 @@ def tagged(**arguments: Any) -> str:
     return f"<func>{json.dumps(NAMED | arguments)}</func>"
 
 
-PERFECT = tagged(**GOLD)
-
-
-def test_an_end_is_no_part_of_what_was_said() -> None:
-    assert answers.parse_reply("I cannot do that. [DONE]") == answers.ParsedReply(
-        "done", "I cannot do that. "
-    )
+def test_an_end_is_no_call() -> None:
+    assert tagged_call("I cannot do that. [DONE]") is None
 
 
 def test_what_upstream_lets_pass_is_named_otherwise() -> None:
-    assert answers.parse_reply('<func>{"appName": "Maps"}').kind == "malformed"
-    assert answers.parse_reply('<func>```json\n{"appName": "Maps"}\n```</func>').slots == {"appName": "Maps"}
-    assert answers.parse_reply(tagged(stops=2, note=None)).slots == {"stops": 2}
-    assert answers.parse_reply(PERFECT).function == "Navigate"
+    with pytest.raises(ValueError, match="never closed"):
+        tagged_call('<func>{"appName": "Maps"}')
+    assert tagged_call('<func>```json\n{"appName": "Maps"}\n```</func>') == Call("", {"appName": "Maps"})
+    assert tagged_call(tagged(stops=2, note=None)) == Call("Navigate", {"stops": 2})
 
 
 def test_tolerance_is_of_case_blanks_punctuation_and_truth_values() -> None:

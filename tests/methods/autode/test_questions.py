@@ -70,7 +70,7 @@ def test_what_there_is_and_what_it_shall_become(text: str, slots: list[str]) -> 
         ("Could you give me more details?", AskedSlots(is_general=True)),
         ("Is that correct?", AskedSlots(is_closed=True)),
         ("Shall I go ahead?", AskedSlots(is_closed=True)),
-        ("What is your mother's maiden name?", AskedSlots(is_open=True)),
+        ("What is your mother's maiden name?", AskedSlots()),
         ("Can I help you with anything else?", AskedSlots()),
         ("Open the settings and tap on it.", AskedSlots()),
         ("Could you please provide me with that information?", AskedSlots()),
@@ -93,7 +93,7 @@ def test_embeddings_are_asked_where_the_rules_are_silent() -> None:
     assert read("Which room?", LAMP, alike).slots == ("room",)
     assert read("Is that right?", LAMP, alike).slots == ()
     assert not heard
-    assert read("Whereabouts is it?", LAMP, lambda *_: 0.44) == AskedSlots(is_open=True)
+    assert read("Whereabouts is it?", LAMP, lambda *_: 0.44) == AskedSlots()
 
 
 def test_the_packaged_encoder_knows_what_a_hue_is() -> None:

@@ -11,7 +11,7 @@ from rig.compare.leaderboard import published
 from rig.methods.autode import checkout
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.scenarios import Scenario, Utterance
-from rig.methods.autode.talk import Mode, Talk
+from rig.methods.autode.talk import AutoDeSettings, Mode, Talk
 from rig.papers import autode as recorded
 from rig.papers.autode import PAPER as FILES
 from rig.papers.autode import turns
@@ -143,7 +143,7 @@ def test_every_recorded_dialogue_folds_into_itself(
     mode: Mode = "static" if "static" in name else "dynamic"
     for record in recorded.read(file(autode, name)):
         scenario = scenarios[record.uuid]
-        talk = Talk(scenario, mode, 8).extend(turns(record, scenario, mode))
+        talk = Talk(scenario, AutoDeSettings(mode), turns(record, scenario, mode))
         assert talk.end == record.outcome
         assert len(talk.said) == len(record.said) + record.is_cut
         assert (dict(talk.call.arguments) if talk.call else {}) == record.slots

@@ -7,6 +7,7 @@ import pytest
 
 from rig.methods.tooleval.queries import load, names
 from rig.paths import CONVERSATIONS
+from rig.reading.claims import states
 
 SAYS = (
     "It is {}.",
@@ -159,3 +160,7 @@ def test_forms_that_are_not_read_are_unclear(
     answer: str, ways: tuple[str, ...], example: str, expected: bool | None
 ) -> None:
     assert names(answer, ways, example) is expected
+
+
+def test_a_text_without_numbers_states_no_duration() -> None:
+    assert states("It takes a while.", "90 minutes") is False
