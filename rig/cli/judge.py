@@ -127,13 +127,11 @@ def answers(
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
     files = write_results(runs, stored, output, raw=raw) if output and not code else []
-    if as_json:
-        declaration = stored.declaration
-        paths = [str(file) for file in files]
-        run.print_end(stored, runs, caution=declaration.caution, decides=declaration.decides, files=paths)
-    elif displays.is_watched(display):
-        say(f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}")
-    run.say_where(stored, runs, control, is_said=displays.is_watched(display) and not as_json)
+    is_told = displays.is_watched(display) and not as_json
+    text = f"{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}" if is_told else ""
+    more = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+    more |= {"files": [str(file) for file in files]}
+    run.print_end(stored, runs, control, text, as_json=as_json, **more)
     return code
 
 

@@ -89,27 +89,18 @@ def quantize(
             progress = bar(f"{parent.name}-{recipe.name}", "quantizing")
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
-    if as_json:
-        print_json(
-            [
-                {
-                    **file.entry.model_dump(),
-                    "path": str(file.entry.path),
-                    "bits_per_weight": file.info.bits_per_weight,
-                    "origin": file.info.origin and file.info.origin.as_json(),
-                    "seconds": file.seconds,
-                }
-                for file in files
-            ]
-        )
-        return
-    rows = []
+    told, rows = [], []
     for file in files:
-        bits = file.info.bits_per_weight
+        bits, origin = file.info.bits_per_weight, file.info.origin
+        about = {"bits_per_weight": bits, "origin": origin and origin.as_json(), "seconds": file.seconds}
+        told.append({**file.entry.model_dump(), "path": str(file.entry.path), **about})
         types = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
         took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
         size = file_size(file.entry.size)
         rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
+    if as_json:
+        print_json(told)
+        return
     print_table(_HEADER, rows)
     for file in files:
         name, fell_back = file.entry.name, file.entry.fell_back

@@ -16,7 +16,6 @@ from rig.engine.formats.detection import Native, Unsupported, native_of
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
-from rig.engine.memory.plan import DeviceUse
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -124,7 +123,11 @@ def show_fit(
         }
     )
     click.echo()
-    print_table(_FIT_HEADER, map(_use_row, plan.uses))
+    rows = []
+    for use in plan.uses:
+        sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
+        rows.append((use.title, use.layers, *map(file_size, sizes)))
+    print_table(_FIT_HEADER, rows)
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     for line in (*tried, *plan.remarks):
         say(line)
@@ -132,11 +135,6 @@ def show_fit(
         click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
-
-
-def _use_row(use: DeviceUse) -> tuple[object, ...]:
-    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
-    return (use.title, use.layers, *map(file_size, sizes))
 
 
 _PARAMETERS: JsonObject = {

@@ -103,6 +103,14 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(printable(text), err=err)
 
 
+def say_failures(failures: Iterable[tuple[str, str | None]]) -> bool:
+    """Say on stderr what failed, by name; whether anything did."""
+    lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
+    for line in lines:
+        say(line, err=True)
+    return bool(lines)
+
+
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "success": {"fg": "green", "bold": True},
     "failure": {"fg": "red", "bold": True},

@@ -18,7 +18,7 @@ from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.config import from_file, say_what_is_from_file
 from rig.cli.options import OUTPUT, Network, complete_runs
-from rig.cli.output import print_json, say, terminal_width
+from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.arms import choose
 from rig.compare.noise import Noise, noise_between
@@ -207,23 +207,25 @@ def command(
     if where is not None:
         todo = elsewhere(todo, where)
     stored, control = playing.carry_out(todo, as_json=as_json)
-    if as_json:
-        print_end(stored, playing.runs)
-    elif displays.is_watched(playing.display):
-        say(f"\n{ending(stored, playing.runs, terminal_width(), full=full)}")
-    say_where(stored, playing.runs, control, is_said=displays.is_watched(playing.display) and not as_json)
+    is_told = displays.is_watched(playing.display) and not as_json
+    text = ending(stored, playing.runs, terminal_width(), full=full) if is_told else ""
+    print_end(stored, playing.runs, control, text, as_json=as_json)
     return exit_code(stored, control)
 
 
-def print_end(stored: StoredRun, store: Path, **more: Any) -> None:
-    """Print what a run came to as one line of JSON."""
-    arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
+def print_end(
+    stored: StoredRun, store: Path, control: Control, text: str, *, as_json: bool, **more: Any
+) -> None:
+    """Print what a run came to: as one line of JSON, or as a text if there is one.
 
-
-def say_where(stored: StoredRun, store: Path, control: Control, *, is_said: bool) -> None:
-    """Say on stderr where a run is that was stopped, unless the ending said so."""
-    if control.is_stopped and not is_said:
+    Without a text that says it, stderr gets where a run is that was stopped.
+    """
+    if as_json:
+        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
+        click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
+    elif text:
+        say(f"\n{text}")
+    if control.is_stopped and not text:
         say(whereabouts(stored, str(store)), err=True)
 
 
@@ -286,13 +288,11 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
-    failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
+    failures = [(arm.name, arm.failure) for arm in stored.arms]
     failures += [
-        f"{arm.name}: not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated
+        (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
     ]
-    for failure in failures:
-        say(f"rig: {failure}", err=True)
-    return 1 if failures else 0
+    return say_failures(failures)
 
 
 def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:
@@ -336,7 +336,12 @@ def noise(
     store = playing.runs
     if of is None:
         options = options_of(context)
-        todo = plan(_options_of_noise(options, model), store, playing.name)
+        if model is None:
+            raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
+        for name, value in options.items():
+            if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
+                raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
+        todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
         stored, control = playing.carry_out(todo, as_json=as_json)
         if code := exit_code(stored, control):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
@@ -359,24 +364,17 @@ def noise(
     return None
 
 
-def _options_of_noise(options: dict[str, Any], model: str | None) -> Options:
-    if model is None:
-        raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
-    for name, value in options.items():
-        if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
-            raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
-    return Options(models=(model,), noise=True, **options)
-
-
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    rows = []
-    for label, parts in (
-        ("predictions with another text", [noise.steps for noise in noises]),
-        ("calls judged otherwise", [noise.calls for noise in noises]),
-        ("turns right in only one", [noise.turns for noise in noises]),
-        ("conversations successful in only one", [noise.conversations for noise in noises]),
-    ):
-        rows.append(Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts]))
+    found = {
+        "predictions with another text": [noise.steps for noise in noises],
+        "calls judged otherwise": [noise.calls for noise in noises],
+        "turns right in only one": [noise.turns for noise in noises],
+        "conversations successful in only one": [noise.conversations for noise in noises],
+    }
+    rows = [
+        Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts])
+        for label, parts in found.items()
+    ]
     lines = [
         f"noise of {noises[0].arms[0]}, run {stored.id}",
         f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
