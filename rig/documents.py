@@ -326,7 +326,12 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
     try:
         instance: Value = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        raise RigError(f"{where}: not {what}: {_first(error)}") from None
+        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        steps = [str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"]]
+        text = _FAULTS.get(fault["type"], fault["msg"]).removeprefix("Input ")
+        own = text.removeprefix("Value error, ")  # the words of a validator of rig's
+        colon = "" if own == text else ":"
+        raise RigError(f"{where}: not {what}: {'.'.join(steps) or 'it'}{colon} {own}") from None
     return instance
 
 
@@ -334,17 +339,6 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """What reads and writes values of a type; it is made once, which takes longer than reading."""
     return TypeAdapter(kind)
-
-
-def _first(error: ValidationError) -> str:
-    """The first fault: the path to it, with positions from 1, and what is wrong."""
-    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    steps = [str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"]]
-    place = ".".join(steps) or "it"
-    text = _FAULTS.get(fault["type"], fault["msg"])
-    if text.startswith("Value error, "):
-        return f"{place}: {text.removeprefix('Value error, ')}"
-    return f"{place} {text.removeprefix('Input ')}"
 
 
 _FAULTS = {
