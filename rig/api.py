@@ -93,19 +93,25 @@ def _cell(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationScore(FlatRecord):
-    """What an arm made of a conversation, by the grader whose scores are shown.
-
-    `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
-    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
-    `errors` counts failed steps by kind. `repeat` is from 0.
-    """
+class ConversationRecord(FlatRecord):
+    """What is of one conversation, as an arm played it. `repeat` is from 0."""
 
     run: str
     arm: str
     suite: str
     conversation: str
     repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationScore(ConversationRecord):
+    """What an arm made of a conversation, by the grader whose scores are shown.
+
+    `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
+    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
+    `errors` counts failed steps by kind.
+    """
+
     success: bool
     unclear: int
     rates: Mapping[str, float | None]
@@ -119,18 +125,13 @@ class ConversationScore(FlatRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedStep(FlatRecord):
+class PlayedStep(ConversationRecord):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
-    `turn` is from 1, `step` and `repeat` from 0, times are in seconds. `match` and `bad_action` are None for
-    what is no call.
+    `turn` is from 1, `step` from 0, times are in seconds. `match` and `bad_action` are None for what is no
+    call.
     """
 
-    run: str
-    arm: str
-    suite: str
-    conversation: str
-    repeat: int
     turn: int
     step: int
     role: str
@@ -165,17 +166,12 @@ def _step(row: Mapping[str, Any]) -> PlayedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedConversation(FlatRecord):
+class PlayedConversation(ConversationRecord):
     """A conversation as an arm played it, `turns_done` of its `turns` so far.
 
     `success` is None until it is scored. As text, it is what `rig show RUN CONVERSATION` prints.
     """
 
-    run: str
-    arm: str
-    suite: str
-    conversation: str
-    repeat: int
     state: str
     turns: int
     turns_done: int

@@ -1,6 +1,5 @@
 """`rig bundle` and `rig docs`: all of rig as one file for another machine, and its documentation."""
 
-import sys
 import webbrowser
 from collections.abc import Iterator
 from itertools import chain
@@ -69,8 +68,7 @@ def command(
     line = ProgressLine("bundle", "packed, MB:")
 
     def watch(packed: int, of: int) -> None:
-        if sys.stderr.isatty():
-            line.show(packed // 10**6, of // 10**6)
+        line.show(packed // 10**6, of // 10**6)
 
     def tell(text: str) -> None:
         click.echo(f"bundle: {text}", err=True)

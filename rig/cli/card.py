@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import click
 
@@ -123,7 +123,11 @@ def verify(
         sound = "the counts add up, and the rates follow from them"
         checks.append(CardCheck("numbers", fault is None, fault or sound))
     if model is not None:
-        checks.append(_model_check(about, model))
+        digest, actual = about["subject"].get("file_sha256"), sha256_of(inspect(resolve(model).path).path)
+        text = f"{model} is the file that was tested"
+        if digest != actual:
+            text = f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}"
+        checks.append(CardCheck("model", digest == actual, text))
     checks.append(_signature_check(card, signers))
     if as_json:
         print_json({"card": str(card), "checks": [check.as_json() for check in checks]})
@@ -132,14 +136,6 @@ def verify(
         for check in checks:
             say(" ".join(f"{words[check.is_good]:5}  {check.name}: {check.text}".split("\n")))
     return int(any(check.is_good is False for check in checks))
-
-
-def _model_check(card: JsonObject, model: str) -> CardCheck:
-    digest: Any = card["subject"].get("file_sha256")
-    actual = sha256_of(inspect(resolve(model).path).path)
-    if digest != actual:
-        return CardCheck("model", False, f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}")
-    return CardCheck("model", True, f"{model} is the file that was tested")
 
 
 def _signature_of(path: Path) -> Path:

@@ -23,20 +23,8 @@ from rig.models import CallMessage, ToolDoc, UserMessage
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
+def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
     """Print the file, its tool calls by the chat template that would be used, and its templates."""
-    _print_facts(facts, entry, adapter)
-    click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
-    show_tools(source)
-    own = facts.chat_template or template_of(family_of(facts))
-    of_registry = " (the registry's)" if own and not facts.chat_template else ""
-    others = ((f" {name}", text) for name, text in facts.other_templates.items())
-    for title, template in ((of_registry, own), *others):
-        say(f"\nChat template{title}:")
-        say("none; `rig run` needs --chat-template" if template is None else template)
-
-
-def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = gguf.bits_per_weight
     facts: dict[str, object] = {
         "file": str(gguf.path),
@@ -67,6 +55,14 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
         "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
     }
     print_facts(facts)
+    click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
+    show_tools(source)
+    own = gguf.chat_template or template_of(family_of(gguf))
+    of_registry = " (the registry's)" if own and not gguf.chat_template else ""
+    others = ((f" {name}", text) for name, text in gguf.other_templates.items())
+    for title, template in ((of_registry, own), *others):
+        say(f"\nChat template{title}:")
+        say("none; `rig run` needs --chat-template" if template is None else template)
 
 
 def _adapter(adapter: AdapterInfo) -> str:

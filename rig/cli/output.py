@@ -164,7 +164,7 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 
 class ProgressLine:
-    """A line on a terminal that says how far something is, drawn again a few times a second."""
+    """A line on a terminal that says how far something is, drawn again a few times a second; else nothing."""
 
     def __init__(self, name: str, what: str) -> None:
         self._text = f"{printable(name)}: {what}"
@@ -172,7 +172,7 @@ class ProgressLine:
 
     def show(self, done: int, of: int, beside: str = "") -> None:
         """Draw it, and what is said `beside` it, if the last time is long enough ago."""
-        if time.monotonic() - self._drawn > _REDRAW_S or done == of:
+        if sys.stderr.isatty() and (time.monotonic() - self._drawn > _REDRAW_S or done == of):
             self._drawn = time.monotonic()
             text = f"{self._text} {done} of {of}" + (f"; {beside}" if beside else "")
             click.echo(f"\r\x1b[K{text}", nl=done == of, err=True)

@@ -203,7 +203,23 @@ def command(
             context.params[parameter] = None
             context.set_parameter_source(parameter, ParameterSource.DEFAULT)
         name = context.params["name"]
-    todo = _plan(options_of(context), playing.runs, name, resuming)
+    options = options_of(context)
+    if resuming.resume is not None:
+        if name is not None:
+            raise RigError("--name is for a new run and --resume for an old one; give one of them")
+        todo = plan_resume(resuming.resume, options, playing.runs, retry_failed=resuming.retry_failed)
+    else:
+        resuming.require_resume()
+        if name is not None and not name.isprintable():
+            raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
+        if name == "":
+            raise RigError("--name is empty; leave it out, or give the run a name to find it by")
+        if not options.get("models"):
+            raise RigError(
+                "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
+            )
+        shared.require_one_suite(options)
+        todo = plan(Options(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
     stored, control = playing.carry_out(todo, as_json=as_json)
@@ -293,24 +309,6 @@ def exit_code(stored: StoredRun, control: Control) -> int:
         (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
     ]
     return say_failures(failures)
-
-
-def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:
-    if resuming.resume is not None:
-        if name is not None:
-            raise RigError("--name is for a new run and --resume for an old one; give one of them")
-        return plan_resume(resuming.resume, options, store, retry_failed=resuming.retry_failed)
-    resuming.require_resume()
-    if name is not None and not name.isprintable():
-        raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
-    if name == "":
-        raise RigError("--name is empty; leave it out, or give the run a name to find it by")
-    if not options.get("models"):
-        raise RigError(
-            "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
-        )
-    shared.require_one_suite(options)
-    return plan(Options(**options), store, name)
 
 
 @verb(shared.RolesCommand, options=shared.table_options(without=("exact", "sweep")))

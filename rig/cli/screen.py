@@ -100,8 +100,13 @@ def command(
 
     screening = replace(screening_of(*asked), full=kld)
     if against:
+        weights: list[tuple[object, ...]] = []
+        for model in screening.models:
+            adapter = model.adapter.as_json() if model.adapter else {}
+            told_of = (adapter.get("adapter_sha256"), adapter.get("adapter_scale"))
+            weights.append((sha256_of(model.path), *told_of))
         with Runs.open(runs) as stored:
-            check_stored(list(map(_weights, screening.models)), stored, against)
+            check_stored(weights, stored, against)
     screened = screen(screening, lambda text: say(text, err=True), progress())
     validity: list[Validity] = []
     told: JsonObject = {}
@@ -173,9 +178,10 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
+        # What of a fingerprint says how a model is asked, not which model it is.
         asked = {
-            json.dumps({key: value for key, value in fingerprint.items() if _asks(key)})
-            for fingerprint in fingerprints
+            json.dumps({key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()})
+            for of in fingerprints
         }
         if len(asked) > 1:
             raise RigError(
@@ -196,11 +202,6 @@ def _as_stored(
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
-
-
-def _asks(key: str) -> bool:
-    """Whether a part of a fingerprint says how a model is asked, not which model it is."""
-    return key.startswith("protocol.") or key in _VARIED.values()
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -224,19 +225,13 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screen
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 
-def _weights(model: Any) -> tuple[object, object, object]:
-    adapter = model.adapter.as_json() if model.adapter else {}
-    return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
-
-
 def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
     """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
     lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
-        if sys.stderr.isatty():
-            lines.setdefault(name, ProgressLine(name, what)).show(done, of)
-        elif done == of:
+        lines.setdefault(name, ProgressLine(name, what)).show(done, of)
+        if done == of and not sys.stderr.isatty():
             say(f"{name}: {counted(of, what)} {doing}", err=True)
 
     return show
@@ -267,7 +262,17 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
         lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
-    return "\n".join([*lines, *_validity(validity)])
+    if validity:
+        lines.append(
+            "\nhow well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)"
+        )
+        lines.append(f"  by the {SIGNAL}")
+    for group in validity:
+        measures = f"AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
+        outcome = f"{group.outcome} {group.with_outcome} of {group.turns} turns"
+        lines.append(f"  {group.arm}: {outcome}; {measures}")
+    lines += [f"  {name}: {meaning}" for name, meaning in OUTCOMES.items()] if validity else []
+    return "\n".join(lines)
 
 
 def _rows(screen: Screen) -> Iterator[Row]:
@@ -353,21 +358,6 @@ def _lines(of: DivergenceFigures) -> dict[str, str]:
         "RMS Δp, %": number(of.rms_dp, 100, 3),
         "Same top p, %": number(of.same_top, 100, 3),
     }
-
-
-def _validity(validity: Sequence[Validity]) -> list[str]:
-    if not validity:
-        return []
-    lines = [
-        "",
-        "how well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)",
-        f"  by the {SIGNAL}",
-    ]
-    for group in validity:
-        measures = f"AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
-        outcome = f"{group.outcome} {group.with_outcome} of {group.turns} turns"
-        lines.append(f"  {group.arm}: {outcome}; {measures}")
-    return [*lines, *(f"  {name}: {meaning}" for name, meaning in OUTCOMES.items())]
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -153,8 +153,15 @@ def check(
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
 ) -> Report:
-    if not place.exists() and str(place) in methods.made_suites():
-        return _check_made(str(place))
+    made = methods.made_suites()
+    if not place.exists() and (name := str(place)) in made:
+        # It is made when it is used, and checked as if it were a folder.
+        with TemporaryDirectory(prefix="rig-check-") as folder:
+            for source in made[name].sources():
+                write(json_text(source), Path(folder) / name / f"{source['name']}.json", folders=True)
+            report = methods.get(made[name].method).check(Path(folder) / name)
+        assert report is not None
+        return replace(report, directory=place)  # type: ignore[type-var]
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
@@ -164,18 +171,6 @@ def _check(
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
     return report
-
-
-def _check_made(name: str) -> Report:
-    """The check of a suite that is made when it is used, as if it were a folder."""
-    suite = methods.made_suites()[name]
-    with TemporaryDirectory(prefix="rig-check-") as folder:
-        place = Path(folder) / name
-        for source in suite.sources():
-            write(json_text(source), place / f"{source['name']}.json", folders=True)
-        report = methods.get(suite.method).check(place)
-    assert report is not None
-    return replace(report, directory=Path(name))  # type: ignore[type-var]
 
 
 @verb(Verbs)
