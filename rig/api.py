@@ -254,46 +254,28 @@ class Run(FlatRecord):
         with self._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
-            return RecordTable(
-                PlayedConversation(
-                    self.id,
-                    stored.arms[cell.arm].name,
-                    suites[cell.conversation],
-                    cell.conversation,
-                    cell.repeat,
-                    cell.state,
-                    cell.turns,
-                    cell.turns_done,
-                    None if cell.counts is None else stored.declaration.succeeded(cell.counts),
-                    self,
-                    cell.arm,
-                )
-                for cell in runs.each_cell(stored)
-            )
+            played = []
+            for cell in runs.each_cell(stored):
+                name = cell.conversation
+                place = (self.id, stored.arms[cell.arm].name, suites[name], name, cell.repeat)
+                success = None if cell.counts is None else stored.declaration.succeeded(cell.counts)
+                state = (cell.state, cell.turns, cell.turns_done, success)
+                played.append(PlayedConversation(*place, *state, self, cell.arm))
+        return RecordTable(played)
 
     @property
     def scores(self) -> RecordTable[ConversationScore]:
         """A record for each finished conversation, arm and repeat."""
         with self._reading() as runs:
             stored = runs.get(self.id)
-            declaration = stored.declaration
-            return RecordTable(
-                ConversationScore(
-                    self.id,
-                    arm.name,
-                    cell.suite,
-                    cell.conversation,
-                    cell.repeat,
-                    declaration.succeeded(cell.counts),
-                    round(cell.counts.get("unclear", 0)),
-                    declaration.rates(cell.counts),
-                    cell.counts,
-                    cell.errors,
-                )
-                for arm in stored.arms
-                if arm.grader is not None
-                for cell in runs.scored_cells(stored, arm.grader, [arm.position])
-            )
+            declaration, scores = stored.declaration, []
+            for arm in stored.arms:
+                for cell in runs.scored_cells(stored, arm.grader, [arm.position]) if arm.grader else ():
+                    place = (self.id, arm.name, cell.suite, cell.conversation, cell.repeat)
+                    success, unclear = declaration.succeeded(cell.counts), cell.counts.get("unclear", 0)
+                    sums = (success, round(unclear), declaration.rates(cell.counts), cell.counts)
+                    scores.append(ConversationScore(*place, *sums, cell.errors))
+        return RecordTable(scores)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
@@ -173,7 +173,8 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     """The documents of YAML text, which faults say is of this file. Raises RigError."""
     try:
-        for node in yaml.compose_all(text, Loader=_Loader):
+        # This loader leaves plain words alone: what they mean is said here.
+        for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
             reader = _NodeReader(file)
             yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
     except yaml.MarkedYAMLError as error:
@@ -183,12 +184,6 @@ def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
         raise RigError(f"{file}: not YAML: {error}") from error
     except RecursionError as error:
         raise RigError(f"{file}: nested too deeply") from error
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Leaves plain words alone: what they mean is said here."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
 class _NodeReader:
