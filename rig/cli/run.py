@@ -134,11 +134,6 @@ class Playing:
     )
     threshold: float | None = shared.THRESHOLD
 
-    def carry_out(self, todo: Plan, *, as_json: bool) -> tuple[StoredRun, Control]:
-        """Run a plan in this way; the run as it is stored then."""
-        notifier = Notifier(bell=self.bell, command=self.notify)
-        return carry_out(todo, self.display, as_json=as_json, notifier=notifier)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Resuming:
@@ -222,7 +217,7 @@ def command(
         todo = plan(Options(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
-    stored, control = playing.carry_out(todo, as_json=as_json)
+    stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
     is_told = displays.is_watched(playing.display) and not as_json
     text = ending(stored, playing.runs, terminal_width(), full=full) if is_told else ""
     print_end(stored, playing.runs, control, text, as_json=as_json)
@@ -265,17 +260,17 @@ def options_of(context: click.Context) -> dict[str, Any]:
 
 
 def carry_out(
-    todo: Plan, display: str, *, as_json: bool, notifier: Notifier | None = None, notice: str = ""
+    todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None, notice: str = ""
 ) -> tuple[StoredRun, Control]:
     """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
 
-    Where the display is for people, the terminal's title says how far it is, and `notifier` that it ended.
-    The display also shows the `notice`.
+    Where the display is for people, the terminal's title says how far it is, and what is `playing` how the
+    user hears of the end. The display also shows the `notice`.
     """
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)
     control = Control()
-    notifier = notifier or Notifier(bell=False)
+    notifier = Notifier(bell=playing.bell, command=playing.notify) if playing else Notifier(bell=False)
 
     def job(emit: Emit) -> bool:
         def both(event: Event) -> None:
@@ -340,7 +335,7 @@ def noise(
             if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
                 raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
         todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
-        stored, control = playing.carry_out(todo, as_json=as_json)
+        stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
         if code := exit_code(stored, control):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
             return code
