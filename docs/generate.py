@@ -21,7 +21,7 @@ from mkdocs.structure.files import File, Files
 
 import rig
 from rig.cli import cli
-from rig.cli.man import commands
+from rig.cli.bundle import commands
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
 

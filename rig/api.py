@@ -7,7 +7,7 @@ that the command line prints. Stores are only read, so that a run in progress ne
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -30,10 +30,10 @@ from rig.displays.notebook import is_notebook
 from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
 from rig.errors import RigError as RigError
-from rig.errors import did_you_mean
+from rig.errors import did_you_mean, meant
 from rig.options import TABLE
 from rig.running.planning import Options, plan
-from rig.store import Runs, StoredArm, StoredRun, Transcript
+from rig.store import Runs, StoredRun, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +93,25 @@ def _cell(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationScore(FlatRecord):
-    """What an arm made of a conversation, by the grader whose scores are shown.
-
-    `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
-    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
-    `errors` counts failed steps by kind. `repeat` is from 0.
-    """
+class ConversationRecord(FlatRecord):
+    """What is of one conversation, as an arm played it. `repeat` is from 0."""
 
     run: str
     arm: str
     suite: str
     conversation: str
     repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationScore(ConversationRecord):
+    """What an arm made of a conversation, by the grader whose scores are shown.
+
+    `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
+    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
+    `errors` counts failed steps by kind.
+    """
+
     success: bool
     unclear: int
     rates: Mapping[str, float | None]
@@ -119,18 +125,13 @@ class ConversationScore(FlatRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedStep(FlatRecord):
+class PlayedStep(ConversationRecord):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
-    `turn` is from 1, `step` and `repeat` from 0, times are in seconds. `match` and `bad_action` are None for
-    what is no call.
+    `turn` is from 1, `step` from 0, times are in seconds. `match` and `bad_action` are None for what is no
+    call.
     """
 
-    run: str
-    arm: str
-    suite: str
-    conversation: str
-    repeat: int
     turn: int
     step: int
     role: str
@@ -165,17 +166,12 @@ def _step(row: Mapping[str, Any]) -> PlayedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedConversation(FlatRecord):
+class PlayedConversation(ConversationRecord):
     """A conversation as an arm played it, `turns_done` of its `turns` so far.
 
     `success` is None until it is scored. As text, it is what `rig show RUN CONVERSATION` prints.
     """
 
-    run: str
-    arm: str
-    suite: str
-    conversation: str
-    repeat: int
     state: str
     turns: int
     turns_done: int
@@ -216,17 +212,17 @@ class PlayedArm(FlatRecord):
     failure: str | None
     speed: Mapping[str, Any]
     fingerprint: Mapping[str, Any]
-    _run: "Run" = field(repr=False, compare=False)
+    _store: "Store" = field(repr=False, compare=False)
 
     @property
     def scores(self) -> RecordTable[ConversationScore]:
         """Its scores, a record for each conversation and repeat."""
-        return self._run.scores.where(arm=self.arm)
+        return self._store.run(self.run).scores.where(arm=self.arm)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
         """Its steps, in order."""
-        return self._run.steps.where(arm=self.arm)
+        return self._store.run(self.run).steps.where(arm=self.arm)
 
     def to_dict(self) -> JsonObject:
         """Names, rates, and speed; not the fingerprint, which has settings by the dozen."""
@@ -258,22 +254,13 @@ class Run(FlatRecord):
         with self._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
-            played = [
-                PlayedConversation(
-                    self.id,
-                    stored.arms[cell.arm].name,
-                    suites[cell.conversation],
-                    cell.conversation,
-                    cell.repeat,
-                    cell.state,
-                    cell.turns,
-                    cell.turns_done,
-                    None if cell.counts is None else stored.declaration.succeeded(cell.counts),
-                    self,
-                    cell.arm,
-                )
-                for cell in runs.each_cell(stored)
-            ]
+            played = []
+            for cell in runs.each_cell(stored):
+                name = cell.conversation
+                place = (self.id, stored.arms[cell.arm].name, suites[name], name, cell.repeat)
+                success = None if cell.counts is None else stored.declaration.succeeded(cell.counts)
+                state = (cell.state, cell.turns, cell.turns_done, success)
+                played.append(PlayedConversation(*place, *state, self, cell.arm))
         return RecordTable(played)
 
     @property
@@ -281,7 +268,13 @@ class Run(FlatRecord):
         """A record for each finished conversation, arm and repeat."""
         with self._reading() as runs:
             stored = runs.get(self.id)
-            scores = [score for arm in stored.arms for score in _scores(runs, stored, arm)]
+            declaration, scores = stored.declaration, []
+            for arm in stored.arms:
+                for cell in runs.scored_cells(stored, arm.grader, [arm.position]) if arm.grader else ():
+                    place = (self.id, arm.name, cell.suite, cell.conversation, cell.repeat)
+                    success, unclear = declaration.succeeded(cell.counts), cell.counts.get("unclear", 0)
+                    sums = (success, round(unclear), declaration.rates(cell.counts), cell.counts)
+                    scores.append(ConversationScore(*place, *sums, cell.errors))
         return RecordTable(scores)
 
     @property
@@ -302,26 +295,6 @@ class Run(FlatRecord):
         """What it is, without its settings and arms."""
         own = self._named("id", "name", "created", "state", "method", "repeats")
         return {**own, "arms": len(self.arms)}
-
-
-def _scores(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[ConversationScore]:
-    """The scores of an arm by the grader whose scores are shown."""
-    if arm.grader is None:
-        return
-    declaration = run.declaration
-    for cell in runs.scored_cells(run, arm.grader, [arm.position]):
-        yield ConversationScore(
-            run.id,
-            arm.name,
-            cell.suite,
-            cell.conversation,
-            cell.repeat,
-            declaration.succeeded(cell.counts),
-            round(cell.counts.get("unclear", 0)),
-            declaration.rates(cell.counts),
-            cell.counts,
-            cell.errors,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,32 +323,20 @@ class Store:
         """
         choices = ("baseline", "metric", "alpha", "loss", "across_settings")
         for name in question.keys() - set(choices):
-            meant = did_you_mean(name, choices) or f"; choose from: {', '.join(choices)}"
-            raise RigError(f"a comparison has no option {name!r}{meant}")
+            raise RigError(f"a comparison has no option {name!r}{meant(name, choices)}")
         with Runs.open(self.path, self.graded_by) as runs:
             return comparing.compare(runs, addresses or ("latest",), ComparisonOptions(**question))
 
     def _run(self, stored: StoredRun) -> Run:
-        arms: list[PlayedArm] = []
-        run = Run(
-            stored.id,
-            stored.name,
-            stored.created,
-            stored.state,
-            stored.declaration.method,
-            stored.repeats,
-            stored.settings,
-            RecordTable(),
-            self,
-        )
+        declaration, arms = stored.declaration, []
         for arm in stored.arms:
             fingerprint = arm.fingerprint or {}
-            rates = stored.declaration.rates(arm.rated) if arm.rated else {}
+            rates = declaration.rates(arm.rated) if arm.rated else {}
             conversations = round(arm.counts.get("tasks", 0))
             facts = (rates, conversations, arm.failure or arm.not_evaluated, arm.speed.as_json(), fingerprint)
-            arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, run))
-        object.__setattr__(run, "arms", RecordTable(arms))
-        return run
+            arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, self))
+        about = (stored.id, stored.name, stored.created, stored.state, declaration.method, stored.repeats)
+        return Run(*about, stored.settings, RecordTable(arms), self)
 
 
 def open(path: str | Path | None = None, *, graded_by: str = "") -> Store:
@@ -414,8 +375,7 @@ def _value(name: str, value: Any) -> Any:
     names = [option.name for option in TABLE.values() if option.help]
     if name not in names:
         flag = name.replace("-", "_")
-        meant = did_you_mean(flag, names) or "; `rig run --help` lists them"
-        raise RigError(f"no option {name!r}{meant}")
+        raise RigError(f"no option {name!r}{did_you_mean(flag, names) or '; `rig run --help` lists them'}")
     option = TABLE[name]
     if value == option.start or (value is None and option.start == (None,)):
         return option.start

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rig.errors import RigError, did_you_mean
+from rig.errors import RigError, meant
 from rig.files import read_toml
 from rig.paths import config_files, expanded
 
@@ -42,10 +42,8 @@ class Setting:
 
     def unknown(self, choices: Iterable[str], what: str) -> RigError:
         """That the last part of the path is not a name that is known here."""
-        names = list(choices)
-        near = did_you_mean(self.path[-1], names)
         article = "an" if what[0] in "aeiou" else "a"
-        return self.fault(f"is not {article} {what}{near or '; choose from: ' + ', '.join(names)}")
+        return self.fault(f"is not {article} {what}{meant(self.path[-1], choices)}")
 
 
 def read_settings() -> dict[tuple[str, ...], Setting]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
@@ -173,7 +173,8 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     """The documents of YAML text, which faults say is of this file. Raises RigError."""
     try:
-        for node in yaml.compose_all(text, Loader=_Loader):
+        # This loader leaves plain words alone: what they mean is said here.
+        for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
             reader = _NodeReader(file)
             yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
     except yaml.MarkedYAMLError as error:
@@ -183,12 +184,6 @@ def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
         raise RigError(f"{file}: not YAML: {error}") from error
     except RecursionError as error:
         raise RigError(f"{file}: nested too deeply") from error
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Leaves plain words alone: what they mean is said here."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
 class _NodeReader:
@@ -326,7 +321,12 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
     try:
         instance: Value = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        raise RigError(f"{where}: not {what}: {_first(error)}") from None
+        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        steps = [str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"]]
+        text = _FAULTS.get(fault["type"], fault["msg"]).removeprefix("Input ")
+        own = text.removeprefix("Value error, ")  # the words of a validator of rig's
+        colon = "" if own == text else ":"
+        raise RigError(f"{where}: not {what}: {'.'.join(steps) or 'it'}{colon} {own}") from None
     return instance
 
 
@@ -334,17 +334,6 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """What reads and writes values of a type; it is made once, which takes longer than reading."""
     return TypeAdapter(kind)
-
-
-def _first(error: ValidationError) -> str:
-    """The first fault: the path to it, with positions from 1, and what is wrong."""
-    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    steps = [str(step + 1) if isinstance(step, int) else step[:60] for step in fault["loc"]]
-    place = ".".join(steps) or "it"
-    text = _FAULTS.get(fault["type"], fault["msg"])
-    if text.startswith("Value error, "):
-        return f"{place}: {text.removeprefix('Value error, ')}"
-    return f"{place} {text.removeprefix('Input ')}"
 
 
 _FAULTS = {

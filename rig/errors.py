@@ -76,3 +76,9 @@ def did_you_mean(text: str, names: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(text[:_LONGEST].lower(), by_lower, n=1)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
+
+
+def meant(text: str, names: Iterable[str]) -> str:
+    """The name nearest to a mistyped one, as `did_you_mean` has it, or all that there are."""
+    there_are = list(names)
+    return did_you_mean(text, there_are) or f"; choose from: {', '.join(there_are)}"

@@ -112,16 +112,10 @@ class Speed:
 
     def as_json(self) -> JsonObject:
         """Sums, costs and rates by name."""
-        rates = (
-            "prefill_rate",
-            "decode_rate",
-            "cached_share",
-            "forced_share",
-            "accepted_share",
-            "first_token",
-        )
-        names = [*self.__dataclass_fields__, *rates]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *_RATES)}
+
+
+_RATES = ("prefill_rate", "decode_rate", "cached_share", "forced_share", "accepted_share", "first_token")
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,8 +176,19 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
             return
         if is_there and not force:
             raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
-        with _replacing(target) as file:
-            yield file
+        # Beside the target, under a name that nobody can foresee; it gets the target's name in the end.
+        part = temporary_path(target.parent, target.name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        handle = os.open(part, flags, 0o666)
+        try:
+            with open(handle, "w", encoding="utf-8", errors=HALVES, newline="") as file:
+                yield file
+                file.flush()
+                os.fsync(handle)
+            os.replace(part, target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -270,23 +281,6 @@ def inert(cell: object) -> object:
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[TextIO]:
-    """A file of a name that nobody can foresee, beside the target; it gets the target's name in the end."""
-    part = temporary_path(target.parent, target.name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    handle = os.open(part, flags, 0o666)
-    try:
-        with open(handle, "w", encoding="utf-8", errors=HALVES, newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(handle)
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 CLOCK_SET_S = 60.0

@@ -17,7 +17,7 @@ from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import Decision
 from rig.displays.compare import with_interval
 from rig.displays.summary import contention_notes
-from rig.errors import MACHINE, ErrorKind, RigError, counted, did_you_mean
+from rig.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.files import read_toml
 from rig.metrics import Metric, if_right
 from rig.rates import estimates
@@ -84,9 +84,7 @@ class Policy:
 
     path: Path
     conditions: tuple[Condition, ...]
-    baseline: str | None = None
-    alpha: float = 0.05
-    across_settings: bool = False
+    question: ComparisonOptions
 
     @classmethod
     def read(cls, path: Path) -> "Policy":
@@ -95,8 +93,8 @@ class Policy:
         tables = {tier: values.pop(tier, []) for tier in Tier}
         for key, value in values.items():
             if key not in _KEYS:
-                meant = _meant(key, [*map(str, Tier), *_KEYS])
-                raise RigError(f"{path}: {key}: is not a key of a policy{meant}")
+                near = meant(key, [*map(str, Tier), *_KEYS])
+                raise RigError(f"{path}: {key}: is not a key of a policy{near}")
             kind, needed = _KEYS[key]
             if type(value) is not kind:
                 raise RigError(f"{path}: {key}: needs {needed}")
@@ -107,7 +105,7 @@ class Policy:
         )
         if not any(condition.tier is not Tier.INFORMATIVE for condition in conditions):
             raise RigError(f"{path}: required: has no condition, so nothing could fail; add [[required]]")
-        return cls(path, conditions, **values)
+        return cls(path, conditions, ComparisonOptions(**values, one_will_do=True))
 
 
 _KEYS: Mapping[str, tuple[type, str]] = {
@@ -118,19 +116,14 @@ _KEYS: Mapping[str, tuple[type, str]] = {
 """Keys of a policy beside its conditions: the type of each, and what that is in words."""
 
 
-def _meant(name: str, names: Sequence[str]) -> str:
-    """The name that was meant, or all that there are."""
-    return did_you_mean(name, names) or f"; choose from: {', '.join(names)}"
-
-
 def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise RigError(f"{path}: {tier}: begins a condition when it is written [[{tier}]]")
     for number, row in enumerate(rows, 1):
         key = f"{tier}[{number}]"
         for name in row.keys() - {"metric", *BOUNDS}:
-            meant = _meant(name, ["metric", *BOUNDS])
-            raise RigError(f"{path}: {key}.{name}: is not a key of a condition{meant}")
+            near = meant(name, ["metric", *BOUNDS])
+            raise RigError(f"{path}: {key}.{name}: is not a key of a condition{near}")
         metric, bounds = row.get("metric"), [bound for bound in BOUNDS if bound in row]
         if not isinstance(metric, str):
             raise RigError(f"{path}: {key}.metric: needs the name of a metric, such as success_rate")
@@ -153,12 +146,9 @@ class ConditionResult(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether the gate does not pass because of it."""
-        by_tier = {
-            Tier.REQUIRED: self.decision is not Decision.PASSES,
-            Tier.SUPPORTING: self.decision is Decision.WORSE,
-            Tier.INFORMATIVE: False,
-        }
-        return by_tier[self.condition.tier]
+        if self.condition.tier is Tier.REQUIRED:
+            return self.decision is not Decision.PASSES
+        return self.condition.tier is Tier.SUPPORTING and self.decision is Decision.WORSE
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -208,12 +198,9 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
     An arm that could not be evaluated is one of which nobody can tell. Raises RigError as `compare` does,
     and for a condition on a metric that these runs do not have.
     """
-    chosen = choose(runs, addresses)
-    question = ComparisonOptions(
-        policy.baseline, alpha=policy.alpha, across_settings=policy.across_settings, one_will_do=True
-    )
+    chosen, question = choose(runs, addresses), policy.question
     compared = compare_chosen(runs, chosen, question)
-    first = pick_baseline(chosen, policy.baseline)
+    first = pick_baseline(chosen, question.baseline)
     if first.label in compared.left_out:
         raise RigError(f"the baseline {first.label} is left out: {compared.left_out[first.label]}")
     comparisons = {compared.metric.name: compared}
@@ -236,8 +223,8 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
     rates = [metric.name for metric in comparison.metrics]
     name, key = condition.metric, condition.key
     if name not in rates and name not in MEASUREMENTS:
-        meant = _meant(name, [*rates, *MEASUREMENTS])
-        raise RigError(f"{path}: {key}.metric: these runs have no metric {name!r}{meant}")
+        near = meant(name, [*rates, *MEASUREMENTS])
+        raise RigError(f"{path}: {key}.metric: these runs have no metric {name!r}{near}")
     bounds = ["min", "max", *(["max_loss"] if name in rates else ["min_ratio", "max_ratio"])]
     if condition.bound not in bounds:
         others = f"{', '.join(bounds[:-1])} or {bounds[-1]}"

@@ -55,13 +55,19 @@ class CostMeter:
         # The peak of the resident size starts over, if Linux allows it.
         with suppress(OSError):
             (_PROCESS / "clear_refs").write_text("5")
-        self._counters: list[_Package | _Gpu] = [*_packages(powercap), *_gpus()]
+        self._packages = []
+        for folder in sorted(powercap.glob("intel-rapl:*")):
+            if folder.name.removeprefix("intel-rapl:").isdecimal():
+                with suppress(OSError, ValueError):  # many systems let only root read it
+                    self._packages.append(_Package(folder))
+        self._gpus = _gpus()
         self._device_peak: int | None = None
 
     def read(self) -> Costs:
         """Peaks and energy since the beginning."""
-        used = _total([counter.used() for counter in self._counters])
-        held = _total([counter.memory() for counter in self._counters])
+        packages = [package.used() for package in self._packages]
+        used = _total([*packages, *(gpu.used() for gpu in self._gpus)])
+        held = _total([gpu.memory() for gpu in self._gpus])
         self._device_peak = _largest(self._device_peak, held)
         return Costs(0.0, peak_memory(), self._device_peak, used)
 
@@ -81,9 +87,6 @@ class _Package:
             self._joules += (now - self._last) % self._range / 1e6
             self._last = now
         return self._joules
-
-    def memory(self) -> None:
-        return None
 
 
 class _Gpu:
@@ -109,15 +112,6 @@ class _Gpu:
         with suppress(self._nvml.NVMLError):
             return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
         return None
-
-
-def _packages(powercap: Path) -> list[_Package]:
-    packages = []
-    for folder in sorted(powercap.glob("intel-rapl:*")):
-        if folder.name.removeprefix("intel-rapl:").isdecimal():
-            with suppress(OSError, ValueError):  # many systems let only root read it
-                packages.append(_Package(folder))
-    return packages
 
 
 def _gpus() -> list[_Gpu]:

@@ -37,13 +37,6 @@ def if_right(counts: Counts) -> Counts:
     return {name: value + counts.get(f"{UNCLEAR}.{name}", 0) for name, value in counts.items()}
 
 
-class Bounds(NamedTuple):
-    """The bounds of a rate, however the unclear texts are decided."""
-
-    lower: float
-    upper: float
-
-
 Place: TypeAlias = Literal["lines", "meters", "tables", "json"]
 """Where numbers are shown, from the least room to the most."""
 
@@ -75,12 +68,12 @@ class Metric(NamedTuple):
         """The rate of these counts; None if there is nothing to divide by."""
         return rate(counts.get(self.numerator, 0), counts.get(self.denominator, 0))
 
-    def bounds(self, counts: Counts) -> Bounds | None:
-        """Between what the rate lies; None if nothing is unclear that could change it."""
+    def bounds(self, counts: Counts) -> tuple[float, float] | None:
+        """Between what the rate lies, however unclear texts are decided; None if none could change it."""
         least, most = self.rate(counts), self.rate(if_right(counts))
         if least is None or most is None or least == most:
             return None
-        return Bounds(min(least, most), max(least, most))
+        return min(least, most), max(least, most)
 
     @property
     def scale(self) -> float:

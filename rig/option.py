@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -138,21 +138,20 @@ def dial_option(neutral: Any, help_text: str, metavar: str) -> Any:
 def options_of(table: type, reader: Reader) -> dict[str, Option]:
     """The options that the fields of a class declare, by name."""
     hints = get_type_hints(table)
-    read = (_option(part, value_type(hints[part.name]), reader) for part in fields(table))
-    return {option.name: option for option in read}
-
-
-def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
-    default: Any = part.default if part.default is not MISSING else part.default_factory
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    told: dict[str, Any] = {"name": part.name, "key": part.name, "reader": reader, **part.metadata["option"]}
-    if told["key"].endswith("."):  # the dials', which go by their names
-        told["key"] += part.name
-    if (values := told.get("values")) and hint is not int:
-        choices = tuple(values)
-        default = next(word for word, value in values.items() if value == default)
-    kind = hint if isinstance(hint, type) and not choices else str
-    return Option(default=default, kind=kind, choices=choices, field=part.name, **told)
+    options = []
+    for part in fields(table):
+        hint = value_type(hints[part.name])
+        default: Any = part.default if part.default is not MISSING else part.default_factory
+        choices = get_args(hint) if get_origin(hint) is Literal else ()
+        told: dict[str, Any] = {"name": part.name, "key": part.name, **part.metadata["option"]}
+        if told["key"].endswith("."):  # the dials', which go by their names
+            told["key"] += part.name
+        if (values := told.get("values")) and hint is not int:
+            choices = tuple(values)
+            default = next(word for word, value in values.items() if value == default)
+        told |= {"kind": hint if isinstance(hint, type) and not choices else str, "choices": choices}
+        options.append(Option(default=default, reader=reader, field=part.name, **told))
+    return {option.name: option for option in options}
 
 
 def value_type(hint: Any) -> Any:

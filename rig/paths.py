@@ -40,9 +40,7 @@ def real(path: Path) -> Path:
 def models_directory() -> Path:
     """Where GGUF files are kept: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
     chosen = os.environ.get("RIG_MODELS")
-    if chosen:
-        return expanded(chosen)
-    return _CHECKOUT / "models" if _IN_CHECKOUT else Path("models")
+    return expanded(chosen) if chosen else (CHECKOUT or Path()) / "models"
 
 
 def runs_file() -> Path:

@@ -30,7 +30,6 @@ RANKS = {
     "rig.engine_options": (0, 2),
     "rig.options": (0, 3),
     "rig.documents": (0, 3),
-    "rig.signatures": (0, 3),
     "rig.config": (0, 3),
     "rig.tasks": (0, 4),
     "rig.metrics": (0, 3),

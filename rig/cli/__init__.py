@@ -142,9 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    words = list(arguments) if arguments is not None else None
     try:
-        code: int | None = cli.main(args=words, prog_name="rig", standalone_mode=False)
+        code: int | None = cli.main(args=arguments, prog_name="rig", standalone_mode=False)
         return code or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()

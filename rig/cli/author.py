@@ -87,14 +87,14 @@ def command(
     line = ProgressLine(maker.name, "conversation")
 
     def watch(number: int, thrown: Counter[str]) -> None:
-        if sys.stderr.isatty():
-            line.show(number, maker.count, _counts(thrown) if model else "")
+        line.show(number, maker.count, _counts(thrown) if model else "")
 
     if model is None:
         report = write_suite(maker, output, settings, watch)
     else:
         with closing(load_one(model)) as loaded:
-            settings |= {"model": {part: loaded.fingerprint.get(part) for part in _OF_MODEL}}
+            of_model = ("file_sha256", "adapter_sha256")
+            settings |= {"model": {part: loaded.fingerprint.get(part) for part in of_model}}
             writer = ModelAuthor(loaded, maker.toolbox, toolbox)
             report = write_worded(replace(maker, is_strict=False), writer, output, settings, watch)
     if as_json:
@@ -108,9 +108,6 @@ def command(
         say(f"{'tried':<8} {report['tried']}; lines in the model's words: {_counts(report['wordings'])}")
     thrown = _counts(report["thrown"]) or "nothing"
     say(f"{'thrown':<8} {thrown} (the nearest two share {report['likest']:.0%} of their words in a row)")
-
-
-_OF_MODEL = ("file_sha256", "adapter_sha256")
 
 
 def _counts(counts: Mapping[str, int]) -> str:

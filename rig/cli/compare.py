@@ -3,7 +3,6 @@
 import re
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -107,6 +106,17 @@ class DecisionOptions:
         """The loss, in points, that makes an arm fail; None if nothing is decided."""
         return loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
 
+    def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
+        """Whether each arm loses more than this. Raises RigError where nothing may be decided."""
+        if isinstance(comparison, SequentialComparison):
+            return {arm.arm: arm.decision for arm in comparison.arms}
+        if not comparison.declaration.decides:
+            asked = "unsure" if self.fail_if_worse is None else "worse"
+            raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
+        limit = points / comparison.metric.scale
+        decisions = {pair.arm: pair.verdict.decision(limit) for pair in comparison.pairs}
+        return decisions | dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
+
 
 @verb()
 def command(
@@ -142,32 +152,35 @@ def command(
         if deciding.sequential:
             tested = (deciding.fail_if_worse or question.loss) / 100
             comparison = compare_sequentially(stored, question.addresses, tested, question.options)
+            baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
             # Curves of several files differ in the file, too.
             options = replace(question.options, across_settings=question.across_settings or deciding.curve)
             comparison = compare(stored, question.addresses, options, noise)
-    decisions: dict[str, Decision] = {}
-    if isinstance(comparison, SequentialComparison):
-        baseline = comparison.baseline
-        if limit is not None:
-            decisions = {arm.arm: arm.decision for arm in comparison.arms}
-    else:
-        baseline = comparison.baseline.label
-        if limit is not None:
-            asked = "unsure" if deciding.fail_if_worse is None else "worse"
-            decisions = _decisions(comparison, limit, asked)
+            baseline = comparison.baseline.label
+    decisions = {} if limit is None else deciding.decisions(comparison, limit)
+    by = {kind: [arm for arm, found in decisions.items() if found is kind] for kind in Decision}
     if as_json:
-        judged = {"failed": Decision.WORSE, "unsure": Decision.CANNOT_TELL}
-        arms_by = {
-            name: [arm for arm in decisions if decisions[arm] is kind] for name, kind in judged.items()
-        }
-        print_json({**comparison.as_json(), **arms_by})
+        failed, unsure = by[Decision.WORSE], by[Decision.CANNOT_TELL]
+        print_json({**comparison.as_json(), "failed": failed, "unsure": unsure})
     elif isinstance(comparison, SequentialComparison):
         say(looks_text(comparison))
     else:
         _say_comparison(comparison, deciding)
-    return _exit_code(decisions, limit, baseline, fails_unsure=deciding.fail_if_unsure, as_json=as_json)
+    # Beside JSON, what does not pass goes to stderr.
+    points = counted(limit or 0.0, "point")
+    green = "" if deciding.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
+    for arm, decision in decisions.items():
+        if decision is Decision.WORSE:
+            say(f"\n{arm} is worse than {baseline} by more than {points}", err=as_json)
+        elif decision is Decision.CANNOT_TELL:
+            line = f"\n{arm}: cannot tell: a loss of more than {points} could have gone unseen{green}"
+            say(line, err=as_json)
+    if by[Decision.WORSE]:
+        return Decision.WORSE
+    is_unsure = deciding.fail_if_unsure and by[Decision.CANNOT_TELL]
+    return Decision.CANNOT_TELL if is_unsure else Decision.PASSES
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
@@ -182,38 +195,6 @@ def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
         say(f"\n{statistics_text(comparison, width)}")
     else:
         say("\n--full prints the statistics behind it; rig report shows conversations side by side")
-
-
-def _decisions(comparison: Comparison, points: float, asked: str) -> dict[str, Decision]:
-    """Whether each arm loses more than this. Raises RigError where nothing may be decided."""
-    if not comparison.declaration.decides:
-        raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
-    limit = points / comparison.metric.scale
-    decisions = {pair.arm: pair.verdict.decision(limit) for pair in comparison.pairs}
-    return decisions | dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
-
-
-def _exit_code(
-    decisions: Mapping[str, Decision],
-    points: float | None,
-    baseline: str,
-    *,
-    fails_unsure: bool,
-    as_json: bool,
-) -> int:
-    """The exit code, after a line on each arm that does not pass; beside JSON these go to stderr."""
-    limit = counted(points or 0.0, "point")
-    for arm, decision in decisions.items():
-        if decision is Decision.WORSE:
-            say(f"\n{arm} is worse than {baseline} by more than {limit}", err=as_json)
-        elif decision is Decision.CANNOT_TELL:
-            green = "" if fails_unsure else "; that passes all the same, unless --fail-if-unsure is given"
-            line = f"\n{arm}: cannot tell: a loss of more than {limit} could have gone unseen{green}"
-            say(line, err=as_json)
-    if Decision.WORSE in decisions.values():
-        return Decision.WORSE
-    is_unsure = fails_unsure and Decision.CANNOT_TELL in decisions.values()
-    return Decision.CANNOT_TELL if is_unsure else Decision.PASSES
 
 
 @verb()
@@ -293,7 +274,7 @@ def rank(
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
     if file is not None:
-        _print_file(file, as_json)
+        _print_file(file, as_json=as_json)
         return
     with Runs.open(runs) as opened:
         ranking = leaderboard.leaderboard(opened, suite, method)
@@ -301,11 +282,7 @@ def rank(
         write(paper.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:
         print_json(ranking.as_json())
-    else:
-        _print_ranking(ranking)
-
-
-def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
+        return
     rows = []
     for place in ranking.places:
         cells = [with_interval(metric.amount, place.rates[metric.name]) for metric in ranking.metrics]
@@ -330,8 +307,8 @@ def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
             "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
         )
     elif len(ranking.graders) > 1:
-        runs = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
-        say(f"unclear texts were decided by different answers; to use all: {' and '.join(runs)}")
+        again = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
+        say(f"unclear texts were decided by different answers; to use all: {' and '.join(again)}")
     for line in ranking.left_out:
         say(line)
     for place in ranking.places:
@@ -340,7 +317,7 @@ def _print_ranking(ranking: leaderboard.Leaderboard) -> None:
     print_cautions({place.run.id: place.run for place in ranking.places}.values())
 
 
-def _print_file(file: Path, as_json: bool) -> None:
+def _print_file(file: Path, *, as_json: bool) -> None:
     rows = paper.toolbench().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
@@ -360,6 +337,7 @@ def _print_file(file: Path, as_json: bool) -> None:
         )
 
 
+_PLAYED = ("run", "started", "rig", "arm", "suite", "conversations")
 _NAMED = 3
 """Settings that are named where several changed."""
 
@@ -388,29 +366,24 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
         raise RigError(f"no conversation of a run of {model} is scored yet")
     say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(sum(map(len, lines)), 'score')}")
     for line in lines:
-        _print_scores(line)
+        first = line[0]
+        metrics, version = first.run.declaration.shown("lines"), first.run.rig
+        say(f"\n{first.run.declaration.method}, graded by {first.score.grader}")
+        rows = []
+        for past in line:
+            changed = [f"rig {version} to {past.run.rig}"] if past.run.rig != version else []
+            changed += [name.rpartition(".")[2].replace("_", " ") for name in past.changed[:_NAMED]]
+            if len(past.changed) > _NAMED:
+                changed.append(f"{len(past.changed) - _NAMED} more")
+            version = past.run.rig
+            about = (past.run.id, f"{past.run.created.astimezone():%Y-%m-%d %H:%M}", version, past.arm)
+            numbers = [measured(metric, past.score.counts) for metric in metrics]
+            suites = ", ".join(filter(None, past.suites))
+            rows.append((*about, suites, past.tasks, *numbers, ", ".join(changed)))
+        titles = (metric.title for metric in metrics)
+        print_table((*_PLAYED, *titles, "changed"), rows)
     leaks = {f"{past.run.id}/{past.arm}": past.leaks for line in lines for past in line if past.leaks}
     for name, tasks in leaks.items():
         say(leak_text(name, tasks, "that it played"))
     if len(lines) > 1:
         click.echo("\nNumbers of different tables are not comparable: the graders differ.")
-
-
-def _print_scores(line: Sequence[leaderboard.PastScore]) -> None:
-    first = line[0]
-    metrics = first.run.declaration.shown("lines")
-    columns = ("run", "started", "rig", "arm", "suite", "conversations")
-    say(f"\n{first.run.declaration.method}, graded by {first.score.grader}")
-    rows = []
-    version = first.run.rig
-    for past in line:
-        changed = [f"rig {version} to {past.run.rig}"] if past.run.rig != version else []
-        changed += [name.rpartition(".")[2].replace("_", " ") for name in past.changed[:_NAMED]]
-        if len(past.changed) > _NAMED:
-            changed.append(f"{len(past.changed) - _NAMED} more")
-        version = past.run.rig
-        about = (past.run.id, f"{past.run.created.astimezone():%Y-%m-%d %H:%M}", version, past.arm)
-        numbers = [measured(metric, past.score.counts) for metric in metrics]
-        suites = ", ".join(filter(None, past.suites))
-        rows.append((*about, suites, past.tasks, *numbers, ", ".join(changed)))
-    print_table((*columns, *(metric.title for metric in metrics), "changed"), rows)

@@ -30,10 +30,6 @@ _ONLY_USERS = {
     *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
 }
 """Options that can have code run, files replaced, or something sent: not for a folder of somebody else's."""
-_ONLY_USERS_SAY = (
-    "can run code, reach a server or replace files, so it is only read from your own file"
-    " (`rig config` names it)"
-)
 
 Settings = Mapping[tuple[str, ...], Setting]
 
@@ -79,7 +75,8 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
             kind = "verb or option" if options else "verb"
             raise replace(setting, path=key[:depth]).unknown([*members, *options], f"{kind} of {verb}")
         elif not setting.is_users and (name in _ONLY_USERS or "://" in str(setting.value)):
-            raise setting.fault(_ONLY_USERS_SAY)
+            what = "can run code, reach a server or replace files, so it is only read from your own file"
+            raise setting.fault(f"{what} (`rig config` names it)")
         else:
             values[str(options[name].name)] = _value(setting, options[name])
     return values

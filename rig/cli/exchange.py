@@ -92,6 +92,8 @@ def export(
             if export is not None:
                 source = ExportSource(store, store.get(run), export.values(set_))
                 files = _export_to(export, source, output, as_json=as_json)
+            elif output is None:
+                raise RigError(f"--format {format_} writes files; name a directory with --output")
             else:
                 files = _export_files(runs, stored, format_, output)
             about = {"output": str(output), "files": [str(path) for path in files]}
@@ -118,10 +120,8 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
         return [output / path.relative_to(folder) for path in export.fill(source, folder)]
 
 
-def _export_files(store: Path, run: StoredRun, form: str, output: Path | None) -> Sequence[Path]:
+def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
     """Write a run as files of a paper's or method's."""
-    if output is None:
-        raise RigError(f"--format {form} writes files; name a directory with --output")
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
         _, tasks = finished(store, run.id)
@@ -200,7 +200,22 @@ def import_(
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):
             raise RigError("say what files these are with --format; a run store takes no other option")
-        _merge(files, runs, as_json)
+        for file in files:
+            if not is_store(file):
+                raise RigError(f"{file}: is not a run store; say what file it is with --format")
+        done = {str(file): merge(runs, file) for file in files}
+        if as_json:
+            merges = [
+                {"file": place, "new": m.new, "known": m.known, "left": m.left} for place, m in done.items()
+            ]
+            print_json({"store": str(runs), "files": merges})
+            return None
+        for place, merged in done.items():
+            for line in merged.left:
+                say(f"rig: {place}: {line}", err=True)
+            present = f", {len(merged.known)} already there" if merged.known else ""
+            ids = f": {' '.join(merged.new)}" if merged.new else ""
+            say(f"{place}: added {counted(len(merged.new), 'run')} to {runs}{present}{ids}")
         return None
     papers = plugins.registered().papers
     paper: Paper = papers[format_] if format_ in papers else Paper()
@@ -238,20 +253,3 @@ def import_(
     if faults:
         say(f"rig: {counted(len(faults), 'thing')} could not be read; the rest is there", err=True)
     return bool(faults)
-
-
-def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
-    for file in files:
-        if not is_store(file):
-            raise RigError(f"{file}: is not a run store; say what file it is with --format")
-    done = {str(file): merge(store, file) for file in files}
-    if as_json:
-        merges = [{"file": name, "new": m.new, "known": m.known, "left": m.left} for name, m in done.items()]
-        print_json({"store": str(store), "files": merges})
-        return
-    for name, merged in done.items():
-        for line in merged.left:
-            say(f"rig: {name}: {line}", err=True)
-        present = f", {len(merged.known)} already there" if merged.known else ""
-        ids = f": {' '.join(merged.new)}" if merged.new else ""
-        say(f"{name}: added {counted(len(merged.new), 'run')} to {store}{present}{ids}")

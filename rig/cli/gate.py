@@ -15,7 +15,7 @@ from rig.compare.verdict import Decision
 from rig.displays.table import inert, markdown, one_line
 from rig.errors import RigError, counted
 from rig.exports.pipelines import Kind, TestCase, junit_xml, mentioning_nobody
-from rig.files import write
+from rig.files import HALVES, write
 from rig.gate import ConditionResult, GateResult, Policy, judge, word
 from rig.store import Runs
 
@@ -61,7 +61,7 @@ def command(
     say_what_is_from_file(click.get_current_context())
     conditions = Policy.read(policy)
     if baseline is not None:
-        conditions = replace(conditions, baseline=baseline)
+        conditions = replace(conditions, question=replace(conditions.question, baseline=baseline))
     with Runs.open(runs, graded_by) as stored:
         result = judge(stored, addresses, conditions)
     if as_json:
@@ -69,13 +69,17 @@ def command(
     else:
         say("\n".join(_lines(result)))
     if junit is not None:
-        cases = [_case(judged) for judged in result.results]
+        cases = list(map(_case, result.results))
         write("".join(junit_xml([("rig gate", cases)])), junit, force=True)
     if github:
         for line in _annotations(result):
             say(line, err=as_json)
         if place := os.environ.get(_SUMMARY):
-            _add_to_summary(place, _summary(result))
+            try:
+                with open(place, "a", encoding="utf-8", errors=HALVES) as file:
+                    file.write(f"{_summary(result)}\n")
+            except OSError as error:
+                raise RigError(f"{place} (${_SUMMARY}): cannot be written: {error.strerror}") from error
     return result.decision
 
 
@@ -117,14 +121,9 @@ def _annotations(result: GateResult) -> Iterator[str]:
         if judged.decision is not Decision.PASSES:
             level = levels[judged.decision] if judged.counts else "notice"
             text = one_line(f"{judged.arm}: {judged.condition.text} ({judged.condition.tier}): {judged.text}")
-            yield f"::{level} title=rig gate%3A {word(judged.decision)}::{_escaped(text)}"
+            yield f"::{level} title=rig gate%3A {word(judged.decision)}::{text.replace('%', '%25')}"
     if result.decision is Decision.PASSES:
-        yield f"::notice title=rig gate::{_escaped(_verdict(result))}"
-
-
-def _escaped(text: str) -> str:
-    """What GitHub Actions reads back as this text."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        yield f"::notice title=rig gate::{_verdict(result).replace('%', '%25')}"
 
 
 _MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "⚠️"}
@@ -147,12 +146,3 @@ def _summary(result: GateResult) -> str:
 def _quiet(text: str) -> str:
     """Text that is inert in Markdown, and mentions nobody on GitHub."""
     return mentioning_nobody(inert(text))
-
-
-def _add_to_summary(place: str, text: str) -> None:
-    """Add to the file of the step's summary. Raises RigError if it cannot be written."""
-    try:
-        with open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"{text}\n")
-    except OSError as error:
-        raise RigError(f"{place} (${_SUMMARY}): cannot be written: {error.strerror}") from error

@@ -127,13 +127,11 @@ def answers(
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
     files = write_results(runs, stored, output, raw=raw) if output and not code else []
-    if as_json:
-        declaration = stored.declaration
-        paths = [str(file) for file in files]
-        run.print_end(stored, runs, caution=declaration.caution, decides=declaration.decides, files=paths)
-    elif displays.is_watched(display):
-        say(f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}")
-    run.say_where(stored, runs, control, is_said=displays.is_watched(display) and not as_json)
+    is_told = displays.is_watched(display) and not as_json
+    text = f"{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}" if is_told else ""
+    more = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+    more |= {"files": [str(file) for file in files]}
+    run.print_end(stored, runs, control, text, as_json=as_json, **more)
     return code
 
 
@@ -179,26 +177,23 @@ def calibrate(
         calibration.note(runs, stored)
     if not measured:
         raise RigError(f"the evaluator {how.name} cannot judge any of these labels")
+    code = fail_if_worse and any(result.is_chance for result in measured.values())
     if as_json:
         print_json({_WHAT[method]: result.as_json() for method, result in measured.items()})
-    else:
-        _print(measured, judge or how.name)
-    return fail_if_worse and any(result.is_chance for result in measured.values())
-
-
-def _print(measured: dict[str, LabelAgreement], judge: str) -> None:
-    rows = []
+        return code
+    rows, lines = [], []
     for method, result in measured.items():
+        what = _WHAT[method]
         numbers = [f"{value:.3f}" for value in result.upstream or ()] or ["-"] * 4
         bias = estimate(result.position_bias) if result.position_bias else "-"
-        row = (_WHAT[method], result.items, estimate(result.accuracy), calibration.estimate(result.kappa))
+        row = (what, result.items, estimate(result.accuracy), calibration.estimate(result.kappa))
         rows.append([*row, *numbers, bias])
-    print_table(("", "labels", *_MEASURES), rows)
-    for method, result in measured.items():
-        what = f"{_WHAT[method]}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}"
-        click.echo(what)
+        lines.append(f"{what}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}")
         if result.is_chance:
-            say(f"{_WHAT[method]}: the judge {judge} is no better than chance")
+            lines.append(f"{what}: the judge {judge or how.name} is no better than chance")
+    print_table(("", "labels", *_MEASURES), rows)
+    say("\n".join(lines))
+    return code
 
 
 @command.verb()

@@ -89,27 +89,18 @@ def quantize(
             progress = bar(f"{parent.name}-{recipe.name}", "quantizing")
             cores = threads or available_cores()
             files.append(quantizing.quantize(parent, recipe, threads=cores, progress=progress))
-    if as_json:
-        print_json(
-            [
-                {
-                    **file.entry.model_dump(),
-                    "path": str(file.entry.path),
-                    "bits_per_weight": file.info.bits_per_weight,
-                    "origin": file.info.origin and file.info.origin.as_json(),
-                    "seconds": file.seconds,
-                }
-                for file in files
-            ]
-        )
-        return
-    rows = []
+    told, rows = [], []
     for file in files:
-        bits = file.info.bits_per_weight
+        bits, origin = file.info.bits_per_weight, file.info.origin
+        about = {"bits_per_weight": bits, "origin": origin and origin.as_json(), "seconds": file.seconds}
+        told.append({**file.entry.model_dump(), "path": str(file.entry.path), **about})
         types = ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items())
         took = "here already" if file.seconds is None else f"{file.seconds:.1f}"
         size = file_size(file.entry.size)
         rows.append((file.entry.name, size, f"{bits:.2f}" if bits else "?", types, took))
+    if as_json:
+        print_json(told)
+        return
     print_table(_HEADER, rows)
     for file in files:
         name, fell_back = file.entry.name, file.entry.fell_back
@@ -144,7 +135,6 @@ def bar(name: str, doing: str) -> Callable[[int, int], None]:
     """Shows on a terminal how far it is; elsewhere that a file is begun."""
     if not sys.stderr.isatty():
         say(f"{name}: {doing}", err=True)
-        return lambda _done, _of: None
     return ProgressLine(name, "tensor").show
 
 
@@ -166,11 +156,20 @@ def merge(
     was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
     complete.
     """
-    parent = _with_adapter(resolve(model), lora, scale)
-    assert parent.adapter is not None
+    plain = resolve(model)
+    (parent,) = plain.with_adapters([] if lora is None else [Adapter.parse(lora)])
+    adapter = parent.adapter
+    if adapter is None:
+        raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
+    if scale is not None:
+        adapter = replace(adapter, scale=scale).checked(f"{adapter.path}:{scale}")
+        if parent.entry is not None and parent.entry.base:
+            parent = replace(parent, name=f"{parent.name}:{scale:g}", adapter=adapter)
+        else:
+            (parent,) = plain.with_adapters([adapter])
     with endings_as_exceptions():
         progress = bar(f"{parent.name}-{to}", "merging")
-        merged = merging.merge(parent, parent.adapter, to, target=output, progress=progress)
+        merged = merging.merge(parent, adapter, to, target=output, progress=progress)
     _say_made(merged, output, as_json=as_json)
 
 
@@ -259,17 +258,3 @@ def _say_made(made: DerivedModel, output: Path | None, *, as_json: bool) -> None
     state = "here already" if made.seconds is None else f"made in {made.seconds:.1f} s"
     note = made.info.origin.note if made.info.origin else ""
     say(f"{path}: {file_size(made.entry.size)}, {note}; {state}")
-
-
-def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:
-    """The model with the adapter to be merged. Raises RigError if there is none, or another."""
-    asked = [] if lora is None else [Adapter.parse(lora)]
-    (adapted,) = parent.with_adapters(asked)
-    if adapted.adapter is None:
-        raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
-    if scale is None:
-        return adapted
-    adapter = replace(adapted.adapter, scale=scale).checked(f"{adapted.adapter.path}:{scale}")
-    if adapted.entry is not None and adapted.entry.base:
-        return replace(adapted, name=f"{adapted.name}:{scale:g}", adapter=adapter)
-    return parent.with_adapters([adapter])[0]

@@ -16,7 +16,6 @@ from rig.engine.formats.detection import Native, Unsupported, native_of
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
-from rig.engine.memory.plan import DeviceUse
 from rig.errors import RigError, counted
 from rig.meters import available_cores
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -24,20 +23,8 @@ from rig.models import CallMessage, ToolDoc, UserMessage
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-def show_info(facts: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
+def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
     """Print the file, its tool calls by the chat template that would be used, and its templates."""
-    _print_facts(facts, entry, adapter)
-    click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
-    show_tools(source)
-    own = facts.chat_template or template_of(family_of(facts))
-    of_registry = " (the registry's)" if own and not facts.chat_template else ""
-    others = ((f" {name}", text) for name, text in facts.other_templates.items())
-    for title, template in ((of_registry, own), *others):
-        say(f"\nChat template{title}:")
-        say("none; `rig run` needs --chat-template" if template is None else template)
-
-
-def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = gguf.bits_per_weight
     facts: dict[str, object] = {
         "file": str(gguf.path),
@@ -68,6 +55,14 @@ def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | Non
         "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
     }
     print_facts(facts)
+    click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
+    show_tools(source)
+    own = gguf.chat_template or template_of(family_of(gguf))
+    of_registry = " (the registry's)" if own and not gguf.chat_template else ""
+    others = ((f" {name}", text) for name, text in gguf.other_templates.items())
+    for title, template in ((of_registry, own), *others):
+        say(f"\nChat template{title}:")
+        say("none; `rig run` needs --chat-template" if template is None else template)
 
 
 def _adapter(adapter: AdapterInfo) -> str:
@@ -124,7 +119,11 @@ def show_fit(
         }
     )
     click.echo()
-    print_table(_FIT_HEADER, map(_use_row, plan.uses))
+    rows = []
+    for use in plan.uses:
+        sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
+        rows.append((use.title, use.layers, *map(file_size, sizes)))
+    print_table(_FIT_HEADER, rows)
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     for line in (*tried, *plan.remarks):
         say(line)
@@ -132,11 +131,6 @@ def show_fit(
         click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
-
-
-def _use_row(use: DeviceUse) -> tuple[object, ...]:
-    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
-    return (use.title, use.layers, *map(file_size, sizes))
 
 
 _PARAMETERS: JsonObject = {

@@ -56,21 +56,13 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json(rows)
         return
-    print_table(
-        ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"),
-        [
-            (
-                row["name"],
-                row.get("architecture", ""),
-                millions(row["parameters"]) if "parameters" in row else "",
-                row.get("quantization", ""),
-                str(row.get("context_length") or ""),
-                file_size(row["size"]),
-                row["status"],
-            )
-            for row in rows
-        ],
-    )
+    lines = []
+    for row in rows:
+        count = millions(row["parameters"]) if "parameters" in row else ""
+        kinds = (row.get("architecture", ""), count, row.get("quantization", ""))
+        context = row.get("context_length") or ""
+        lines.append((row["name"], *kinds, context, file_size(row["size"]), row["status"]))
+    print_table(("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"), lines)
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 
 
@@ -161,7 +153,7 @@ def verify(
     as it should be.
     """
     entries, local = registry.load_registry(), local_registry()
-    results = []
+    results: list[JsonObject] = []
     names = registry.known_names()
     present = (name for name in names if name not in entries or entries[name].path.is_file())
     for name in models or present:

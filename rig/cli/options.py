@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,15 +25,10 @@ if TYPE_CHECKING:
     from rig.store import Runs
 
 
-def complete_models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """What can be run: registry names, files in the models directory, the oracle, or any path."""
-    return complete_model_files(context, parameter, typed, "oracle")
-
-
 def complete_model_files(
-    context: click.Context, parameter: click.Parameter, typed: str, *others: str
+    context: click.Context, parameter: click.Parameter, typed: str, others: Sequence[str] = ()
 ) -> list[CompletionItem]:
-    """Registry names, files in the models directory, or any path."""
+    """Registry names, files in the models directory, `others`, or any path."""
     from rig.engine.files.registry import known_names
 
     names: list[str] = []
@@ -40,6 +36,10 @@ def complete_model_files(
         names = known_names()
     fitting = [CompletionItem(name) for name in (*names, *others) if name.startswith(typed)]
     return fitting or [CompletionItem(typed, type="file")]
+
+
+complete_models = partial(complete_model_files, others=("oracle",))
+"""What can be run: also the oracle."""
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:

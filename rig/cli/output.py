@@ -103,6 +103,14 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(printable(text), err=err)
 
 
+def say_failures(failures: Iterable[tuple[str, str | None]]) -> bool:
+    """Say on stderr what failed, by name; whether anything did."""
+    lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
+    for line in lines:
+        say(line, err=True)
+    return bool(lines)
+
+
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "success": {"fg": "green", "bold": True},
     "failure": {"fg": "red", "bold": True},
@@ -156,7 +164,7 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 
 class ProgressLine:
-    """A line on a terminal that says how far something is, drawn again a few times a second."""
+    """A line on a terminal that says how far something is, drawn again a few times a second; else nothing."""
 
     def __init__(self, name: str, what: str) -> None:
         self._text = f"{printable(name)}: {what}"
@@ -164,7 +172,7 @@ class ProgressLine:
 
     def show(self, done: int, of: int, beside: str = "") -> None:
         """Draw it, and what is said `beside` it, if the last time is long enough ago."""
-        if time.monotonic() - self._drawn > _REDRAW_S or done == of:
+        if sys.stderr.isatty() and (time.monotonic() - self._drawn > _REDRAW_S or done == of):
             self._drawn = time.monotonic()
             text = f"{self._text} {done} of {of}" + (f"; {beside}" if beside else "")
             click.echo(f"\r\x1b[K{text}", nl=done == of, err=True)

@@ -18,7 +18,7 @@ from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.config import from_file, say_what_is_from_file
 from rig.cli.options import OUTPUT, Network, complete_runs
-from rig.cli.output import print_json, say, terminal_width
+from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.arms import choose
 from rig.compare.noise import Noise, noise_between
@@ -134,11 +134,6 @@ class Playing:
     )
     threshold: float | None = shared.THRESHOLD
 
-    def carry_out(self, todo: Plan, *, as_json: bool) -> tuple[StoredRun, Control]:
-        """Run a plan in this way; the run as it is stored then."""
-        notifier = Notifier(bell=self.bell, command=self.notify)
-        return carry_out(todo, self.display, as_json=as_json, notifier=notifier)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Resuming:
@@ -203,27 +198,45 @@ def command(
             context.params[parameter] = None
             context.set_parameter_source(parameter, ParameterSource.DEFAULT)
         name = context.params["name"]
-    todo = _plan(options_of(context), playing.runs, name, resuming)
+    options = options_of(context)
+    if resuming.resume is not None:
+        if name is not None:
+            raise RigError("--name is for a new run and --resume for an old one; give one of them")
+        todo = plan_resume(resuming.resume, options, playing.runs, retry_failed=resuming.retry_failed)
+    else:
+        resuming.require_resume()
+        if name is not None and not name.isprintable():
+            raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
+        if name == "":
+            raise RigError("--name is empty; leave it out, or give the run a name to find it by")
+        if not options.get("models"):
+            raise RigError(
+                "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
+            )
+        shared.require_one_suite(options)
+        todo = plan(Options(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
-    stored, control = playing.carry_out(todo, as_json=as_json)
-    if as_json:
-        print_end(stored, playing.runs)
-    elif displays.is_watched(playing.display):
-        say(f"\n{ending(stored, playing.runs, terminal_width(), full=full)}")
-    say_where(stored, playing.runs, control, is_said=displays.is_watched(playing.display) and not as_json)
+    stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
+    is_told = displays.is_watched(playing.display) and not as_json
+    text = ending(stored, playing.runs, terminal_width(), full=full) if is_told else ""
+    print_end(stored, playing.runs, control, text, as_json=as_json)
     return exit_code(stored, control)
 
 
-def print_end(stored: StoredRun, store: Path, **more: Any) -> None:
-    """Print what a run came to as one line of JSON."""
-    arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
+def print_end(
+    stored: StoredRun, store: Path, control: Control, text: str, *, as_json: bool, **more: Any
+) -> None:
+    """Print what a run came to: as one line of JSON, or as a text if there is one.
 
-
-def say_where(stored: StoredRun, store: Path, control: Control, *, is_said: bool) -> None:
-    """Say on stderr where a run is that was stopped, unless the ending said so."""
-    if control.is_stopped and not is_said:
+    Without a text that says it, stderr gets where a run is that was stopped.
+    """
+    if as_json:
+        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
+        click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
+    elif text:
+        say(f"\n{text}")
+    if control.is_stopped and not text:
         say(whereabouts(stored, str(store)), err=True)
 
 
@@ -247,17 +260,17 @@ def options_of(context: click.Context) -> dict[str, Any]:
 
 
 def carry_out(
-    todo: Plan, display: str, *, as_json: bool, notifier: Notifier | None = None, notice: str = ""
+    todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None, notice: str = ""
 ) -> tuple[StoredRun, Control]:
     """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
 
-    Where the display is for people, the terminal's title says how far it is, and `notifier` that it ended.
-    The display also shows the `notice`.
+    Where the display is for people, the terminal's title says how far it is, and what is `playing` how the
+    user hears of the end. The display also shows the `notice`.
     """
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)
     control = Control()
-    notifier = notifier or Notifier(bell=False)
+    notifier = Notifier(bell=playing.bell, command=playing.notify) if playing else Notifier(bell=False)
 
     def job(emit: Emit) -> bool:
         def both(event: Event) -> None:
@@ -286,31 +299,11 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
-    failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
+    failures = [(arm.name, arm.failure) for arm in stored.arms]
     failures += [
-        f"{arm.name}: not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated
+        (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
     ]
-    for failure in failures:
-        say(f"rig: {failure}", err=True)
-    return 1 if failures else 0
-
-
-def _plan(options: dict[str, Any], store: Path, name: str | None, resuming: Resuming) -> Plan:
-    if resuming.resume is not None:
-        if name is not None:
-            raise RigError("--name is for a new run and --resume for an old one; give one of them")
-        return plan_resume(resuming.resume, options, store, retry_failed=resuming.retry_failed)
-    resuming.require_resume()
-    if name is not None and not name.isprintable():
-        raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
-    if name == "":
-        raise RigError("--name is empty; leave it out, or give the run a name to find it by")
-    if not options.get("models"):
-        raise RigError(
-            "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
-        )
-    shared.require_one_suite(options)
-    return plan(Options(**options), store, name)
+    return say_failures(failures)
 
 
 @verb(shared.RolesCommand, options=shared.table_options(without=("exact", "sweep")))
@@ -336,8 +329,13 @@ def noise(
     store = playing.runs
     if of is None:
         options = options_of(context)
-        todo = plan(_options_of_noise(options, model), store, playing.name)
-        stored, control = playing.carry_out(todo, as_json=as_json)
+        if model is None:
+            raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
+        for name, value in options.items():
+            if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
+                raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
+        todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
+        stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
         if code := exit_code(stored, control):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
             return code
@@ -359,24 +357,17 @@ def noise(
     return None
 
 
-def _options_of_noise(options: dict[str, Any], model: str | None) -> Options:
-    if model is None:
-        raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
-    for name, value in options.items():
-        if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
-            raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
-    return Options(models=(model,), noise=True, **options)
-
-
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    rows = []
-    for label, parts in (
-        ("predictions with another text", [noise.steps for noise in noises]),
-        ("calls judged otherwise", [noise.calls for noise in noises]),
-        ("turns right in only one", [noise.turns for noise in noises]),
-        ("conversations successful in only one", [noise.conversations for noise in noises]),
-    ):
-        rows.append(Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts]))
+    found = {
+        "predictions with another text": [noise.steps for noise in noises],
+        "calls judged otherwise": [noise.calls for noise in noises],
+        "turns right in only one": [noise.turns for noise in noises],
+        "conversations successful in only one": [noise.conversations for noise in noises],
+    }
+    rows = [
+        Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts])
+        for label, parts in found.items()
+    ]
     lines = [
         f"noise of {noises[0].arms[0]}, run {stored.id}",
         f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",

@@ -66,7 +66,12 @@ def command(
             print_json([run_json(run) for run in stored])
             return
         header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
-        print_table(header, map(_row, stored))
+        rows = []
+        for run in stored:
+            started, turns = f"{run.created.astimezone():%Y-%m-%d %H:%M}", out_of(run.turns_done, run.turns)
+            rates = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms)
+            rows.append((run.id, run.name or "", started, run.state, len(run.conversations), turns, rates))
+        print_table(header, rows)
         print_cautions(stored)
 
 
@@ -115,18 +120,6 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
         numbers = [measured(metric, score.counts) for metric in metrics]
         rows.append((run.arms[score.arm].name, by.grader, by.grader_version, by.similarity, *numbers))
     print_table(header, rows)
-
-
-def _row(run: StoredRun) -> tuple[object, ...]:
-    return (
-        run.id,
-        run.name or "",
-        f"{run.created.astimezone():%Y-%m-%d %H:%M}",
-        run.state,
-        len(run.conversations),
-        out_of(run.turns_done, run.turns),
-        ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
-    )
 
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:

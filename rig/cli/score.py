@@ -2,9 +2,10 @@
 
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -42,10 +43,11 @@ class Spool(list[Any]):
     `json` goes through it as through a list, and keeps none of them.
     """
 
+    length = 0
+
     def __init__(self) -> None:
         super().__init__()
         self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii", newline="\n")  # noqa: SIM115
-        self.length = 0
 
     def __del__(self) -> None:
         self._file.close()
@@ -73,44 +75,49 @@ def print_spooled(value: JsonObject) -> None:
     click.echo()
 
 
+@dataclass(eq=False)
 class ScoredGroup:
     """Scored conversations, and their calls executed again where that is wanted; `arm` is "" for files.
 
-    They are counted as they come. Of each, what is printed is kept: as text with `as_json`, else as a row.
+    They are counted as they come. Of each, what is printed is kept: as JSON if `is_json`, else as a row.
+    Of the calls that were `executed` again, `differing` have another response now.
     """
 
-    def __init__(
-        self, arm: str, declaration: Declaration, acting: Setup | None = None, *, as_json: bool = False
-    ) -> None:
-        self.arm = arm
-        self.declaration = declaration
-        self.counts: Counts = {}
-        self.executed = self.differing = 0
-        """Calls that were executed again, and those whose response is another one now."""
-        self.conversations, self.differences = Spool(), Spool()
-        self._acting = acting
-        self._as_json = as_json
-        self._broken_down: dict[str, Counter[str]] = {}
-        self._rows: list[tuple[str, ...]] = []
-        self._lines: list[str] = []
+    arm: str
+    declaration: Declaration
+    acting: Setup | None = None
+    is_json: bool = field(default=False, kw_only=True)
+    counts: Counts = field(default_factory=dict)
+    executed: int = 0
+    differing: int = 0
+    conversations: Spool = field(default_factory=Spool)
+    differences: Spool = field(default_factory=Spool)
+    _broken_down: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _rows: list[tuple[str, ...]] = field(default_factory=list)
+    _lines: list[str] = field(default_factory=list)
 
     def add(self, scored: Scored) -> None:
         """Take a conversation in."""
-        self.counts = total((self.counts, scored.score.counts))
-        for name, counts in scored.breakdown.items():
-            self._broken_down.setdefault(name, Counter()).update(counts)
-        executed = reexecute(scored.conversation, scored.turns, self._acting) if self._acting else ()
+        counts, declaration = scored.score.counts, self.declaration
+        self.counts = total((self.counts, counts))
+        for name, parts in scored.breakdown.items():
+            self._broken_down[name].update(parts)
+        executed = reexecute(scored.conversation, scored.turns, self.acting) if self.acting else ()
         again = [call for call, _ in executed]
         differing = [call for call in again if call.differs]
         self.executed += len(again)
         self.differing += len(differing)
-        if self._as_json:
+        if self.is_json:
             self.conversations.add(scored.as_json())
             for call in differing:
                 place = {"conversation": scored.conversation.name, "repeat": scored.repeat}
                 self.differences.add({**place, **call.as_json()})
         else:
-            self._rows.append(self._row(scored))
+            title = scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else "")
+            sign = ended(declaration, counts, errors_of(scored.turns.values())).sign.label
+            parts_of = (part.brief(counts) or "0" for part in declaration.outcome)
+            others = (f"{counts.get(count.name, 0):g}" for count in declaration.other_counts)
+            self._rows.append((title, sign, *parts_of, *others))
             for call in differing[: _MOST_DIFFERENCES - len(self._lines)]:
                 where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}"
                 outcomes = f"{_outcome(call.recorded)}, now {_outcome(call.executed)}"
@@ -118,11 +125,10 @@ class ScoredGroup:
 
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found, with spools where lists are."""
-        names = ("errors", "error_types", "faults")
-        of_all = {name: dict(self._broken_down.get(name, {})) for name in names}
+        of_all = {name: dict(self._broken_down[name]) for name in ("errors", "error_types", "faults")}
         totals = {"metrics": self.declaration.as_json(self.counts), **of_all}
         summary: JsonObject = {"total": totals, "conversations": self.conversations}
-        if self._acting is not None:
+        if self.acting is not None:
             summary["reexecuted"] = {"calls": self.executed, "differences": self.differences}
         return summary
 
@@ -133,20 +139,11 @@ class ScoredGroup:
         print_table(("conversation", "", *outcome, *counts), self._rows)
         metrics = self.declaration.shown("meters")
         click.echo(", ".join(f"{metric.title} {measured(metric, self.counts)}" for metric in metrics))
-        if self._acting is not None:
+        if self.acting is not None:
             changed = counted(self.differing, "response")
             click.echo(f"executed {counted(self.executed, 'call')} again; {changed} changed")
             for line in self._lines:
                 say(line)
-
-    def _row(self, scored: Scored) -> tuple[str, ...]:
-        counts, declaration = scored.score.counts, self.declaration
-        return (
-            scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else ""),
-            ended(declaration, counts, errors_of(scored.turns.values())).sign.label,
-            *(part.brief(counts) or "0" for part in declaration.outcome),
-            *(f"{counts.get(count.name, 0):g}" for count in declaration.other_counts),
-        )
 
 
 def _outcome(executed: ExecutedCall) -> str:
@@ -220,13 +217,17 @@ def _score_files(
         by_folder = score_files(place, method, setup)
         conversations = [scored.conversation for several in by_folder.values() for scored in several]
         declaration = method.declaration_of(conversations)
-        groups = [ScoredGroup(name, declaration, acting, as_json=as_json) for name in by_folder]
+        groups = [ScoredGroup(name, declaration, acting, is_json=as_json) for name in by_folder]
         for group in groups:
             for scored in by_folder[group.arm]:
                 group.add(scored)
         every.append((setup, groups))
     if as_json:
-        told = [{"grader": setup.grader.fingerprint, **_json_of(groups)} for setup, groups in every]
+        told = []
+        for setup, groups in every:
+            arms = [{"arm": group.arm, **group.as_json()} for group in groups]
+            found = groups[0].as_json() if len(groups) == 1 else {"arms": arms}
+            told.append({"grader": setup.grader.fingerprint, **found})
         print_spooled({"source": str(place), **(told[0] if len(told) == 1 else {"methods": told})})
     for setup, groups in () if as_json else every:
         _print_groups(groups)
@@ -234,19 +235,12 @@ def _score_files(
     return [group for _, groups in every for group in groups]
 
 
-def _json_of(groups: list[ScoredGroup]) -> dict[str, Any]:
-    if len(groups) == 1:
-        return groups[0].as_json()
-    return {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
-
-
 def _print_groups(groups: list[ScoredGroup]) -> None:
     for group in groups:
-        if not group.arm:
-            group.print()
-        else:
+        if group.arm:
             say(group.arm)
-            group.print()
+        group.print()
+        if group.arm:
             click.echo()
 
 
@@ -257,7 +251,7 @@ def _score_run(
         run = runs.get(text)
     setup = setup_of(run, **options)
     acting = require_world(setup) if reexecute else None
-    groups = [ScoredGroup(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
+    groups = [ScoredGroup(arm.name, run.declaration, acting, is_json=as_json) for arm in run.arms]
     score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
@@ -296,14 +290,23 @@ def adjudicate(
         raise RigError("which run? Name one (`rig runs`), or give --export or --import")
     file = answers_file(runs)
     if source is not None:
-        _import_answers(source, file)
+        if not source.is_file():
+            raise RigError(f"--import {source}: no such file")
+        mine, theirs = read_answers(file), read_answers(source)
+        new = [answer for answer in theirs if mine.of(answer.first, answer.second) is not answer.same]
+        contradicting = sum(mine.of(answer.first, answer.second) is not None for answer in new)
+        add_answers(file, new)
+        click.echo(f"added {counted(len(new), 'answer')} to {file}{_overrules(contradicting)}", err=True)
     if run is not None:
         if overruled := read_answers(file).overruled:
             click.echo(f"{file}{_overrules(len(overruled))}", err=True)
         asking = Adjudication(runs, run)
         with nullcontext() if judge is None else closing(Opinions(load_one(judge))) as opinions:
             if as_json:
-                print_json(_questions_json(asking, opinions, is_blind=not show_arms))
+                questions = [question.as_json(is_blind=not show_arms) for question in asking.questions]
+                for question, told in zip(asking.questions, questions, strict=True):
+                    told |= {"opinion": opinions.of(question)._asdict()} if opinions else {}
+                print_json({"run": asking.run.id, "answers": str(asking.file), "unclear": questions})
             else:
                 _ask(asking, opinions, is_blind=not show_arms)
     if to is not None:
@@ -311,8 +314,8 @@ def adjudicate(
             raise RigError(f"--export {to}: exists; choose a new file")
         answers = read_answers(file)
         add_answers(to, answers)
-        overruled_text = _overrules(len(answers.overruled))
-        click.echo(f"wrote {counted(len(answers), 'answer')} to {to}{overruled_text}", err=True)
+        overrules = _overrules(len(answers.overruled))
+        click.echo(f"wrote {counted(len(answers), 'answer')} to {to}{overrules}", err=True)
 
 
 def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
@@ -370,24 +373,6 @@ def load_one(name: str) -> Model:
     loaded = load(model.path, EngineSettings(parallel=1), model.base, lambda _text: None)
     loaded.apply_adapter(model.adapter)
     return loaded
-
-
-def _questions_json(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> dict[str, object]:
-    questions = [question.as_json(is_blind=is_blind) for question in asking.questions]
-    if opinions is not None:
-        for question, told in zip(asking.questions, questions, strict=True):
-            told["opinion"] = opinions.of(question)._asdict()
-    return {"run": asking.run.id, "answers": str(asking.file), "unclear": questions}
-
-
-def _import_answers(source: Path, file: Path) -> None:
-    if not source.is_file():
-        raise RigError(f"--import {source}: no such file")
-    mine, theirs = read_answers(file), read_answers(source)
-    new = [answer for answer in theirs if mine.of(answer.first, answer.second) is not answer.same]
-    overruled = sum(mine.of(answer.first, answer.second) is not None for answer in new)
-    add_answers(file, new)
-    click.echo(f"added {counted(len(new), 'answer')} to {file}{_overrules(overruled)}", err=True)
 
 
 def _overrules(count: int) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from rig import methods
 from rig.calls import JsonObject
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
-from rig.cli.output import ProgressLine, print_json, say, terminal_width
+from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import with_interval
 from rig.displays.table import Row, columns
@@ -24,8 +24,8 @@ from rig.option import MACHINE
 from rig.options import TABLE
 from rig.running.planning import Options, require_opened
 from rig.screening.divergence import DivergenceFigures, Measure
-from rig.screening.results import DECIDED, KINDS, ArmScreen, Decided, Screen
-from rig.screening.validity import OUTCOMES, SIGNAL, Validity
+from rig.screening.results import DECIDED, KINDS, ArmScreen, KindFigures, Screen
+from rig.screening.validity import OUTCOMES, SIGNAL, Validity, check_stored, validity_of
 from rig.store import Runs
 from rig.store.records import made_from
 from rig.tasks import Task, select
@@ -86,29 +86,35 @@ def command(
             raise RigError(
                 "--text, --save-all-logits and --kl-divergence-base are for --kld without --against"
             )
-        screened_text = _text(options, text, kl_divergence_base, save_all_logits)
+        read = _text(options, text, kl_divergence_base, save_all_logits)
         if output is not None:
-            write(json_text(screened_text.as_json(), indent=1) + "\n", output, force=True)
+            write(json_text(read.as_json(), indent=1) + "\n", output, force=True)
         if as_json:
-            print_json(screened_text.as_json())
-        elif screened_text.arms:
-            say(corpus_text(screened_text, terminal_width()))
-        return _code([(arm.arm, arm.failure) for arm in screened_text.arms], screened_text.is_interrupted)
+            print_json(read.as_json())
+        elif read.arms:
+            say(corpus_text(read, terminal_width()))
+        has_failed = say_failures((arm.arm, arm.failure) for arm in read.arms)
+        return INTERRUPTED if read.is_interrupted else has_failed
     asked = _as_stored(runs, against, options) if against else as_asked(options)
-    # Kept from the other verbs: scipy and the scorer take a moment to load.
+    # Kept from the other verbs: the scorer takes a moment to load.
     from rig.screening.screening import screen
-    from rig.screening.validity import check_stored, validity_of
 
     screening = replace(screening_of(*asked), full=kld)
     if against:
+        weights: list[tuple[object, ...]] = []
+        for model in screening.models:
+            adapter = model.adapter.as_json() if model.adapter else {}
+            told_of = (adapter.get("adapter_sha256"), adapter.get("adapter_scale"))
+            weights.append((sha256_of(model.path), *told_of))
         with Runs.open(runs) as stored:
-            check_stored(list(map(_weights, screening.models)), stored, against)
+            check_stored(weights, stored, against)
     screened = screen(screening, lambda text: say(text, err=True), progress())
-    validity = []
+    validity: list[Validity] = []
+    told: JsonObject = {}
     if against:
         with Runs.open(runs) as stored:
             validity = validity_of(screened, stored, against)
-    told: JsonObject = {"foretold": [arm.as_json() for arm in validity]} if against else {}
+        told = {"foretold": [arm.as_json() for arm in validity]}
     if output is not None:
         written = json_text({**screened.as_json(steps=True), **told}, indent=1)
         write(written + "\n", output, force=True)
@@ -116,15 +122,8 @@ def command(
         print_json({**screened.as_json(), **told})
     else:
         say(screen_text(screened, validity, terminal_width()))
-    return _code([(arm.name, arm.failure) for arm in screened.arms], screened.is_interrupted)
-
-
-def _code(failures: Sequence[tuple[str, str | None]], is_interrupted: bool) -> int:
-    """Tell what failed, by name; the code to exit with."""
-    lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
-    for line in lines:
-        say(line, err=True)
-    return INTERRUPTED if is_interrupted else bool(lines)
+    has_failed = say_failures((arm.name, arm.failure) for arm in screened.arms)
+    return INTERRUPTED if screened.is_interrupted else has_failed
 
 
 def _text(
@@ -180,9 +179,10 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
+        # What of a fingerprint says how a model is asked, not which model it is.
         asked = {
-            json.dumps({key: value for key, value in fingerprint.items() if _asks(key)})
-            for fingerprint in fingerprints
+            json.dumps({key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()})
+            for of in fingerprints
         }
         if len(asked) > 1:
             raise RigError(
@@ -203,11 +203,6 @@ def _as_stored(
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
-
-
-def _asks(key: str) -> bool:
-    """Whether a part of a fingerprint says how a model is asked, not which model it is."""
-    return key.startswith("protocol.") or key in _VARIED.values()
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -231,19 +226,13 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screen
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 
-def _weights(model: Any) -> tuple[object, object, object]:
-    adapter = model.adapter.as_json() if model.adapter else {}
-    return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
-
-
 def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
     """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
     lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
-        if sys.stderr.isatty():
-            lines.setdefault(name, ProgressLine(name, what)).show(done, of)
-        elif done == of:
+        lines.setdefault(name, ProgressLine(name, what)).show(done, of)
+        if done == of and not sys.stderr.isatty():
             say(f"{name}: {counted(of, what)} {doing}", err=True)
 
     return show
@@ -264,9 +253,7 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
 
     Models that do not fit into `width` cells follow below.
     """
-    rows = [Row("", [arm.name for arm in screen.arms])]
-    rows += [Row(label, [cell(arm) for arm in screen.arms]) for label, cell in _rows(screen)]
-    lines = [line.rstrip() for line in columns(rows, width)]
+    lines = [line.rstrip() for line in columns(list(_rows(screen)), width)]
     count = len(screen.conversations)
     lines.append(
         f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"
@@ -278,54 +265,59 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
             f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [made_from(arm.fingerprint)]))
         ]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
-    return "\n".join([*lines, *_validity(validity)])
+    if validity:
+        lines.append(
+            "\nhow well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)"
+        )
+        lines.append(f"  by the {SIGNAL}")
+    for group in validity:
+        measures = f"AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
+        outcome = f"{group.outcome} {group.with_outcome} of {group.turns} turns"
+        lines.append(f"  {group.arm}: {outcome}; {measures}")
+    lines += [f"  {name}: {meaning}" for name, meaning in OUTCOMES.items()] if validity else []
+    return "\n".join(lines)
 
 
-def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
-    base = screen.base
+def _rows(screen: Screen) -> Iterator[Row]:
+    arms, base = screen.arms, screen.base
 
     def difference(arm: ArmScreen) -> str:
         less = None if arm is base else arm.less_than(base)
         return with_interval(lambda nats: f"{nats:+.3f}", less) if less else UNKNOWN
 
-    rows: list[tuple[str, Callable[[ArmScreen], str]]] = [
-        ("true calls", lambda arm: str(len(arm.calls()))),
-        ("true replies", lambda arm: str(len(arm.replies()))),
-        ("not assessed", lambda arm: str(sum(arm.faults.values()))),
-        ("log-probability of a call", lambda arm: _number(arm.call_logprob, 2)),
-        ("  more than the base (95%)", difference),
-        ("calls that greedy would make", lambda arm: percent(arm.greedy_calls)),
-        ("would call where it should", lambda arm: percent(arm.decides_to_call)),
-        ("would reply where it should", lambda arm: percent(arm.decides_to_reply)),
-    ]
-    for title, cell in (
-        ("true token is the likeliest", lambda arm: percent(arm.top1)),
-        ("mean reciprocal rank", lambda arm: _number(arm.mrr, 3)),
-        ("log-probability of a token", lambda arm: _number(arm.logprob, 3)),
-        ("constrained KL from the base", lambda arm: _number(arm.constrained_kl, 4)),
-        ("same likeliest allowed token as the base", lambda arm: percent(arm.same_top)),
-    ):
-        rows.append((title, lambda _arm: ""))
-        rows += [
-            (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
-            for kind in KINDS
-        ]
-    divergences = {
-        arm.name: {decides: arm.divergence(decides) for decides in (*DECIDED, None)} for arm in screen.arms
+    whole: dict[str, Callable[[ArmScreen], str]] = {
+        "": lambda arm: arm.name,
+        "true calls": lambda arm: str(len(arm.calls())),
+        "true replies": lambda arm: str(len(arm.replies())),
+        "not assessed": lambda arm: str(sum(arm.faults.values())),
+        "log-probability of a call": lambda arm: _number(arm.call_logprob, 2),
+        "  more than the base (95%)": difference,
+        "calls that greedy would make": lambda arm: percent(arm.greedy_calls),
+        "would call where it should": lambda arm: percent(arm.decides_to_call),
+        "would reply where it should": lambda arm: percent(arm.decides_to_reply),
     }
-    for title, figure in (
-        _DIVERGENCE.items() if any(divergences[arm.name][None] for arm in screen.arms) else ()
-    ):
-        rows.append((title, lambda _arm: ""))
-        for decides in (*DECIDED, None):
+    for label, cell in whole.items():
+        yield Row(label, list(map(cell, arms)))
+    for title, figure in _FIGURES.items():
+        yield Row(title, [""] * len(arms))
+        for kind in KINDS:
+            yield Row(f"  {_KINDS[kind]}", [figure(arm.kind(kind)) for arm in arms])
+    divergences = {decides: [arm.divergence(decides) for arm in arms] for decides in (*DECIDED, None)}
+    for title, number in _DIVERGENCE.items() if any(divergences[None]) else ():
+        yield Row(title, [""] * len(arms))
+        for decides, of_arms in divergences.items():
+            yield Row(f"  {_KINDS[decides]}", [UNKNOWN if of is None else number(of) for of in of_arms])
+    yield Row("time", [clock_time(arm.seconds) for arm in arms])
 
-            def of_arm(arm: ArmScreen, decides: Decided | None = decides, figure: Any = figure) -> str:
-                divergence = divergences[arm.name][decides]
-                return UNKNOWN if divergence is None else figure(divergence)
 
-            rows.append((f"  {_KINDS[decides]}", of_arm))
-    return [*rows, ("time", lambda arm: clock_time(arm.seconds))]
-
+_FIGURES: dict[str, Callable[[KindFigures], str]] = {
+    "true token is the likeliest": lambda of: percent(of.top1),
+    "mean reciprocal rank": lambda of: _number(of.mrr, 3),
+    "log-probability of a token": lambda of: _number(of.logprob, 3),
+    "constrained KL from the base": lambda of: _number(of.constrained_kl, 4),
+    "same likeliest allowed token as the base": lambda of: percent(of.same_top),
+}
+"""Over the tokens that the grammar allows."""
 
 _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
     "KLD, D(base‖file) (95%)": lambda of: (
@@ -369,21 +361,6 @@ def _lines(of: DivergenceFigures) -> dict[str, str]:
         "RMS Δp, %": number(of.rms_dp, 100, 3),
         "Same top p, %": number(of.same_top, 100, 3),
     }
-
-
-def _validity(validity: Sequence[Validity]) -> list[str]:
-    if not validity:
-        return []
-    lines = [
-        "",
-        "how well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)",
-        f"  by the {SIGNAL}",
-    ]
-    for group in validity:
-        measures = f"AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
-        outcome = f"{group.outcome} {group.with_outcome} of {group.turns} turns"
-        lines.append(f"  {group.arm}: {outcome}; {measures}")
-    return [*lines, *(f"  {name}: {meaning}" for name, meaning in OUTCOMES.items())]
 
 
 def _number(value: float | None, digits: int) -> str:

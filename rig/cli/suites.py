@@ -1,7 +1,6 @@
 """`rig suites`, `rig check` and `rig tools`: what is played, and the tools that are called."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,24 +47,18 @@ def command() -> None:
 @command.verb("list")
 def list_(*, as_json: bool = AS_JSON) -> None:
     """List the suites that come with rig, and the method that plays each."""
+    header = ("suite", "method", "tasks", "place")
     rows = [
-        {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
+        (name, method.name, len(method.load(place)), str(place))
         for name, (method, place) in methods.suites().items()
     ]
     about = plugins.registered().suites.attribute
-    rows += [
-        {
-            "suite": name,
-            "method": about(name, "method"),
-            "tasks": about(name, "size"),
-            "place": "made when used",
-        }
-        for name in methods.made_suites()
-    ]
+    made = methods.made_suites()
+    rows += [(name, about(name, "method"), about(name, "size"), "made when used") for name in made]
     if as_json:
-        print_json(rows)
+        print_json([dict(zip(header, row, strict=True)) for row in rows])
     else:
-        print_table(("suite", "method", "tasks", "place"), [row.values() for row in rows])
+        print_table(header, rows)
 
 
 @command.verb()
@@ -144,7 +137,10 @@ def check(
     elif record:
         raise click.UsageError("--record needs a DIRECTORY.")
     else:
-        reports = list(_of_suites(world))
+        # The suites of all methods that can be checked, in this world if one is named.
+        checked = (each for each in methods.known().values() if world is None or each.holds_responses)
+        each_report = (each.check(place, world) for each in checked for place in each.suites().values())
+        reports = list(filter(None, each_report))
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -154,19 +150,18 @@ def check(
     return any(report.faults for report in reports)
 
 
-def _of_suites(world: Path | None) -> Iterator[Checked]:
-    """The reports on the suites of all methods that can be checked, in this world if one is named."""
-    for method in methods.known().values():
-        if world is None or method.holds_responses:
-            reports = (method.check(place, world) for place in method.suites().values())
-            yield from (report for report in reports if report is not None)
-
-
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
 ) -> Checked:
-    if not place.exists() and str(place) in methods.made_suites():
-        return _check_made(str(place))
+    made = methods.made_suites()
+    if not place.exists() and (name := str(place)) in made:
+        # It is made when it is used, and checked as if it were a folder.
+        with TemporaryDirectory(prefix="rig-check-") as folder:
+            for source in made[name].sources():
+                write(json_text(source), Path(folder) / name / f"{source['name']}.json", folders=True)
+            report = methods.get(made[name].method).check(Path(folder) / name)
+        assert report is not None
+        return replace(report, place=place)
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
@@ -176,18 +171,6 @@ def _check(
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
     return report
-
-
-def _check_made(name: str) -> Checked:
-    """The check of a suite that is made when it is used, as if it were a folder."""
-    suite = methods.made_suites()[name]
-    with TemporaryDirectory(prefix="rig-check-") as folder:
-        place = Path(folder) / name
-        for source in suite.sources():
-            write(json_text(source), place / f"{source['name']}.json", folders=True)
-        report = methods.get(suite.method).check(place)
-    assert report is not None
-    return replace(report, place=Path(name))
 
 
 @verb(Verbs)
@@ -296,23 +279,21 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
-    is_server = file.startswith(COMMAND)
-    if is_server:
+    tools: list[ToolDeclaration] = []
+    if file.startswith(COMMAND):
         listing, write_server = imported(file, ServerUse("live", server_network), output or Path())
+        tools += listing.tools
     else:
         listing, write_server = read_listing(Path(file)), None
+        for tool in listing.tools:
+            is_unsaid = tool.action and tool.default is UNSAID
+            tools.append(replace(tool, default={"status": "ok"}) if is_unsaid else tool)
     target = None if output is None else output / LISTING
     if target is not None:
         if target.exists():
             raise RigError(f"{target}: already exists; give another folder, or delete it")
         if write_server is not None:
             write_server()
-        tools = (
-            replace(tool, default={"status": "ok"})
-            if tool.action and tool.default is UNSAID and not is_server
-            else tool
-            for tool in listing.tools
-        )
         write_listing(Listing(listing.form, tuple(tools)), target)
     if as_json:
         notes = list(listing.notes)

@@ -134,11 +134,6 @@ class Verb(NamedTuple):
     place: str
     does: str = ""
 
-    @property
-    def module(self) -> str:
-        """Where its code is."""
-        return self.place.partition(":")[0]
-
 
 class Verbs(click.Group):
     """A group whose members are listed with the whole first sentence of their help. The `later` ones are

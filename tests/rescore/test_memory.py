@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_conversations_are_let_go_of_once_they_are_taken(store: Path) -> None:
     run = small_talks.stored(store)
-    group = ScoredGroup("arm", run.declaration, as_json=True)
+    group = ScoredGroup("arm", run.declaration, is_json=True)
     alive: list[int] = []
 
     def take(_: Where, scored: Scored) -> None:

@@ -104,7 +104,7 @@ def write_results(
     What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
     unless the directory is new or empty.
     """
-    groups: dict[str, list[Judged | Compared]] = {}
+    groups: dict[str, list[Any]] = {}
     for row in rows:
         others = (row.reference,) if isinstance(row, Compared) else ()
         stem = file_name("_".join((row.test_set or "answers", *others, row.model)))
