@@ -1,7 +1,11 @@
-"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked."""
+"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked.
+
+Greys are nearly neutral: in a terminal of 256 colours anything bluer turns navy.
+"""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -9,6 +13,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerFailed
 
 from rig.config import own_keys
@@ -16,7 +21,6 @@ from rig.displays.signs import is_ascii
 from tui.screens.base import Leave, Resume, RigScreen, RunsOpened
 from tui.screens.pages import HelpScreen
 from tui.screens.runs import RunsScreen
-from tui.themes import THEMES, default_theme, next_theme
 from tui.widgets.keys import Section, bindings_of, display, remapped, section
 
 
@@ -143,3 +147,87 @@ class RigApp(App[Leave | Resume]):
             if isinstance(screen, RigScreen) and screen.minds_quitting():
                 return
         self.exit()
+
+
+DARK = Theme(
+    name="rig-dark",
+    dark=True,
+    primary="#82aaca",
+    secondary="#9a9fd0",
+    accent="#6fb7b0",
+    foreground="#cfd3d9",
+    background="#15171a",
+    surface="#1c1e22",
+    panel="#25282d",
+    success="#86b77f",
+    warning="#d3a962",
+    error="#e06c6c",
+    variables={
+        "quiet": "#7c848f",
+        "strong": "#eef1f5",
+        "string": "#a9c29a",
+        "number": "#d0a982",
+        "track": "#3b4048",
+        "on-alarm": "#ffffff",
+        "alarm": "#b02a2a",
+    },
+)
+
+LIGHT = Theme(
+    name="rig-light",
+    dark=False,
+    primary="#2d6389",
+    secondary="#5a5aa0",
+    accent="#1f746c",
+    foreground="#31363d",
+    background="#fcfcfb",
+    surface="#f3f3f1",
+    panel="#e6e6e3",
+    success="#3a7438",
+    warning="#8a5f00",
+    error="#b12a2a",
+    variables={
+        "quiet": "#757b84",
+        "strong": "#0f1216",
+        "string": "#4b6b33",
+        "number": "#8b4f1c",
+        "track": "#cfcfca",
+        "on-alarm": "#ffffff",
+        "alarm": "#b12a2a",
+    },
+)
+
+_ANSI = BUILTIN_THEMES["ansi-dark"]
+
+TERMINAL = replace(
+    _ANSI,
+    name="rig-terminal",
+    accent="ansi_cyan",
+    variables={
+        **_ANSI.variables,
+        "quiet": "ansi_bright_black",
+        "strong": "ansi_default",
+        "string": "ansi_green",
+        "number": "ansi_yellow",
+        "track": "ansi_bright_black",
+        "on-alarm": "ansi_bright_white",
+        "alarm": "ansi_red",
+    },
+)
+
+THEMES = (DARK, LIGHT, TERMINAL)
+
+
+def default_theme(environment: Mapping[str, str]) -> str:
+    """The theme to begin with: the light one where the terminal says that its background is light.
+
+    Only `COLORFGBG` is believed; asking the terminal itself hangs or lies inside tmux.
+    """
+    background = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT.name if background in {"7", "15"} else DARK.name
+
+
+def next_theme(name: str) -> str:
+    """The theme after this one, in a circle."""
+    names = [theme.name for theme in THEMES]
+    return names[(names.index(name) + 1) % len(names)] if name in names else names[0]

@@ -13,8 +13,8 @@ from rig.store import Runs
 from tui.app import RigApp
 from tui.live.live_run import Replay
 from tui.screens.base import Leave, Resume, RigScreen
+from tui.screens.run import WatchScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.watch import WatchScreen
 from tui.terminal import guarded, has_terminal
 from tui.text.lines import BLANK, Line, Span, Tint, fit
 from tui.widgets.lines import Lines

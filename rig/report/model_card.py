@@ -18,8 +18,7 @@ from rig.calls import Json, JsonObject
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
-from rig.displays.compare import estimate, with_interval
-from rig.displays.curves import sparkline, titled
+from rig.displays.compare import estimate, sparkline, titled, with_interval
 from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate

@@ -28,8 +28,7 @@ from rig.models import Prediction
 from rig.report.material import step_box
 from rig.store import Transcript
 from rig.tasks import PlayedTurn, Step
-from tui.live.layout import BlockLayout, block, plain
-from tui.live.transcript import LiveTranscript
+from tui.live.layout import BlockLayout, LiveTranscript, block, plain
 from tui.stored.record import StepRecord
 from tui.stored.story import write_step
 from tui.text.lines import Tint

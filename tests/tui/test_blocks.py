@@ -15,8 +15,7 @@ from rig.displays.steps import (
     TurnHeading,
 )
 from rig.displays.texts import Clip
-from tui.live.layout import BlockLayout, DraftBlock, block, plain
-from tui.live.transcript import Draft, NoticeLine
+from tui.live.layout import BlockLayout, Draft, DraftBlock, NoticeLine, block, plain
 from tui.text.lines import width_of
 
 NOTHING = Clip("")

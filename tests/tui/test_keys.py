@@ -20,10 +20,9 @@ from tui.screens.pages import HelpScreen, TextScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.text.lines import Tint
-from tui.widgets.beside import AnswerBar, Expectations
 from tui.widgets.conversations import ConversationGrid
-from tui.widgets.page import SearchBar
-from tui.widgets.transcript import SideBySide, TranscriptView
+from tui.widgets.lines import SearchBar
+from tui.widgets.transcript import AnswerBar, Expectations, SideBySide, TranscriptView
 
 HERE = Path(__file__).resolve().parent
 Watch = Callable[[list[Event]], Any]

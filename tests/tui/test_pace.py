@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from tui.app import DARK, LIGHT, THEMES, default_theme, next_theme
 from tui.live.live_run import Pace, Spending
-from tui.themes import DARK, LIGHT, THEMES, default_theme, next_theme
 
 
 def test_repaints_are_no_faster_than_ten_a_second_and_four_over_ssh() -> None:

@@ -23,9 +23,8 @@ from rig.methods.scripted import Scripted
 from rig.models import Prediction
 from tui.live.layout import plain
 from tui.screens.base import AskScreen
-from tui.widgets.beside import Expectations
 from tui.widgets.conversations import ConversationGrid, ConversationList
-from tui.widgets.transcript import Title, TranscriptView
+from tui.widgets.transcript import Expectations, Title, TranscriptView
 
 Watch = Callable[[list[Event]], Any]
 

@@ -3,8 +3,7 @@
 from rig.calls import Call, CallPlace, Outcome, Verdict
 from rig.displays.steps import Called, CallVerdict, Returned
 from rig.models import Prediction
-from tui.live.layout import BlockLayout, Column, block, plain
-from tui.live.transcript import LiveTranscript, Repeated
+from tui.live.layout import BlockLayout, Column, LiveTranscript, Repeated, block, plain
 
 FORM = BlockLayout(80, 2)
 WRONG = Verdict(False, reason="no such call is expected")

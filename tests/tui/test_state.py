@@ -27,9 +27,9 @@ from rig.events import (
 from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.store import Cell
+from tui.live.layout import Draft, NoticeLine
 from tui.live.live_run import EventQueue
 from tui.live.state import ConversationState, RunState, Status, StoredBefore
-from tui.live.transcript import Draft, NoticeLine
 
 
 def folded(events: list[Any]) -> RunState:

@@ -23,7 +23,7 @@ from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay, speed_text
 from tui.live.state import Status
-from tui.screens.watch import WatchScreen
+from tui.screens.run import WatchScreen
 from tui.widgets.lines import Lines
 
 

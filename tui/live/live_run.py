@@ -16,8 +16,8 @@ from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.meters import available_cores
 from rig.replay.player import Player
 from rig.running.control import Control
+from tui.live.layout import Draft
 from tui.live.state import RunState, StoredBefore
-from tui.live.transcript import Draft
 
 Clock: TypeAlias = Callable[[], float]
 

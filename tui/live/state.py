@@ -12,7 +12,7 @@ from itertools import product
 from rig import events, serving
 from rig.calls import CallPlace, StepPlace, Verdict
 from rig.displays import signs
-from rig.displays.curves import evidence_line
+from rig.displays.compare import evidence_line
 from rig.displays.progress import Answered
 from rig.displays.signs import Sign
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
@@ -22,7 +22,7 @@ from rig.limits import cut_off
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.models import Prediction
 from rig.store import Cell, StoredArm
-from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
+from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
 
 MEMORY = 2_000_000

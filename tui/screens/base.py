@@ -20,8 +20,7 @@ from rig.displays.signs import Glyph
 from rig.errors import RigError
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert, spread
 from tui.widgets.keys import Section, bindings_of
-from tui.widgets.lines import Lines, Rearranged
-from tui.widgets.page import Page, SearchBar, SearchChanged
+from tui.widgets.lines import Lines, Page, Rearranged, SearchBar, SearchChanged
 
 
 @dataclass

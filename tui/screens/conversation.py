@@ -20,8 +20,7 @@ from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
 from tui.widgets.keys import KeyBar
-from tui.widgets.lines import Lines, RowPicked, Rows
-from tui.widgets.page import Page, SearchBar
+from tui.widgets.lines import Lines, Page, RowPicked, Rows, SearchBar
 
 
 class Outline(Rows):

@@ -10,9 +10,8 @@ from rig.displays.steps import Called
 from rig.displays.transcript import transcript_json
 from rig.events import Where
 from rig.store import Transcript
-from tui.live.layout import BlockLayout, block, plain
+from tui.live.layout import BlockLayout, Draft, block, plain
 from tui.live.state import ConversationState, RunState
-from tui.live.transcript import Draft
 from tui.screens.base import PagedScreen, RigScreen, WriteScreen
 from tui.stored.record import StepRecord, read_record, read_state
 from tui.text.lines import inert, inert_line

@@ -1,7 +1,10 @@
-"""The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers."""
+"""The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers.
+
+Or a run that is played again, or in progress elsewhere, with the controls of a replay.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +15,11 @@ from textual.widget import Widget
 
 from rig.displays.card import Card
 from rig.displays.table import short_names
-from rig.events import ArmFinished, Notice
+from rig.events import ArmFinished, Notice, Where
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
-from tui.live.live_run import LiveRun, Pace, Spending
+from tui.live.live_run import LiveRun, Pace, Replay, Spending, speed_text
 from tui.live.state import SIGNS, ConversationState, Status
 from tui.screens import keys
 from tui.screens.base import QuitScreen, RunsOpened
@@ -25,12 +28,21 @@ from tui.screens.pages import QUIT, CardScreen, TextScreen
 from tui.screens.reading import ReadingScreen
 from tui.stored.runs import heat_maps
 from tui.text.lines import inert
-from tui.widgets.beside import AnswerBar, Expectations, PersonAnswered, Script
 from tui.widgets.conversations import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.keys import KeyBar
+from tui.widgets.lines import SearchBar
 from tui.widgets.meters import CURVES_FROM, Arms, Meters, RunHeader
-from tui.widgets.page import SearchBar
-from tui.widgets.transcript import Side, SideBySide, Title, TranscriptView, turns_of
+from tui.widgets.transcript import (
+    AnswerBar,
+    Expectations,
+    PersonAnswered,
+    Script,
+    Side,
+    SideBySide,
+    Title,
+    TranscriptView,
+    turns_of,
+)
 
 if TYPE_CHECKING:
     from rig.compare.groups import Groups
@@ -293,7 +305,7 @@ class RunScreen(ReadingScreen):
         store, run = Path(self.state.store), self.state.run
 
         def show(maps: "list[Groups]") -> None:
-            from tui.screens.heat import HeatScreen
+            from tui.screens.pages import HeatScreen
 
             if self.is_current:
                 self.app.push_screen(HeatScreen(f"run {run} by tool, skill, tag and suite", maps))
@@ -366,4 +378,69 @@ class RunScreen(ReadingScreen):
             self.refresh_bindings()
 
     def on_screen_resume(self) -> None:
+        self.show_state()
+
+
+class WatchScreen(RunScreen, inherit_bindings=False):
+    """Shows what a player tells of a run. Leaving ends the telling, never the run."""
+
+    SUBJECT = "A run watched again, or from elsewhere"
+    KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(replay)
+        self.replay = replay
+        self.player = replay.player
+        self._said_failure = False
+
+    def on_mount(self) -> None:
+        self.replay.start()
+
+    def on_unmount(self) -> None:
+        self.replay.stop()
+
+    def catch_up(self) -> None:
+        super().catch_up()
+        if self.replay.failure is not None and not self._said_failure:
+            self._said_failure = True
+            self.notify(inert(self.replay.failure_text), severity="error", timeout=60, markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("pause", "resume"):
+            return not self.player.is_over and self.player.is_paused == (action == "resume")
+        if action == "step":
+            return not self.player.is_over
+        if action == "seek":
+            return self.reading is not None
+        return super().check_action(action, parameters)
+
+    def leave(self) -> None:
+        self.player.stop()
+        super().leave()
+
+    def action_faster(self) -> None:
+        self._change_speed(self.player.faster)
+
+    def action_slower(self) -> None:
+        self._change_speed(self.player.slower)
+
+    def action_step(self) -> None:
+        self.player.step()
+        self.show_state()
+
+    def action_seek(self) -> None:
+        self._seek(self.reading)
+
+    def action_seek_start(self) -> None:
+        self._seek(None)
+
+    def _seek(self, where: Where | None) -> None:
+        self.player.seek(where)
+        self.player.resume()
+        self.following = True
+        self.show_state()
+
+    def _change_speed(self, change: Callable[[], None]) -> None:
+        change()
+        self.notify(speed_text(self.player.speed), timeout=1, markup=False)
         self.show_state()

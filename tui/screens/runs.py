@@ -15,16 +15,14 @@ from rig.replay.player import Player
 from rig.store import Runs, StoredRun, delete_run
 from tui.live.live_run import Replay
 from tui.screens import keys
-from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.base import Alternative, AskScreen, Resume, RigScreen
-from tui.screens.pages import TextScreen
-from tui.screens.watch import WatchScreen
+from tui.screens.pages import AdjudicationScreen, TextScreen
+from tui.screens.run import WatchScreen
 from tui.stored.runs import CompareProcess, write_run
 from tui.text.lines import BLANK, Span, Tint, inert, inert_line
 from tui.text.page_writer import PageWriter
 from tui.widgets.keys import KeyBar
-from tui.widgets.lines import Lines, RowOpened, RowPicked
-from tui.widgets.page import SearchBar, SearchChanged
+from tui.widgets.lines import Lines, RowOpened, RowPicked, SearchBar, SearchChanged
 from tui.widgets.run_list import SIGNS, RunList, StoredRunList
 
 LOOK_S = 1.0

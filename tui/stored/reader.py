@@ -8,7 +8,7 @@ from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import matched
 from rig.rescore.reexecute import Effects
-from tui.stored import generation, story
+from tui.stored import story
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import BLANK, Line
 from tui.text.page_writer import PageWriter
@@ -186,22 +186,22 @@ class RecordCursor:
             case View.STORY:
                 self._write_story(page, effects if isinstance(effects, Effects) else None)
             case View.TOKENS if self.step is not None:
-                generation.write_tokens(page, self.step)
+                story.write_tokens(page, self.step)
             case View.TOKENS:
-                generation.write_token_counts(page, self.steps)
+                story.write_token_counts(page, self.steps)
             case View.RAW if row.turn is None:
                 page.note("choose a turn or a step to read what was generated")
             case View.RAW:
                 for step in self.steps:
-                    generation.write_raw(page, step, with_title=row.step is None)
+                    story.write_raw(page, step, with_title=row.step is None)
             case View.WORLD if isinstance(effects, Effects):
                 story.write_world(page, self.steps, effects)
             case View.WORLD:
                 page.note(effects if isinstance(effects, str) else "executing the calls again ..")
             case View.TIME if row.turn is None:
-                generation.write_times_of_turns(page, self.record)
+                story.write_times_of_turns(page, self.record)
             case View.TIME:
-                generation.write_times_of_steps(page, self.record, self.steps)
+                story.write_times_of_steps(page, self.record, self.steps)
             case View.ARMS if others is None or isinstance(others, str):
                 page.note(others or "reading the other arms ..")
             case View.ARMS:
