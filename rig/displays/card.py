@@ -12,10 +12,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
 
-from rig.calls import JsonObject
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.compare.findings import ArmPair, Comparison
+from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.displays import signs, summary
 from rig.displays.compare import curve_line, hint, notes, signed
@@ -34,12 +33,10 @@ from rig.displays.texts import (
     rate,
 )
 from rig.errors import RigError, counted
-from rig.events import Speed
-from rig.limits import CutAnswers
 from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric
 from rig.paths import runs_file
 from rig.rates.repeats import RepeatOutcomes
-from rig.store import Runs, StoredRun
+from rig.store import Runs, StoredArm, StoredRun
 
 Span: TypeAlias = tuple[str, str]
 """A text, and the name of its tint."""
@@ -65,19 +62,20 @@ VERDICT_SIGNS = {
 
 
 class ArmEntry(NamedTuple):
-    """What a row says of an arm. `fault` is a word for why it has no numbers; `pair` is None for the arm that
-    the others are compared with (`is_baseline`), and where nothing is compared. `limits` may have cut off
-    answers.
-    """
+    """What a row says of an arm. `pair` is None for the baseline, and where nothing is compared."""
 
     name: str
-    fingerprint: JsonObject
+    arm: StoredArm | ArmResult
     rated: Counts
-    speed: Speed
-    fault: str = ""
-    pair: ArmPair | None = None
-    is_baseline: bool = False
-    limits: Sequence[CutAnswers] = ()
+    pair: ArmPair | None
+    is_baseline: bool
+
+    @property
+    def fault(self) -> str:
+        """A word for why it has no numbers, empty if it has."""
+        if self.arm.failure:
+            return "failed"
+        return "not evaluated" if isinstance(self.arm, StoredArm) and self.arm.not_evaluated else ""
 
 
 class _Column(NamedTuple):
@@ -132,7 +130,7 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
     """
     names = short_names([one_line(entry.name) for entry in entries])
     table = [_Column("model", [(name, "strong") for name in names], 9, is_text=True)]
-    sizes = [file_size(entry.fingerprint.get("model.file_bytes")) for entry in entries]
+    sizes = [file_size((entry.arm.fingerprint or {}).get("model.file_bytes")) for entry in entries]
     if set(sizes) != {UNKNOWN}:
         table.append(_Column("size", [(size, "muted") for size in sizes], 5))
     for late, metric in enumerate(metrics):
@@ -146,10 +144,10 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         if not late and any(entry.pair for entry in entries):
             table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
     # Of several limits, the one that cut off most.
-    cut = [max((limit.share for limit in entry.limits), default=0.0) for entry in entries]
+    cut = [max((limit.share for limit in entry.arm.limits), default=0.0) for entry in entries]
     if any(cut):
         table.append(_Column("answers cut", [(percent(share), "error") for share in cut], 8))
-    table.append(_Column("tok/s", [(rate(entry.speed.decode_rate), "plain") for entry in entries], 7))
+    table.append(_Column("tok/s", [(rate(entry.arm.speed.decode_rate), "plain") for entry in entries], 7))
     verdicts = [verdict_span(entry) for entry in entries]
     if any(text for text, _ in verdicts):
         table.append(_Column("verdict", verdicts, 9, is_text=True))
@@ -231,16 +229,7 @@ def entries_of(comparison: Comparison) -> list[ArmEntry]:
     """The arms of a comparison as rows, the baseline first."""
     pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
     return [
-        ArmEntry(
-            arm.label,
-            arm.fingerprint,
-            arm.counts,
-            arm.speed,
-            "failed" if arm.failure else "",
-            pairs.get(arm.label),
-            arm is comparison.baseline,
-            arm.limits,
-        )
+        ArmEntry(arm.label, arm, arm.counts, pairs.get(arm.label), arm is comparison.baseline)
         for arm in comparison.arms
     ]
 
@@ -264,10 +253,13 @@ def opening(comparison: Comparison, width: int | None) -> list[Line]:
         ("compared", [on, *notes(comparison)]),
         ("", hint(comparison)),
     ]
-    for label, texts in told:
-        for number, text in enumerate(texts):
-            lines += beside("" if number else label, text, room)
-    return lines
+    return lines + _labelled(told, room)
+
+
+def _labelled(told: Iterable[tuple[str, Iterable[str]]], width: int) -> list[Line]:
+    """Texts, each below the others of its kind, with the word for them beside the first."""
+    texts = (("" if number else label, text) for label, of in told for number, text in enumerate(of))
+    return [line for label, text in texts for line in beside(label, text, width)]
 
 
 _FAULTS = 3
@@ -316,16 +308,11 @@ class Card:
         causes: list[Line] = [
             ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
         ]
-        lines = [*decision, self._title(), rule, *table, *causes, rule]
-        caution = self.run.declaration.caution
-        for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
-            lines += beside(label, note, width)
-        return lines
+        return [*decision, self._title(), rule, *table, *causes, rule, *_labelled(self._notes(), width)]
 
     def _title(self) -> Line:
         run = self.run
-        states = {sign.word: sign for sign in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
-        sign = states[run.state]
+        sign = signs.RUN_STATES[run.state]
         played = sum(arm.counts.get(TASKS, 0) for arm in run.arms)
         planned = len(run.conversations) * run.repeats * len(run.arms)
         arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
@@ -340,53 +327,43 @@ class Card:
         pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
         baseline = compared.baseline.position if compared else None
         return [
-            ArmEntry(
-                arm.name,
-                arm.fingerprint or {},
-                arm.rated,
-                arm.speed,
-                "failed" if arm.failure else "not evaluated" if arm.not_evaluated else "",
-                pairs.get(arm.position),
-                arm.position == baseline,
-                arm.limits,
-            )
+            ArmEntry(arm.name, arm, arm.rated, pairs.get(arm.position), arm.position == baseline)
             for arm in self.run.arms
         ]
 
     # Below it
 
-    def _notes(self) -> Iterator[tuple[str, str]]:
-        """What is said below the table, each with a word for the margin."""
+    def _notes(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """What is said below the table, by words for the margin."""
         run = self.run
         for arm in run.arms:
             if reason := arm.failure or arm.not_evaluated:
-                yield "failed" if arm.failure else "no answer", f"{arm.name}: {reason}"
+                yield "failed" if arm.failure else "no answer", [f"{arm.name}: {reason}"]
         if self.comparison is not None:
-            for number, text in enumerate(sentences(self.comparison, SENTENCES)):
-                yield "" if number else "verdicts", text
+            yield "verdicts", [*sentences(self.comparison, SENTENCES)]
+            yield "curve", [*map(curve_line, self.comparison.curves)]
         elif estimate := self._alone():
-            yield "verdict", estimate
-        for number, curve in enumerate(self.comparison.curves if self.comparison else ()):
-            yield "" if number else "curve", curve_line(curve)
+            yield "verdict", [estimate]
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
-        yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
-        if len(cut) > SENTENCES:
-            yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
+        more = [f"{len(cut) - SENTENCES} more: rig show {run.id}"] if len(cut) > SENTENCES else []
+        yield "limits", cut[:SENTENCES] + more
         # How reliable each arm is, and what it succeeds in now and then.
         repeats: list[str] = []
         for arm, repeated in zip(run.arms, self.repeated, strict=False):
             repeats += summary.repeat_rates(arm.name, repeated)
             repeats += summary.repeat_notes(arm.name, repeated, arm.fingerprint or {})
-        yield from zip(("repeats", *[""] * SENTENCES), repeats[:SENTENCES], strict=False)
+        yield "repeats", repeats[:SENTENCES]
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)
         commonest = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
-        yield "faults", f" {DOT} ".join(commonest) or "none"
+        yield "faults", [f" {DOT} ".join(commonest) or "none"]
         if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
             texts = counted(int(unclear), "text")
-            yield "unclear", f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"
-        yield from zip(("next", ""), self._next(), strict=True)
+            yield "unclear", [f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"]
+        yield "next", self._next()
+        if run.declaration.caution:
+            yield "caution", [run.declaration.caution]
 
     def _alone(self) -> str:
         """What can be said about a single arm."""

@@ -49,8 +49,7 @@ class Draft:
     `read` is how many tokens of the prompt were read before it, of how many that have to be.
     """
 
-    turn: int
-    step: int
+    place: StepPlace
     text: str = ""
     omitted: int = 0
     tokens: int = 0
@@ -129,35 +128,35 @@ class LiveTranscript:
         if self.entries and isinstance(self.entries[-1], Draft):
             self.entries.pop()
 
-    def draft(self, turn: int, step: int) -> Draft:
+    def draft(self, place: StepPlace) -> Draft:
         """The draft of this step, begun if need be."""
         last = self.entries[-1] if self.entries else None
-        if isinstance(last, Draft) and (last.turn, last.step) == (turn, step):
+        if isinstance(last, Draft) and last.place == place:
             return last
         self._drop_draft()
-        draft = Draft(turn, step)
+        draft = Draft(place)
         self.entries.append(draft)
         return draft
 
-    def went_back(self, turn: int, step: int, parent: int) -> None:
+    def went_back(self, turn: int, parent: int) -> None:
         """The step to come follows an earlier one."""
         calls = (entry for entry in reversed(self.entries) if isinstance(entry, Called))
         earlier = next((entry for entry in calls if entry.place == (turn, parent)), None)
         call = clip(f"{earlier.name.text} {earlier.arguments.text}", LENGTHS.name) if earlier else Clip("")
-        self.add(Back(turn, step, parent, call))
+        self.add(Back(parent, call))
 
-    def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:
+    def predicted(self, place: StepPlace, prediction: Prediction, role: str = ASSISTANT) -> None:
         """A step is complete."""
-        thoughts = steps.thought(turn, step, prediction, LENGTHS)
+        thoughts = steps.thought(prediction, LENGTHS)
         if thoughts is not None:
             self.add(thoughts)
-        self.add(steps.made(turn, step, prediction, LENGTHS, role))
+        self.add(steps.made(place, prediction, LENGTHS, role))
 
-    def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict | None) -> None:
+    def judged(self, place: StepPlace, outcome: Outcome, verdict: Verdict | None) -> None:
         """A call was executed, and matched where there is something to match it with."""
-        self.add(steps.returned(turn, step, outcome, LENGTHS))
+        self.add(steps.returned(place, outcome, LENGTHS))
         if verdict is not None:
-            self.add(steps.judged(turn, step, verdict, LENGTHS))
+            self.add(steps.judged(place, verdict, LENGTHS))
         self._fold(2 if verdict is None else 3)
 
     def _fold(self, size: int) -> None:
@@ -169,15 +168,15 @@ class LiveTranscript:
             entries = (*folded.entries, *last) if folded else tuple(last)
             self.entries[len(before) - bool(folded) :] = [Repeated(entries)]
 
-    def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
+    def rejudged(self, place: StepPlace, verdict: Verdict) -> None:
         """An earlier call matches another ground truth than was said."""
         for number, entry in enumerate(self.entries):
             parts = entry.entries if isinstance(entry, Repeated) else ()
-            if any(isinstance(part, Called) and part.place == (turn, step) for part in parts):
+            if any(isinstance(part, Called) and part.place == place for part in parts):
                 self.entries[number : number + 1] = parts
         for number, entry in enumerate(self.entries):
-            if isinstance(entry, CallVerdict) and (entry.turn, entry.step) == (turn, step):
-                self.entries[number] = steps.judged(turn, step, verdict, LENGTHS)
+            if isinstance(entry, CallVerdict) and entry.place == place:
+                self.entries[number] = steps.judged(place, verdict, LENGTHS)
                 self.edits += 1
 
 
@@ -390,7 +389,7 @@ class Column:
             if isinstance(entry, Called):
                 last = number + 1
                 for part in self.entries[last : last + 2]:
-                    last += isinstance(part, Returned | CallVerdict) and (part.turn, part.step) == entry.place
+                    last += isinstance(part, Returned | CallVerdict) and part.place == entry.place
                 groups.append((entry, range(self._starts[number], self._start_of(last))))
         return groups
 
@@ -408,7 +407,7 @@ class Column:
     def _layout(self, entry: Entry) -> list[Line]:
         if not isinstance(entry, Draft):
             self._draft = None
-            chosen = isinstance(entry, Called | Returned) and (entry.turn, entry.step) in self.full
+            chosen = isinstance(entry, Called | Returned) and entry.place in self.full
             return block(entry, self.form._replace(full=chosen or self.form.full))
         if self._draft is None or self._draft.draft is not entry:
             self._draft = DraftBlock(entry, self.form)

@@ -1,6 +1,7 @@
 """Pages to read and to leave again: a text, a heat map, a result, the keys of a screen, unclear texts."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from rig.compare.groups import WHAT, Groups, Share
+from rig.compare.groups import WAYS, WHAT, Groups, Share, groups_of
 from rig.displays.card import Card
 from rig.displays.compare import MARKS, groups_text, mark
 from rig.displays.signs import Glyph
@@ -20,6 +21,7 @@ from rig.displays.table import ends, short_names
 from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError
 from rig.rescore.adjudication import Adjudication, Unsettled
+from rig.store import Runs
 from tui.screens import keys
 from tui.screens.base import PagedScreen, RigScreen
 from tui.text.lines import BLANK, HEAT, Line, Span, Tint, inert, inert_line, pad
@@ -51,7 +53,7 @@ class TextScreen(PagedScreen[None]):
 
     def show_state(self) -> None:
         """Lay the text out."""
-        right: list[Span] = [(f"{self.page.search.count} ", Tint.FOUND_HERE)] if self.page.search.term else []
+        right: list[Span] = [(f"{self.page.hits} ", Tint.FOUND_HERE)] if self.page.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
         self.page.show_page(self.lines_of(self.page.size.width))
         self.refresh_bindings()
@@ -62,7 +64,7 @@ class TextScreen(PagedScreen[None]):
         return [((f" {line}", Tint.PLAIN),) for line in lines]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "match" or any(page.search.term for page in self.query(Page))
+        return action != "match" or any(page.term for page in self.query(Page))
 
     def action_line(self, lines: int) -> None:
         self.page.jump_to(max(self.page.scroll_offset.y + lines, 0))
@@ -86,8 +88,8 @@ class CardScreen(ModalScreen[str | None]):
     """Dismissed with `QUIT` where the reader wants to leave altogether, else with None: they read on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,C", "read", "read the run"),
-        Binding("q", "leave", "leave"),
+        Binding("escape,enter,C", "dismiss(None)", "read the run"),
+        Binding("q", f"dismiss({QUIT!r})", "leave"),
         Binding("down,j", "scroll(1)", "down"),
         Binding("up,k", "scroll(-1)", "up"),
     ]
@@ -121,12 +123,6 @@ class CardScreen(ModalScreen[str | None]):
     def action_scroll(self, lines: int) -> None:
         card = self.query_one("#card", Lines)
         card.jump_to(max(card.scroll_offset.y + lines, 0))
-
-    def action_read(self) -> None:
-        self.dismiss(None)
-
-    def action_leave(self) -> None:
-        self.dismiss(QUIT)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -165,6 +161,17 @@ class HelpScreen(ModalScreen[None]):
 
 _FULL, _SHORT = 14, 7
 """Cells of an arm from which there is room for counts, and for a percentage."""
+
+
+def heat_maps(store: Path, run: str) -> list[Groups]:
+    """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
+    maps = []
+    with Runs.open(store) as runs:
+        stored = runs.get(run)
+        for by in WAYS:
+            with suppress(RigError):
+                maps.append(groups_of(runs, stored, by))
+    return [groups for groups in maps if groups.by == "tool" or len(groups.rows) > 1]
 
 
 class HeatScreen(TextScreen):

@@ -6,46 +6,42 @@ Or a run that is played again, or in progress elsewhere, with the controls of a 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from rig.compare.groups import Groups
+from rig.displays import signs
 from rig.displays.card import Card
 from rig.displays.table import short_names
 from rig.events import ArmFinished, Notice, Where
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
-from tui.live.live_run import LiveRun, Pace, Replay, Spending, speed_text
-from tui.live.state import SIGNS, ConversationState, Status
+from tui.live.live_run import LiveRun, Pace, Replay, speed_text
+from tui.live.state import SIGNS, ConversationState
 from tui.screens import keys
 from tui.screens.base import QuitScreen, RunsOpened
 from tui.screens.conversation import ConversationScreen
-from tui.screens.pages import QUIT, CardScreen, TextScreen
+from tui.screens.pages import QUIT, CardScreen, HeatScreen, TextScreen, heat_maps
 from tui.screens.reading import ReadingScreen
-from tui.stored.runs import heat_maps
 from tui.text.lines import inert
-from tui.widgets.conversations import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.keys import KeyBar
 from tui.widgets.lines import SearchBar
+from tui.widgets.lists import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.meters import CURVES_FROM, Arms, Meters, RunHeader
 from tui.widgets.transcript import (
     AnswerBar,
     Expectations,
     PersonAnswered,
     Script,
-    Side,
     SideBySide,
     Title,
     TranscriptView,
     turns_of,
 )
-
-if TYPE_CHECKING:
-    from rig.compare.groups import Groups
 
 LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
@@ -80,7 +76,6 @@ class RunScreen(ReadingScreen):
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__(live_run)
         self._pace = Pace(os.environ)
-        self._spending = Spending()
         self._possible: list[bool | None] = []
         self._ended = False
         self._has_shown_end = False
@@ -119,7 +114,7 @@ class RunScreen(ReadingScreen):
     def _tick(self) -> None:
         self.catch_up()
         # Painting happens after this callback, so what is measured is the time from tick to tick.
-        self.set_timer(self._pace.next_s(*self._spending.since()), self._tick)
+        self.set_timer(self._pace.next_s(*self._pace.spent()), self._tick)
 
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
@@ -207,7 +202,10 @@ class RunScreen(ReadingScreen):
         estimates, times = self._estimates_of(arm), (self.live_run.elapsed_s, self.live_run.remaining)
         of_arm = state.arm(arm) if state.arms else None
         self.query_one(Meters).show_arm(of_arm, state.declaration, estimates, *times, self._repeated)
-        self._show_possible()
+        possible = [self.check_action(action, ()) for action in _POSSIBLE]
+        if possible != self._possible:
+            self._possible = possible
+            self.refresh_bindings()
 
     def _show_board(self) -> None:
         is_grid = self.has_class("-grid")
@@ -246,7 +244,7 @@ class RunScreen(ReadingScreen):
         self.page.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
         arm = self._names()[self.reading.arm] if several and self.reading else ""
-        hits, pace = self.page.search.count, self.live_run.pace_of(self.reading)
+        hits, pace = self.page.hits, self.live_run.pace_of(self.reading)
         self.query_one(Title).show_conversation(conversation, self.following, note=arm, hits=hits, pace=pace)
 
     def _show_sides(self, conversation: ConversationState | None) -> None:
@@ -256,7 +254,7 @@ class RunScreen(ReadingScreen):
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
         sides = [
-            Side(self._names()[arm], conversation, instead or "this turn is not played yet")
+            (self._names()[arm], conversation, instead or "this turn is not played yet")
             for arm, (conversation, instead) in enumerate(conversations)
         ]
         turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
@@ -304,9 +302,7 @@ class RunScreen(ReadingScreen):
         """Read the run's heat map, as far as it is stored."""
         store, run = Path(self.state.store), self.state.run
 
-        def show(maps: "list[Groups]") -> None:
-            from tui.screens.pages import HeatScreen
-
+        def show(maps: list[Groups]) -> None:
             if self.is_current:
                 self.app.push_screen(HeatScreen(f"run {run} by tool, skill, tag and suite", maps))
 
@@ -340,13 +336,15 @@ class RunScreen(ReadingScreen):
             case "pause" | "resume" | "stop":
                 return self.can_steer(action)
             case "skip":
-                return self.can_steer(action) and self.can_be_skipped
+                read = self.state.conversations.get(self.reading) if self.reading else None
+                is_open = read is not None and read.status in (signs.WAITING, signs.RUNNING)
+                return self.can_steer(action) and is_open
             case "failure":
                 return bool(self.state.failures) or None
             case "side_by_side" | "arm" | "order":
                 return several
             case "match" | "end_search":
-                return bool(self.page.search.term)
+                return bool(self.page.term)
             case "search" | "full" | "call" | "copy":
                 return not self.side_by_side
             case "answer":
@@ -364,18 +362,6 @@ class RunScreen(ReadingScreen):
                 return bool(self.state.store) and not is_above
             case _:
                 return True
-
-    @property
-    def can_be_skipped(self) -> bool:
-        """Whether the conversation that is read is still to be played to the end."""
-        conversation = self.state.conversations.get(self.reading) if self.reading else None
-        return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
-
-    def _show_possible(self) -> None:
-        possible = [self.check_action(action, ()) for action in _POSSIBLE]
-        if possible != self._possible:
-            self._possible = possible
-            self.refresh_bindings()
 
     def on_screen_resume(self) -> None:
         self.show_state()

@@ -69,9 +69,6 @@ def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = F
         page.note("executed again, this call gives a different response from the stored one", Tint.ERROR)
 
 
-NOTHING: Span = ("", Tint.PLAIN)
-
-
 def write_conversation(page: PageWriter, record: Record) -> None:
     """Where and when it plays, how it went, what went wrong in it."""
     conversation = record.transcript.conversation
@@ -179,7 +176,7 @@ def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
         label = f"turn {numbers.get(position, '?')}" if turn is None else "fault"
         often: Span = (f", {times} times" if times > 1 else "", Tint.MUTED)
         page.beside((label, Tint.MUTED), [(str(kind), Tint.ERROR), often])
-        page.words(NOTHING, text)
+        page.words(("", Tint.PLAIN), text)
 
 
 def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:

@@ -28,16 +28,10 @@ class Rearranged(Message):
 
 @dataclass
 class RowPicked(Message):
-    """The reader wants to be at this row of a list."""
+    """The reader wants to be at this row of a list, and `opens` it: wants to see what is in it."""
 
     number: int
-
-
-@dataclass
-class RowOpened(Message):
-    """The reader wants to see what is in this row of a list."""
-
-    number: int
+    opens: bool = False
 
 
 _KEPT = 256
@@ -201,18 +195,31 @@ class SearchChanged(Message):
     term: str
 
 
-class TextSearch:
-    """Words that are looked for in lines, and the match that the reader is at."""
+class Page(Lines):
+    """Lines whose matches with what is searched for are marked when they are painted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.term = ""
+        """The words that are looked for; none when nothing is."""
+        self._searched_from = 0
         self._here = 0
         self._marks: dict[int, list[tuple[int, int, int]]] = {}
         """By line, the numbers of matches, with where the characters begin and end that belong to them."""
-        self._lines: list[int] = []
+        self._matches: list[int] = []
         """The line in which each match begins."""
 
-    def update(self, lines: Sequence[Line], margin: int) -> None:
+    def show_page(self, lines: Sequence[Line]) -> None:
+        """Make these the lines, and look for the words in them."""
+        self.show(lines)
+        self.mark()
+        self.refresh()
+
+    def mark(self) -> None:
+        """Look for the words in the lines as they are now."""
+        self.find(self.lines, 0)
+
+    def find(self, lines: Sequence[Line], margin: int) -> None:
         """Look again, in these lines, without regard to case; what is in the margin is not searched.
 
         A line break stands for a space or for nothing, as wrapping drops spaces.
@@ -238,53 +245,15 @@ class TextSearch:
                     self._marks.setdefault(last, []).append((number, start + margin, end + margin))
                     first.setdefault(number, last)
                 last += 1
-        self._lines = list(first.values())
-        self._here = min(self._here, max(len(self._lines) - 1, 0))
-
-    def start(self, line: int) -> None:
-        """Be at the first match from this line on, going round at the end."""
-        self._here = next((number for number, place in enumerate(self._lines) if place >= line), 0)
-
-    def step(self, step: int) -> None:
-        """Be at the next match, or at the one before, going round at the end."""
-        self._here = (self._here + step) % max(len(self._lines), 1)
+        self._matches = list(first.values())
+        self._here = min(self._here, max(len(self._matches) - 1, 0))
 
     @property
-    def line(self) -> int | None:
-        """The line of the match that the reader is at."""
-        return self._lines[self._here] if self._lines else None
-
-    @property
-    def count(self) -> str:
+    def hits(self) -> str:
         """How often it was found, for people; empty when nothing is searched."""
         if not self.term:
             return ""
-        return f"{self._here + 1} of {len(self._lines)}" if self._lines else "not found"
-
-    def look_of(self, number: int, line: Line) -> Line:
-        """A line with its matches marked."""
-        for match, start, end in self._marks.get(number, ()):
-            line = mark(line, start, end, Tint.FOUND_HERE if match == self._here else Tint.FOUND)
-        return line
-
-
-class Page(Lines):
-    """Lines whose matches with what is searched for are marked when they are painted."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.search = TextSearch()
-        self._searched_from = 0
-
-    def show_page(self, lines: Sequence[Line]) -> None:
-        """Make these the lines, and look for the words in them."""
-        self.show(lines)
-        self.mark()
-        self.refresh()
-
-    def mark(self) -> None:
-        """Look for the words in the lines as they are now."""
-        self.search.update(self.lines, 0)
+        return f"{self._here + 1} of {len(self._matches)}" if self._matches else "not found"
 
     def begin_search(self) -> None:
         """Matches are looked for from here on, however far writing the words leads away."""
@@ -292,23 +261,27 @@ class Page(Lines):
 
     def search_for(self, term: str) -> None:
         """Mark what matches; no term ends the search."""
-        self.search.term = term
+        self.term = term
         self.mark()
         self.refresh()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next match or the one before; with 0, to the first from where the search began."""
+        """Go to the next match or the one before, going round; with 0, to the first from where it began."""
         if step:
-            self.search.step(step)
+            self._here = (self._here + step) % max(len(self._matches), 1)
         else:
-            self.search.start(self._searched_from)
-        line = self.search.line
-        if line is not None:
+            ahead = (n for n, line in enumerate(self._matches) if line >= self._searched_from)
+            self._here = next(ahead, 0)
+        if self._matches:
+            line = self._matches[self._here]
             self.bring_into_sight(max(line - 2, 0), line + 2)
         self.refresh()
 
     def look_of(self, number: int) -> Line:
-        return self.search.look_of(number, super().look_of(number))
+        line = super().look_of(number)
+        for match, start, end in self._marks.get(number, ()):
+            line = mark(line, start, end, Tint.FOUND_HERE if match == self._here else Tint.FOUND)
+        return line
 
 
 class Bar(Input):

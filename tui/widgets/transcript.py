@@ -5,7 +5,7 @@ Beside it the ground truth of the turn, and what a person who plays a role reads
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 from textual import events
 from textual.message import Message
@@ -69,11 +69,11 @@ class TranscriptView(Page):
             return
         # Not whether it is at its end: it may just have become lower, and was at its end until then.
         old, at_end = self._column, self._stays_at_end
-        form = BlockLayout(self.size.width, conversation.turns, full=bool(self.search.term))
+        form = BlockLayout(self.size.width, conversation.turns, full=bool(self.term))
         if old is None or old.transcript is not transcript:
             self._chosen, self._full = None, frozenset()
             self._begin(Column(transcript, form, self._full))
-            if conversation.status.over:
+            if conversation.over:
                 self.jump_to(0)
             else:
                 self.jump_to_end()
@@ -168,7 +168,7 @@ class TranscriptView(Page):
 
     def mark(self) -> None:
         column = self._column
-        self.search.update(column.lines if column else [], column.form.margin if column else 0)
+        self.find(column.lines if column else [], column.form.margin if column else 0)
         calls = [] if self._chosen is None else self._calls()
         blocks = (lines for call, lines in calls if call.place == self._chosen)
         self._chosen_lines = next(blocks, range(0))
@@ -179,22 +179,14 @@ class TranscriptView(Page):
             line = ((str(CURSOR), Tint.RUNNING), (line[0][0][1:], line[0][1]), *line[1:])
         return line
 
-    def on_mouse_scroll_up(self) -> None:
-        self.post_message(Scrolled())
-
-    def on_mouse_scroll_down(self) -> None:
-        self.post_message(Scrolled())
-
     def on_scroll_to(self) -> None:
         self.post_message(Scrolled())
 
+    on_mouse_scroll_up = on_mouse_scroll_down = on_scroll_to
 
-class Side(NamedTuple):
-    """A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
 
-    name: str
-    conversation: ConversationState | None
-    instead: str
+Side: TypeAlias = tuple[str, ConversationState | None, str]
+"""A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
 
 
 class SideBySide(Lines):
@@ -218,13 +210,14 @@ def _entries(conversation: ConversationState | None) -> list[Entry]:
 
 
 def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[Line]:
-    sign: Span = side.conversation.glyph if side.conversation else (" ", Tint.PLAIN)
-    name: Span = (inert_line(side.name), Tint.STRONG if is_read else Tint.PLAIN)
+    called, conversation, instead = side
+    sign: Span = conversation.glyph if conversation else (" ", Tint.PLAIN)
+    name: Span = (inert_line(called), Tint.STRONG if is_read else Tint.PLAIN)
     head = [fit([(f" {arm + 1} ", Tint.MUTED), name, (" ", Tint.PLAIN), sign], width), BLANK]
-    form = BlockLayout(width, side.conversation.turns if side.conversation else 0)
+    form = BlockLayout(width, conversation.turns if conversation else 0)
     lines: list[Line] = []
     inside = False
-    for entry in _entries(side.conversation):
+    for entry in _entries(conversation):
         if isinstance(entry, TurnHeading):
             inside = entry.number == number
         elif inside and isinstance(entry, Draft):
@@ -233,7 +226,7 @@ def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[
             lines.append(fit([(f" {MODEL.sign} ", Tint.RUNNING), writing], width))
         elif inside:
             lines += block(entry, form)
-    return head + (lines or [fit([(f" {side.instead}", Tint.MUTED)], width)])
+    return head + (lines or [fit([(f" {instead}", Tint.MUTED)], width)])
 
 
 class Title(Lines):
@@ -295,7 +288,7 @@ class Expectations(Lines):
     def show_conversation(self, conversation: ConversationState | None) -> None:
         """Bring the panel up to date, with the first open call of a turn under way in sight."""
         of = conversation and (
-            conversation.status.over,
+            conversation.over,
             len(conversation.expected),
             tuple(conversation.holds.values()),
         )
@@ -304,7 +297,7 @@ class Expectations(Lines):
             return
         lines, first_open = self._lines_of(conversation)
         self.show(lines)
-        if conversation is None or conversation.status.over:
+        if conversation is None or conversation.over:
             if before[:2] != self.version[:2]:
                 self.jump_to(0)
         elif first_open is not None:
@@ -313,7 +306,7 @@ class Expectations(Lines):
     def _lines_of(self, conversation: ConversationState | None) -> tuple[list[Line], int | None]:
         """The lines, and where the first call that is still open begins."""
         turns = conversation.expected if conversation else []
-        over = conversation is not None and conversation.status.over
+        over = conversation is not None and conversation.over
         lines: list[Line] = [((f" expected in {'all turns' if over else 'this turn'}", Tint.TITLE),)]
         first_open = None
         matched = conversation.matched if conversation else set()
