@@ -53,7 +53,7 @@ def check(state: RunState) -> None:
         assert (one.status is signs.WAITING) <= (not entries or isinstance(entries[-1], NoticeLine))
         assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
         assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
-        assert {e.place for turn in one.expected for e in turn} >= one.matched
+        assert {e.place for turn in one.expected for e in turn} >= set(one.holds.values())
 
 
 def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> None:

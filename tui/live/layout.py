@@ -83,11 +83,6 @@ class Repeated:
 
     entries: "tuple[Entry, ...]"
 
-    @property
-    def times(self) -> int:
-        """How many times more."""
-        return sum(isinstance(entry, Called) for entry in self.entries)
-
 
 Entry: TypeAlias = Piece | Draft | NoticeLine | Repeated
 
@@ -314,7 +309,8 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
         case NoticeLine():
             return [[(inert(entry.text), Tint.MUTED)]]
         case Repeated():
-            return [[(steps.again(entry.times), Tint.MUTED)]]
+            times = sum(isinstance(part, Called) for part in entry.entries)
+            return [[(steps.again(times), Tint.MUTED)]]
         case _:
             return []
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from rig import events, serving
-from rig.calls import CallPlace, StepPlace, Verdict
+from rig.calls import CallPlace, StepPlace
 from rig.displays import signs
 from rig.displays.compare import evidence_line
 from rig.displays.progress import Answered
@@ -19,7 +19,6 @@ from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.limits import cut_off
 from rig.metrics import UNDECLARED, Counts, Declaration
-from rig.models import Prediction
 from rig.store import Cell, StoredArm
 from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
@@ -43,10 +42,10 @@ class StoredBefore:
 
 @dataclass(slots=True)
 class ConversationState:
-    """One conversation of one arm, and how it stands. `transcript` is None before the start and once dropped.
+    """One conversation of one arm, with its status. `transcript` is None before the start and once dropped.
 
-    `holds` says which ground truth a call matches at present; a later call can
-    move it. `counts` are those of a finished conversation.
+    `holds` says which ground truth a call matches at present; a later call can move it. `counts` are those of
+    a finished conversation.
     """
 
     where: Where
@@ -60,16 +59,6 @@ class ConversationState:
     transcript: LiveTranscript | None = None
     dropped: bool = False
     counts: Counts | None = None
-
-    @property
-    def matched(self) -> set[CallPlace]:
-        """The ground truth that some call matches."""
-        return set(self.holds.values())
-
-    def hold(self, place: StepPlace, verdict: Verdict) -> None:
-        """Note which ground truth a call matches now, if it matches any."""
-        if verdict.ground_truth is not None:
-            self.holds[place] = verdict.ground_truth
 
     @property
     def over(self) -> bool:
@@ -114,11 +103,6 @@ class ArmState:
     def cut_share(self) -> float:
         """The share of its answers that was cut off by the limit that cut off most."""
         return max(self.cuts.values(), default=0) / max(self.answers, 1)
-
-    def take(self, prediction: Prediction, role: str) -> None:
-        """Count an answer, and the limits that cut it off."""
-        self.answers += prediction.part == 0
-        self.cuts.update(cut_off(prediction, role, self.info.fingerprint))
 
     @property
     def rated(self) -> Counts | None:
@@ -181,7 +165,8 @@ class RunState:
             case events.PredictionMade():
                 arm = self.arm(event.where.arm)
                 arm.evaluated = self._answered.evaluated(event.where.arm)
-                arm.take(event.prediction, event.role)
+                arm.answers += event.prediction.part == 0
+                arm.cuts.update(cut_off(event.prediction, event.role, arm.info.fingerprint))
                 place = StepPlace(event.turn, event.step)
                 self._transcript(event.where).predicted(place, event.prediction, event.role)
             case events.WentBack():
@@ -291,15 +276,17 @@ class RunState:
     def _call_judged(self, event: events.CallJudged) -> None:
         conversation = self.conversation(event.where)
         transcript = self._transcript(event.where)
-        for moved in event.rejudged:
-            place = StepPlace(moved.turn, moved.step)
-            conversation.hold(place, moved.verdict)
-            transcript.rejudged(place, moved.verdict)
+        judged = [(StepPlace(moved.turn, moved.step), moved.verdict) for moved in event.rejudged]
+        for place, verdict in judged:
+            transcript.rejudged(place, verdict)
         place = StepPlace(event.turn, event.step)
         if event.verdict is not None:
-            conversation.hold(place, event.verdict)
+            judged.append((place, event.verdict))
             conversation.incorrect_actions += event.verdict.bad_action
             self.changes += event.verdict.bad_action
+        conversation.holds |= {
+            place: verdict.ground_truth for place, verdict in judged if verdict.ground_truth
+        }
         transcript.judged(place, event.executed.outcome, event.verdict)
 
     def _arm_finished(self, event: events.ArmFinished) -> None:

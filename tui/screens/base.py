@@ -167,7 +167,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
         self.moved()
 
     def action_search(self) -> None:
-        self.page.begin_search()
+        self.page.searched_from = self.page.scroll_offset.y
         self.query_one(SearchBar).open()
 
     def action_match(self, step: int) -> None:

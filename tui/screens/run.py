@@ -223,7 +223,8 @@ class RunScreen(ReadingScreen):
         least, share = BOARD
         columns = 2 * (len(self.state.arms) - 1)
         least += columns and columns - 1
-        needed = self.board.longest + NAME_MARGIN + columns
+        longest = max(map(len, map(self.board.short, self.board.rows)), default=0)
+        needed = longest + NAME_MARGIN + columns
         most = max(least, int(self.size.width * share))
         width = most if self.has_class("-grid") else min(max(needed, least), most)
         width = min(max(width + self._wider["#board"], PANES[0]), int(self.size.width * PANES[1]))

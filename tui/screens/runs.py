@@ -236,8 +236,12 @@ class RunsScreen(RigScreen[None]):
             self.notify(f"copied {inert_line(self.run_list.run.id)}", markup=False)
 
     def action_compare(self) -> None:
+        if self.run_list.run is None:
+            return
         try:
-            process = self._process = CompareProcess(self.store, self.run_list.chosen)
+            process = self._process = CompareProcess(
+                self.store, self.run_list.marked or [self.run_list.run.id]
+            )
         except RigError as error:
             self.say_fault(str(error))
             return

@@ -202,7 +202,8 @@ class Page(Lines):
         super().__init__(id=id)
         self.term = ""
         """The words that are looked for; none when nothing is."""
-        self._searched_from = 0
+        self.searched_from = 0
+        """The line from which matches are looked for, however far writing the words leads away."""
         self._here = 0
         self._marks: dict[int, list[tuple[int, int, int]]] = {}
         """By line, the numbers of matches, with where the characters begin and end that belong to them."""
@@ -255,10 +256,6 @@ class Page(Lines):
             return ""
         return f"{self._here + 1} of {len(self._matches)}" if self._matches else "not found"
 
-    def begin_search(self) -> None:
-        """Matches are looked for from here on, however far writing the words leads away."""
-        self._searched_from = self.scroll_offset.y
-
     def search_for(self, term: str) -> None:
         """Mark what matches; no term ends the search."""
         self.term = term
@@ -270,7 +267,7 @@ class Page(Lines):
         if step:
             self._here = (self._here + step) % max(len(self._matches), 1)
         else:
-            ahead = (n for n, line in enumerate(self._matches) if line >= self._searched_from)
+            ahead = (n for n, line in enumerate(self._matches) if line >= self.searched_from)
             self._here = next(ahead, 0)
         if self._matches:
             line = self._matches[self._here]

@@ -81,11 +81,6 @@ class Board:
         """A row's name without the ending of all."""
         return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
 
-    @property
-    def longest(self) -> int:
-        """The characters of the longest such name."""
-        return max((len(self.short(row)) for row in self.rows), default=0)
-
     def next_filter(self) -> None:
         """Change to the next filter that means something here, in a circle."""
         filters = [choice for choice in Filter if choice is not Filter.DIFFERING or len(self._state.arms) > 1]
@@ -359,11 +354,6 @@ class StoredRunList:
         else:
             self.marked.append(run.id)
         self.move(1)
-
-    @property
-    def chosen(self) -> list[str]:
-        """The marked runs, else the one at the cursor."""
-        return self.marked or ([self.run.id] if self.run else [])
 
     def _settle(self) -> None:
         runs = self.visible

@@ -309,7 +309,7 @@ class Expectations(Lines):
         over = conversation is not None and conversation.over
         lines: list[Line] = [((f" expected in {'all turns' if over else 'this turn'}", Tint.TITLE),)]
         first_open = None
-        matched = conversation.matched if conversation else set()
+        matched = set(conversation.holds.values()) if conversation else set()
         for number, turn in enumerate(turns, 1):
             if conversation is None or (number < len(turns) and not over):
                 continue
