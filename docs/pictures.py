@@ -33,12 +33,11 @@ from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run
 from tui.app import RigApp
+from tui.live.layout import Draft, Entry
 from tui.live.live_run import EventQueue, LiveRun, Replay
 from tui.live.state import RunState
-from tui.live.transcript import Draft, Entry
 from tui.screens.pages import CardScreen
-from tui.screens.run import RunScreen
-from tui.screens.watch import WatchScreen
+from tui.screens.run import RunScreen, WatchScreen
 
 DOCS = Path(__file__).resolve().parent
 SIZE = (124, 34)

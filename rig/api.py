@@ -26,7 +26,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison as Comparison
 from rig.compare.verdict import ArmVerdict as ArmVerdict
 from rig.compare.verdict import VerdictKind as VerdictKind
-from rig.displays.notebook import is_notebook
+from rig.displays.lines import is_notebook
 from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
 from rig.errors import RigError as RigError

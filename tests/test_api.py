@@ -17,7 +17,7 @@ from conftest import CHECKOUT
 from graded_talks import model, play
 
 import rig
-from rig.displays.notebook import NotebookDisplay, is_notebook
+from rig.displays.lines import NotebookDisplay, is_notebook
 from rig.options import TABLE
 
 N = 20

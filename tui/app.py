@@ -1,67 +1,42 @@
-"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked."""
+"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked.
+
+Greys are nearly neutral: in a terminal of 256 colours anything bluer turns navy.
+"""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import DiscoveryHit, Hits
 from textual.screen import Screen
+from textual.system_commands import SystemCommandsProvider
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerFailed
 
 from rig.config import own_keys
 from rig.displays.signs import is_ascii
-from tui.screens.base import Leave, Resume, RigScreen, RunsOpened
+from tui.screens.base import Resume, RigScreen, RunsOpened
 from tui.screens.pages import HelpScreen
 from tui.screens.runs import RunsScreen
-from tui.themes import THEMES, default_theme, next_theme
-from tui.widgets.keys import Section, bindings_of, display, remapped, section
+from tui.widgets.keys import Section, bindings_of, display, remapped
 
 
-class Command(NamedTuple):
-    """A line of the palette."""
-
-    name: str
-    help: str
-    do: Callable[[], object]
-
-
-class KeyCommands(Provider):
-    """Offers the bindings of the screen that are possible at the moment, and the themes."""
+class KeyCommands(SystemCommandsProvider):
+    """Offers the commands of the application in their own order."""
 
     async def discover(self) -> Hits:
-        for command in self.commands():
-            yield DiscoveryHit(command.name, command.do, help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for command in self.commands():
-            score = matcher.match(command.name)
-            if score > 0:
-                yield Hit(score, matcher.highlight(command.name), command.do, help=command.help)
-
-    def commands(self) -> Iterator[Command]:
-        """Every command, in the order of the bindings."""
-        seen = set()
-        for active in self.screen.active_bindings.values():
-            does = active.binding.tooltip
-            if not does or not active.enabled or active.binding.action in seen:
-                continue
-            seen.add(active.binding.action)
-            run = partial(self.app.run_action, active.binding.action, active.node)
-            yield Command(does, display(active.binding), run)
-        for name in self.app.available_themes:
-            if name.startswith("rig-"):
-                use = partial(setattr, self.app, "theme", name)
-                yield Command(f"theme {name.removeprefix('rig-')}", name, use)
+        for name, help, do, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(name, do, help=help)
 
 
-class RigApp(App[Leave | Resume]):
+class RigApp(App[str | Resume]):
     """Shows a first screen; it ends when that one is left.
 
-    It returns what is to become of a run that goes on in this process, or which run is to be gone on with.
+    It returns `DETACH` where a run goes on without a view, or which run is to be gone on with.
     """
 
     TITLE = "rig"
@@ -78,7 +53,7 @@ class RigApp(App[Leave | Resume]):
         (34, "-high"),
     ]
     KEYS: ClassVar[tuple[Section, ...]] = (
-        section(
+        Section(
             "Everywhere",
             Binding("question_mark", "help", "help", key_display="?", tooltip="this help"),
             Binding("t", "next_theme", "theme", tooltip="change the theme (dark, light, terminal)"),
@@ -133,13 +108,79 @@ class RigApp(App[Leave | Resume]):
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)
 
-    async def action_quit(self) -> None:
-        """Textual's own key for quitting asks as well."""
-        self.action_quit_all()
+    def get_system_commands(self, screen: Screen[Any]) -> Iterator[SystemCommand]:
+        """The bindings of the screen that are possible at the moment, in their order, and the themes."""
+        seen = set()
+        for active in screen.active_bindings.values():
+            does, action = active.binding.tooltip, active.binding.action
+            if does and active.enabled and action not in seen:
+                seen.add(action)
+                yield SystemCommand(
+                    does, display(active.binding), partial(self.run_action, action, active.node)
+                )
+        for theme in THEMES:
+            use = partial(setattr, self, "theme", theme.name)
+            yield SystemCommand(f"theme {theme.name.removeprefix('rig-')}", theme.name, use)
 
-    def action_quit_all(self) -> None:
+    async def action_quit(self) -> None:
         """End, after the first screen that minds was asked."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RigScreen) and screen.minds_quitting():
                 return
         self.exit()
+
+    action_quit_all = action_quit
+
+
+_COLOURS = {
+    "primary": ("#82aaca", "#2d6389"),
+    "secondary": ("#9a9fd0", "#5a5aa0"),
+    "accent": ("#6fb7b0", "#1f746c"),
+    "foreground": ("#cfd3d9", "#31363d"),
+    "background": ("#15171a", "#fcfcfb"),
+    "surface": ("#1c1e22", "#f3f3f1"),
+    "panel": ("#25282d", "#e6e6e3"),
+    "success": ("#86b77f", "#3a7438"),
+    "warning": ("#d3a962", "#8a5f00"),
+    "error": ("#e06c6c", "#b12a2a"),
+}
+"""In the dark look and in the light one."""
+_VARIABLES = {
+    "quiet": ("#7c848f", "#757b84", "ansi_bright_black"),
+    "strong": ("#eef1f5", "#0f1216", "ansi_default"),
+    "string": ("#a9c29a", "#4b6b33", "ansi_green"),
+    "number": ("#d0a982", "#8b4f1c", "ansi_yellow"),
+    "track": ("#3b4048", "#cfcfca", "ansi_bright_black"),
+    "on-alarm": ("#ffffff", "#ffffff", "ansi_bright_white"),
+    "alarm": ("#b02a2a", "#b12a2a", "ansi_red"),
+}
+"""In the dark look, in the light one, and in the terminal's own sixteen colours."""
+
+
+def _own(look: int) -> Theme:
+    """The dark look (0) or the light one (1)."""
+    colours: dict[str, Any] = {name: values[look] for name, values in _COLOURS.items()}
+    variables = {name: values[look] for name, values in _VARIABLES.items()}
+    return Theme(name=("rig-dark", "rig-light")[look], dark=not look, variables=variables, **colours)
+
+
+DARK, LIGHT = _own(0), _own(1)
+_ANSI = BUILTIN_THEMES["ansi-dark"]
+_SIXTEEN = _ANSI.variables | {name: values[2] for name, values in _VARIABLES.items()}
+TERMINAL = replace(_ANSI, name="rig-terminal", accent="ansi_cyan", variables=_SIXTEEN)
+THEMES = (DARK, LIGHT, TERMINAL)
+
+
+def default_theme(environment: Mapping[str, str]) -> str:
+    """The theme to begin with: the light one where the terminal says that its background is light.
+
+    Only `COLORFGBG` is believed; asking the terminal itself hangs or lies inside tmux.
+    """
+    background = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT.name if background in {"7", "15"} else DARK.name
+
+
+def next_theme(name: str) -> str:
+    """The theme after this one, in a circle."""
+    names = [theme.name for theme in THEMES]
+    return names[(names.index(name) + 1) % len(names)] if name in names else names[0]

@@ -11,13 +11,12 @@ from rig.errors import RigError
 from rig.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
+from tui.display import guarded, has_terminal
 from tui.live.live_run import Replay
-from tui.screens.base import Leave, Resume, RigScreen
+from tui.screens.base import Guide, Resume, RigScreen
+from tui.screens.run import WatchScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.watch import WatchScreen
-from tui.terminal import guarded, has_terminal
-from tui.text.lines import BLANK, Line, Span, Tint, fit
-from tui.widgets.lines import Lines
+from tui.text.lines import Line, Span, Tint
 
 
 class Stop(NamedTuple):
@@ -56,7 +55,7 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         super().__init__(replay)
         self.is_kept = False
         self.step = 0
-        self.above_meters = [Lines(id="guide")]
+        self.above_meters = [Guide(self._guide)]
 
     def on_mount(self) -> None:
         # Whatever screen the reader goes to says how the tour goes on.
@@ -64,9 +63,7 @@ class TourScreen(WatchScreen, inherit_bindings=False):
 
     def show_state(self) -> None:
         super().show_state()
-        guide = self.query_one("#guide", Lines)
-        if guide.size.width:
-            guide.show([BLANK, *(fit(line, guide.size.width) for line in self._guide()), BLANK])
+        self.query_one(Guide).tell()
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self.step < len(STEPS):
@@ -116,7 +113,7 @@ def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Res
     return None
 
 
-def show(first: RigScreen[None], stop: Callable[[], None]) -> Leave | Resume | None:
+def show(first: RigScreen[None], stop: Callable[[], None]) -> str | Resume | None:
     """Run the application with this screen first; what it was left with. Raises what it failed with."""
     if not has_terminal():
         raise RigError("the live view needs a terminal for stdin and stderr; use --display plain")

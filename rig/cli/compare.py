@@ -22,10 +22,9 @@ from rig.compare.leaks import leak_text
 from rig.compare.noise import Noise, noise_of
 from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.compare.verdict import Decision
-from rig.displays.compare import looks_text, statistics_text, with_interval
-from rig.displays.curves import curves_text
+from rig.displays.card import headline, opening, sentences
+from rig.displays.compare import curves_text, looks_text, statistics_text, with_interval
 from rig.displays.texts import measured, out_of
-from rig.displays.verdicts import headline, opening, sentences
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import inspect
 from rig.engine.files.registry import resolve

@@ -138,9 +138,11 @@ def check(
         raise click.UsageError("--record needs a DIRECTORY.")
     else:
         # The suites of all methods that can be checked, in this world if one is named.
-        checked = (each for each in methods.known().values() if world is None or each.holds_responses)
-        each_report = (each.check(place, world) for each in checked for place in each.suites().values())
-        reports = list(filter(None, each_report))
+        reports = []
+        for method in methods.known().values():
+            if world is None or method.holds_responses:
+                checked = [method.check(place, world) for place in method.suites().values()]
+                reports += filter(None, checked)
     if as_json:
         print_json([report.as_json() for report in reports])
     else:

@@ -15,7 +15,7 @@ def register(registry: plugins.Registry) -> None:
     registry.displays.later("tui", "tui.display:on_terminal")
     registry.displays.later("plain", "rig.displays.lines:PlainDisplay")
     registry.displays.later("log", "rig.displays.lines:LogDisplay")
-    registry.displays.later("notebook", "rig.displays.notebook:NotebookDisplay")
+    registry.displays.later("notebook", "rig.displays.lines:NotebookDisplay")
     registry.displays.later("none", "rig.displays.base:NoDisplay")
 
 

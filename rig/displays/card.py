@@ -1,25 +1,266 @@
-"""The end of a run on one screen: a row for each arm, the commonest faults, and the command to type next."""
+"""The end of a run on one screen: a row for each arm, the commonest faults, and the command to type next.
+
+The decision comes first: which file to ship, a row for each arm with its verdict, and the verdicts in words.
+The end of a run, `rig compare` and the report say it alike.
+"""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
+from typing import NamedTuple, TypeAlias
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.compare.findings import Comparison
-from rig.displays import signs, summary, verdicts
-from rig.displays.attribution import attribution_lines
-from rig.displays.curves import curve_line
-from rig.displays.signs import DOT, RULE
-from rig.displays.texts import clip, clock_time, measured, out_of, printable
-from rig.displays.verdicts import SENTENCES, Line, told_metrics
+from rig.compare.findings import ArmPair, ArmResult, Comparison
+from rig.compare.verdict import RecommendationKind, VerdictKind
+from rig.displays import signs, summary
+from rig.displays.compare import curve_line, hint, notes, signed
+from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
+from rig.displays.summary import attribution_lines, repeat_rates
+from rig.displays.table import Row, columns, middle, one_line, short_names
+from rig.displays.texts import (
+    UNKNOWN,
+    clip,
+    clock_time,
+    file_size,
+    measured,
+    out_of,
+    percent,
+    printable,
+    rate,
+)
 from rig.errors import RigError, counted
-from rig.metrics import TASKS, UNCLEAR
+from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric
 from rig.paths import runs_file
 from rig.rates.repeats import RepeatOutcomes
-from rig.store import Runs, StoredRun
+from rig.store import Runs, StoredArm, StoredRun
+
+Span: TypeAlias = tuple[str, str]
+"""A text, and the name of its tint."""
+Line: TypeAlias = tuple[Span, ...]
+
+_GAP = "  "
+_BAR = 10
+_NAME = 16
+"""Characters of an arm's name that are left of it, at least."""
+_UNBROKEN = 10_000
+SENTENCES = 4
+"""Verdicts that are also told as sentences where there is little room."""
+
+VERDICT_SIGNS = {
+    VerdictKind.LOSS: (signs.FAILED.glyph, "failure"),
+    VerdictKind.SUSPECTED: (signs.ERROR.glyph, "error"),
+    VerdictKind.GAIN: (signs.SUCCESS.glyph, "success"),
+    VerdictKind.NO_LOSS_FOUND: (Glyph("=", "="), "plain"),
+    VerdictKind.NOTHING_TO_LOSE: (signs.WAITING.glyph, "muted"),
+    VerdictKind.CANNOT_TELL: (Glyph("?", "?"), "muted"),
+    VerdictKind.NO_RATE: (Glyph("?", "?"), "muted"),
+}
+
+
+class ArmEntry(NamedTuple):
+    """What a row says of an arm. `pair` is None for the baseline, and where nothing is compared."""
+
+    name: str
+    arm: StoredArm | ArmResult
+    rated: Counts
+    pair: ArmPair | None
+    is_baseline: bool
+
+    @property
+    def fault(self) -> str:
+        """A word for why it has no numbers, empty if it has."""
+        if self.arm.failure:
+            return "failed"
+        return "not evaluated" if isinstance(self.arm, StoredArm) and self.arm.not_evaluated else ""
+
+
+class _Column(NamedTuple):
+    """A title and a cell for each arm. `last` is how late it is left out where there is little room."""
+
+    title: str
+    cells: Sequence[Span]
+    last: int
+    is_text: bool = False
+
+    @property
+    def heading(self) -> tuple[str, str]:
+        """The title, on two lines where it has two words."""
+        above, _, below = self.title.rpartition(" ") if len(self.title) > 9 else ("", "", self.title)
+        return above, below
+
+    @property
+    def width(self) -> int:
+        return max(*(len(part) for part in self.heading), *(len(text) for text, _ in self.cells))
+
+    def narrower(self, over: int) -> "_Column":
+        """By so many cells: texts lose their middles, as they differ at the ends."""
+        room = self.width - max(over, 0)
+        return self._replace(cells=[(middle(text, room), tint) for text, tint in self.cells])
+
+
+def short_labels(comparison: Comparison) -> dict[str, str]:
+    """The arms called by what differs, by label."""
+    labels = [arm.label for arm in comparison.arms]
+    return dict(zip(labels, short_names(labels, ""), strict=True))
+
+
+def decision(comparison: Comparison) -> str:
+    """Which file to ship, its arm called by what differs; empty where no files were compared."""
+    return comparison.recommendation.text(short_labels(comparison)) if comparison.recommendation else ""
+
+
+def headline(comparison: Comparison, width: int) -> list[Line]:
+    """The decision as lines; none where no files were compared."""
+    recommended = comparison.recommendation
+    if recommended is None:
+        return []
+    is_open = recommended.kind is RecommendationKind.CANNOT_TELL
+    sign, tint = ("?", "error") if is_open else (signs.SUCCESS.sign, "success")
+    lines = wrap(one_line(decision(comparison)), max(width - 2, 20), break_on_hyphens=False)
+    return [((_GAP if number else f"{sign} ", tint), (line, tint)) for number, line in enumerate(lines)]
+
+
+def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: int) -> list[Line]:
+    """A row for each arm: its file's size, the first of the metrics with a bar and the difference from the
+    baseline, the others, its speed and its verdict. Below `width` cells, what matters least is left out.
+    """
+    names = short_names([one_line(entry.name) for entry in entries])
+    table = [_Column("model", [(name, "strong") for name in names], 9, is_text=True)]
+    sizes = [file_size((entry.arm.fingerprint or {}).get("model.file_bytes")) for entry in entries]
+    if set(sizes) != {UNKNOWN}:
+        table.append(_Column("size", [(size, "muted") for size in sizes], 5))
+    for late, metric in enumerate(metrics):
+        if not late and metric.format == "percent":
+            full = [round(_BAR * (metric.rate(entry.rated) or 0.0)) for entry in entries]
+            bars = [(str(FULL) * cells + str(TRACK) * (_BAR - cells), "bar") for cells in full]
+            table.append(_Column("", bars, 0, is_text=True))
+        tint = "strong" if metric.better == "higher" else "plain"
+        rates = [(measured(metric, entry.rated), tint) for entry in entries]
+        table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
+        if not late and any(entry.pair for entry in entries):
+            table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
+    # Of several limits, the one that cut off most.
+    cut = [max((limit.share for limit in entry.arm.limits), default=0.0) for entry in entries]
+    if any(cut):
+        table.append(_Column("answers cut", [(percent(share), "error") for share in cut], 8))
+    table.append(_Column("tok/s", [(rate(entry.arm.speed.decode_rate), "plain") for entry in entries], 7))
+    verdicts = [verdict_span(entry) for entry in entries]
+    if any(text for text, _ in verdicts):
+        table.append(_Column("verdict", verdicts, 9, is_text=True))
+    for least in range(5):
+        kept = [column for column in table if column.last >= least]
+        over = sum(column.width + len(_GAP) for column in kept) - len(_GAP) - width
+        if over <= 0 or (least == 4 and kept[0].width - over >= _NAME):
+            return _rows([kept[0].narrower(over), *kept[1:]])
+    first, *titled = [column for column in table if column.title]
+    room = (width - max(len(column.title) for column in (first, *titled))) // 2 - len(_GAP)
+    below = (first.narrower(first.width - room), *titled)
+    rows = [Row(column.title, [text for text, _ in column.cells]) for column in below]
+    return [((line, "plain"),) for line in columns(rows, width)]
+
+
+def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[Metric]:
+    """The metric that is judged by, or success; then what is better low, then the others of a line."""
+    first = first or declaration.success_metric or next(iter(declaration.metrics), None)
+    others = sorted(
+        (metric for metric in declaration.shown("lines") if metric != first),
+        key=lambda metric: metric.better == "higher",
+    )
+    return [first, *others] if first else []
+
+
+def _difference(metric: Metric, pair: ArmPair | None) -> Span:
+    value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
+    return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
+
+
+def verdict_span(entry: ArmEntry) -> Span:
+    """The verdict in a word or two with its sign, or why there is none."""
+    if entry.fault:
+        return f"{signs.ERROR.sign} {entry.fault}", "error"
+    if entry.pair:
+        glyph, tint = VERDICT_SIGNS[entry.pair.verdict.kind]
+        return f"{glyph} {entry.pair.verdict.kind}", tint
+    return (f"{signs.CALL.sign} reference", "call") if entry.is_baseline else ("", "plain")
+
+
+def _rows(table: Sequence[_Column]) -> list[Line]:
+    headings = zip(*(column.heading for column in table), strict=True)
+    rows: list[Sequence[Span]] = [[(text, "muted") for text in row] for row in headings if any(row)]
+    rows += zip(*(column.cells for column in table), strict=True)
+    lines = []
+    for row in rows:
+        line: list[Span] = []
+        for column, (text, tint) in zip(table, row, strict=True):
+            cell = text.ljust(column.width) if column.is_text else text.rjust(column.width)
+            line += [(cell, tint), (_GAP, "plain")]
+        lines.append(tuple(line))
+    return lines
+
+
+def beside(label: str, text: str, width: int) -> list[Line]:
+    """A text with a word in the margin; a command is never broken."""
+    margin = 10
+    if label == "next":
+        return [((label.ljust(margin), "muted"), (text, "call"))]
+    lines = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
+    words = (("" if number else label).ljust(margin) for number in range(len(lines)))
+    return [((word, "muted"), (line, "plain")) for word, line in zip(words, lines, strict=True)]
+
+
+def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
+    """The verdicts in words, each with the arms that it is on; of more than `most`, how many there are."""
+    labels = [arm.label for arm in comparison.arms]
+    names = dict(zip(labels, short_names(labels), strict=True))
+    verdicts: dict[str, list[str]] = {}
+    for pair in comparison.pairs:
+        verdicts.setdefault(pair.verdict.text, []).append(names[pair.arm])
+    for text, arms in list(verdicts.items())[:most]:
+        yield f"{', '.join(arms)}: {text}"
+    if most is not None and len(verdicts) > most:
+        yield f"{len(verdicts) - most} more: rig compare {comparison.baseline.run}"
+
+
+def entries_of(comparison: Comparison) -> list[ArmEntry]:
+    """The arms of a comparison as rows, the baseline first."""
+    pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
+    return [
+        ArmEntry(arm.label, arm, arm.counts, pairs.get(arm.label), arm is comparison.baseline)
+        for arm in comparison.arms
+    ]
+
+
+def opening(comparison: Comparison, width: int | None) -> list[Line]:
+    """All that decides, in `width` cells: the file to ship, the arms in a table, the verdicts, and what a
+    reader must know of them. Without a width, no line is broken.
+    """
+    room = width or _UNBROKEN
+    decision = headline(comparison, room)
+    metrics = told_metrics(comparison.declaration, comparison.metric)
+    table = arms_table(entries_of(comparison), metrics, room)
+    longest = max(sum(len(text) for text, _ in line) for line in table)
+    rule: Line = ((str(RULE) * min(longest, room), "rule"),)
+    lines = [*decision, *([rule] if decision else []), *table, rule]
+    played = counted(len(comparison.baseline.conversations), "conversation")
+    on = f"against {comparison.baseline.label}: {played}, graded by {comparison.grader}"
+    told: list[tuple[str, Iterable[str]]] = [
+        ("verdicts", sentences(comparison)),
+        ("repeats", [line for arm in comparison.arms for line in repeat_rates(arm.label, arm)]),
+        ("compared", [on, *notes(comparison)]),
+        ("", hint(comparison)),
+    ]
+    return lines + _labelled(told, room)
+
+
+def _labelled(told: Iterable[tuple[str, Iterable[str]]], width: int) -> list[Line]:
+    """Texts, each below the others of its kind, with the word for them beside the first."""
+    texts = (("" if number else label, text) for label, of in told for number, text in enumerate(of))
+    return [line for label, text in texts for line in beside(label, text, width)]
+
 
 _FAULTS = 3
 
@@ -61,22 +302,17 @@ class Card:
     def lines(self, width: int) -> list[Line]:
         """The card as tinted lines, this many cells wide."""
         rule: Line = ((str(RULE) * width, "rule"),)
-        decision = verdicts.headline(self.comparison, width) if self.comparison else []
-        table = verdicts.arms_table(self._entries(), told_metrics(self.run.declaration), width)
+        decision = headline(self.comparison, width) if self.comparison else []
+        table = arms_table(self._entries(), told_metrics(self.run.declaration), width)
         arms = ((arm.name, arm.attribution) for arm in self.run.arms)
         causes: list[Line] = [
             ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
         ]
-        lines = [*decision, self._title(), rule, *table, *causes, rule]
-        caution = self.run.declaration.caution
-        for label, note in (*self._notes(), *([("caution", caution)] if caution else [])):
-            lines += verdicts.beside(label, note, width)
-        return lines
+        return [*decision, self._title(), rule, *table, *causes, rule, *_labelled(self._notes(), width)]
 
     def _title(self) -> Line:
         run = self.run
-        states = {sign.word: sign for sign in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
-        sign = states[run.state]
+        sign = signs.RUN_STATES[run.state]
         played = sum(arm.counts.get(TASKS, 0) for arm in run.arms)
         planned = len(run.conversations) * run.repeats * len(run.arms)
         arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
@@ -84,60 +320,50 @@ class Card:
         how_far = f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}"
         return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
-    def _entries(self) -> list[verdicts.ArmEntry]:
+    def _entries(self) -> list[ArmEntry]:
         """Rows of the table. What the comparison left out has no pair."""
         compared = self.comparison
         labels = {arm.label: arm.position for arm in compared.arms} if compared else {}
         pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
         baseline = compared.baseline.position if compared else None
         return [
-            verdicts.ArmEntry(
-                arm.name,
-                arm.fingerprint or {},
-                arm.rated,
-                arm.speed,
-                "failed" if arm.failure else "not evaluated" if arm.not_evaluated else "",
-                pairs.get(arm.position),
-                arm.position == baseline,
-                arm.limits,
-            )
+            ArmEntry(arm.name, arm, arm.rated, pairs.get(arm.position), arm.position == baseline)
             for arm in self.run.arms
         ]
 
     # Below it
 
-    def _notes(self) -> Iterator[tuple[str, str]]:
-        """What is said below the table, each with a word for the margin."""
+    def _notes(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """What is said below the table, by words for the margin."""
         run = self.run
         for arm in run.arms:
             if reason := arm.failure or arm.not_evaluated:
-                yield "failed" if arm.failure else "no answer", f"{arm.name}: {reason}"
+                yield "failed" if arm.failure else "no answer", [f"{arm.name}: {reason}"]
         if self.comparison is not None:
-            for number, text in enumerate(verdicts.sentences(self.comparison, SENTENCES)):
-                yield "" if number else "verdicts", text
+            yield "verdicts", [*sentences(self.comparison, SENTENCES)]
+            yield "curve", [*map(curve_line, self.comparison.curves)]
         elif estimate := self._alone():
-            yield "verdict", estimate
-        for number, curve in enumerate(self.comparison.curves if self.comparison else ()):
-            yield "" if number else "curve", curve_line(curve)
+            yield "verdict", [estimate]
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
-        yield from zip(("limits", *[""] * SENTENCES), cut[:SENTENCES], strict=False)
-        if len(cut) > SENTENCES:
-            yield "", f"{len(cut) - SENTENCES} more: rig show {run.id}"
+        more = [f"{len(cut) - SENTENCES} more: rig show {run.id}"] if len(cut) > SENTENCES else []
+        yield "limits", cut[:SENTENCES] + more
         # How reliable each arm is, and what it succeeds in now and then.
         repeats: list[str] = []
         for arm, repeated in zip(run.arms, self.repeated, strict=False):
             repeats += summary.repeat_rates(arm.name, repeated)
             repeats += summary.repeat_notes(arm.name, repeated, arm.fingerprint or {})
-        yield from zip(("repeats", *[""] * SENTENCES), repeats[:SENTENCES], strict=False)
+        yield "repeats", repeats[:SENTENCES]
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)
         commonest = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
-        yield "faults", f" {DOT} ".join(commonest) or "none"
+        yield "faults", [f" {DOT} ".join(commonest) or "none"]
         if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
             texts = counted(int(unclear), "text")
-            yield "unclear", f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"
-        yield from zip(("next", ""), self._next(), strict=True)
+            yield "unclear", [f"{texts} undecided, counted as wrong: rig adjudicate {run.id}"]
+        yield "next", self._next()
+        if run.declaration.caution:
+            yield "caution", [run.declaration.caution]
 
     def _alone(self) -> str:
         """What can be said about a single arm."""

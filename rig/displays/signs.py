@@ -124,6 +124,8 @@ LEFT_OUT = Sign(Glyph("–", "-"), "optional, not made", "muted")
 FINISHED_RUN = Sign(Glyph("✓", "="), "finished", "success")
 RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
 INTERRUPTED_RUN = Sign(Glyph("!", "!"), "interrupted", "error")
+RUN_STATES = {sign.word: sign for sign in (FINISHED_RUN, RUNNING_RUN, INTERRUPTED_RUN)}
+"""How a run stands, by the word for it."""
 MARKED = Sign(Glyph("▸", "*"), "marked for comparing", "call")
 
 SAID = {

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from rig.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict, without_token
 from rig.displays import signs
@@ -27,8 +27,6 @@ class Back:
     """
 
     sign: ClassVar[Sign] = signs.BACK
-    turn: int
-    step: int
     parent: int
     call: Clip = NOTHING
 
@@ -40,10 +38,10 @@ class Back:
         return f"again from step {self.parent + 1}{f', {self.call}' if self.call.text else ''}"
 
 
-def back(turn: int, number: int, step: Step) -> Back | None:
+def back(number: int, step: Step) -> Back | None:
     """Where a search went back to before a step, if it did."""
     parent = parent_of(number, step)
-    return None if parent == number - 1 else Back(turn, number, parent)
+    return None if parent == number - 1 else Back(parent)
 
 
 def parent_of(number: int, step: Step) -> int:
@@ -93,15 +91,10 @@ class Called:
     """A complete call. `pairs` are its arguments one by one, where they were asked for and have names."""
 
     sign: ClassVar[Sign] = signs.CALL
-    turn: int
-    step: int
+    place: StepPlace
     name: Clip
     arguments: Clip
     pairs: tuple[tuple[Clip, Clip], ...] = ()
-
-    @property
-    def place(self) -> StepPlace:
-        return StepPlace(self.turn, self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +102,6 @@ class Thought:
     """What a model thought before its answer, and how many tokens that took."""
 
     sign: ClassVar[Sign] = signs.THOUGHT
-    turn: int
-    step: int
     text: Clip
     tokens: int
 
@@ -124,8 +115,7 @@ class Thought:
 class Returned:
     """What the tool gave back: a response as JSON, or the text of an exception."""
 
-    turn: int
-    step: int
+    place: StepPlace
     text: Clip
     failed: bool
 
@@ -167,8 +157,7 @@ class Differing:
 class CallVerdict:
     """The match status of the call above. `ground_truth` is the call it matches."""
 
-    turn: int
-    step: int
+    place: StepPlace
     match: bool
     ground_truth: CallPlace | None
     bad_action: bool
@@ -187,7 +176,7 @@ class CallVerdict:
         if self.ground_truth is None:
             return "an expected call"
         turn, call = self.ground_truth
-        return f"expected call {call + 1}{'' if turn == self.turn else ' of another turn'}"
+        return f"expected call {call + 1}{'' if turn == self.place.turn else ' of another turn'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +258,6 @@ class StepView:
     generated. `back` says where a search went back to before it.
     """
 
-    turn: int
     step: int
     made: Made
     returned: Returned | None
@@ -306,12 +294,11 @@ def again(times: int) -> str:
     return f"the same call, {'once more' if times == 1 else f'{times} more times'}"
 
 
-def is_alike(part: object, other: object) -> bool:
+def is_alike(part: object, other: Any) -> bool:
     """Whether two parts of steps are the same but for the number of the step."""
-    if part is None or other is None or type(part) is not type(other):
+    if not isinstance(part, Called | Returned | CallVerdict) or type(part) is not type(other):
         return part is other
-    names = [field.name for field in fields(part) if field.name != "step"]  # type: ignore[arg-type]
-    return all(getattr(part, name) == getattr(other, name) for name in names)
+    return replace(part, place=part.place._replace(step=other.place.step)) == other
 
 
 def repeats(before: StepView, view: StepView) -> bool:
@@ -321,42 +308,35 @@ def repeats(before: StepView, view: StepView) -> bool:
     return isinstance(view.made, Called) and plain and all(is_alike(*pair) for pair in pairs)
 
 
-def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
-    """A step of the assistant turn at position `turn`, its texts cut to `longest` characters each."""
+def step_view(place: StepPlace, step: Step, longest: int) -> StepView:
+    """A step, its texts cut to `longest` characters each."""
     lengths = Lengths.of(longest)
     executed, verdict = step.executed, step.verdict
     return StepView(
-        turn,
-        number,
-        made(turn, number, step.prediction, lengths, step.role, by_argument=True),
-        returned(turn, number, executed.outcome, lengths) if executed else None,
-        judged(turn, number, verdict, lengths) if verdict else None,
+        place.step,
+        made(place, step.prediction, lengths, step.role, by_argument=True),
+        returned(place, executed.outcome, lengths) if executed else None,
+        judged(place, verdict, lengths) if verdict else None,
         step.prediction.salvage,
         clip(step.prediction.raw, longest),
-        thought(turn, number, step.prediction, lengths),
-        back(turn, number, step),
+        thought(step.prediction, lengths),
+        back(place.step, step),
     )
 
 
-def thought(turn: int, step: int, prediction: Prediction, lengths: Lengths) -> Thought | None:
+def thought(prediction: Prediction, lengths: Lengths) -> Thought | None:
     """What was thought before a prediction, if anything was."""
     if not prediction.reasoning:
         return None
-    return Thought(turn, step, clip(prediction.reasoning, lengths.text), prediction.usage.reasoning_tokens)
+    return Thought(clip(prediction.reasoning, lengths.text), prediction.usage.reasoning_tokens)
 
 
 def made(
-    turn: int,
-    step: int,
-    prediction: Prediction,
-    lengths: Lengths,
-    role: str = ASSISTANT,
-    *,
-    by_argument: bool = False,
+    place: StepPlace, prediction: Prediction, lengths: Lengths, role: str, *, by_argument: bool = False
 ) -> Made:
     """What a prediction of this role is."""
     if prediction.call is not None:
-        return _called(turn, step, prediction.call, lengths, by_argument=by_argument)
+        return _called(place, prediction.call, lengths, by_argument=by_argument)
     if prediction.reply is not None:
         return Replied(clip(prediction.reply, lengths.text), role)
     kind = prediction.error.value if prediction.error else "error"
@@ -373,31 +353,32 @@ class Due(NamedTuple):
 
     @property
     def place(self) -> CallPlace:
-        return CallPlace(self.call.turn, self.call.step)
+        return CallPlace(*self.call.place)
 
 
 def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -> Due:
     """The ground-truth call of this number in a turn."""
-    call = _called(turn, number, executed.call, lengths, by_argument=True)
-    return Due(call, returned(turn, number, executed.outcome, lengths), is_optional(executed))
+    place = StepPlace(turn, number)
+    call = _called(place, executed.call, lengths, by_argument=True)
+    return Due(call, returned(place, executed.outcome, lengths), is_optional(executed))
 
 
-def _called(turn: int, step: int, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:
+def _called(place: StepPlace, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:
     """A call, without the session token that the simulator injects. Only an object has `pairs`."""
     own = without_token(call.arguments)
     pairs = own.items() if by_argument and isinstance(own, dict) else ()
     by_name = tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
-    return Called(turn, step, clip(call.name, lengths.name), clip_json(own, lengths.text), by_name)
+    return Called(place, clip(call.name, lengths.name), clip_json(own, lengths.text), by_name)
 
 
-def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Returned:
+def returned(place: StepPlace, outcome: Outcome, lengths: Lengths) -> Returned:
     """The outcome of a call."""
     if outcome.exception is None:
-        return Returned(turn, step, clip_json(outcome.response, lengths.text), failed=False)
-    return Returned(turn, step, clip(outcome.exception, lengths.text), failed=True)
+        return Returned(place, clip_json(outcome.response, lengths.text), failed=False)
+    return Returned(place, clip(outcome.exception, lengths.text), failed=True)
 
 
-def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> CallVerdict:
+def judged(place: StepPlace, verdict: Verdict, lengths: Lengths) -> CallVerdict:
     """How a call was judged."""
     unexplained = not verdict.match and not verdict.differences
     differences = (
@@ -412,8 +393,7 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> CallVerd
         for difference in verdict.differences[: lengths.differences]
     )
     return CallVerdict(
-        turn,
-        step,
+        place,
         verdict.match,
         verdict.ground_truth,
         verdict.bad_action,

@@ -54,7 +54,7 @@ def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[s
     before: StepView | None = None
     same = 0
     for number, step in enumerate(played):
-        view = step_view(turn, number, step, _LONGEST)
+        view = step_view(StepPlace(turn, number), step, _LONGEST)
         if before is not None and effects is None and steps.repeats(before, view):
             same += 1
             if same > 1:
@@ -72,7 +72,7 @@ def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> l
     """The steps of a turn as a tree, where they are one: what follows on what, and what led to the answer."""
     lines = []
     for number, drawn in branches(played):
-        view = step_view(turn, number, played[number], _SHORT)
+        view = step_view(StepPlace(turn, number), played[number], _SHORT)
         answer, words = view.made, clip(view.words, _SHORT).line
         told = f"{answer.sign.label}: {words}"
         if isinstance(answer, Called):
@@ -98,28 +98,18 @@ def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
     if all(len(followers) == 1 for followers in below.values()):
         return []
     rows: list[tuple[int, str]] = []
-    waiting = _following(below, -1, "")
+    waiting = [(-1, "", "")]
     while waiting:
         number, drawn, further = waiting.pop()
         rows.append((number, drawn))
-        waiting += _following(below, number, further)
-    return rows
-
-
-def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tuple[int, str, str]]:
-    """What follows on a step, the first of it last: its number, its lines, and those of what follows it."""
-    numbers = below.get(number, [])
-    if len(numbers) == 1:
-        return [(numbers[0], drawn, drawn)]
-    last = numbers[-1] if numbers else -1
-    return [
-        (
-            number,
-            f"{drawn}{signs.LAST_BRANCH if number == last else signs.BRANCH}",
-            f"{drawn}{'   ' if number == last else signs.BESIDE_BRANCH}",
-        )
-        for number in reversed(numbers)
-    ]
+        numbers = below.get(number, [])
+        # The first of them is taken first, so it is put there last.
+        for follower in reversed(numbers):
+            own, after = str(signs.BRANCH), str(signs.BESIDE_BRANCH)
+            if follower == numbers[-1]:
+                own, after = ("", "") if len(numbers) == 1 else (str(signs.LAST_BRANCH), "   ")
+            waiting.append((follower, further + own, further + after))
+    return rows[1:]
 
 
 def _is_answer(step: Step) -> bool:

@@ -7,7 +7,7 @@ from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import Literal, NamedTuple, get_args
 
-from rig.calls import CallPlace
+from rig.calls import CallPlace, JsonObject, StepPlace
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import Comparison, ConversationResult
@@ -143,25 +143,6 @@ class CellView(NamedTuple):
     played: bool
 
 
-class DueView(NamedTuple):
-    """A call that is due, what it gives, and the letters of the arms that made it."""
-
-    text: str
-    answer: str
-    made_by: tuple[str, ...]
-    left_out: Sign
-
-
-class TurnView(NamedTuple):
-    """An assistant turn, the `number`th: what was said before it, what is due, and what was done."""
-
-    number: int
-    said: tuple[str, ...]
-    due: tuple[DueView, ...]
-    reply: str
-    cells: tuple[CellView, ...]
-
-
 class OutcomeView(NamedTuple):
     """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
     succeeded.
@@ -187,7 +168,7 @@ class ConversationView(NamedTuple):
     suite: str
     place: str
     outcomes: tuple[OutcomeView, ...]
-    turns: tuple[TurnView, ...]
+    turns: tuple[JsonObject, ...]
     tools: tuple[str, ...]
 
     @property
@@ -236,7 +217,11 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
     return OutcomeView(letter, short, title, level, round(result.success_share, 4), flip, is_alarm)
 
 
-def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
+def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[JsonObject]:
+    """The assistant turns: what was said before each, what is due, and what was done.
+
+    Of a call that is due there are its text, what it gives, and the letters of the arms that made it.
+    """
     most = max(longest, _TRUTH)
     matches = [steps.matched(transcript) for transcript in transcripts]
     task = transcripts[0].conversation
@@ -249,13 +234,15 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
             place = CallPlace(turn, number)
             made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if place in calls)
             left_out = signs.due(made=False, over=True, optional=is_optional)
-            due.append(DueView(_call(call, most), _answer(answer, longest), made_by, left_out))
+            told = {"text": _call(call, most), "answer": _answer(answer, longest)}
+            due.append({**told, "made_by": made_by, "left_out": left_out})
         cells: dict[CellView, tuple[str, ...]] = {}
         for letter, transcript in zip(letters, transcripts, strict=True):
             cell = _cell(turn, transcript, longest)
             cells[cell] = (*cells.get(cell, ()), letter)
         by_arms = tuple(cell._replace(letters=of_cell) for cell, of_cell in cells.items())
-        yield TurnView(turn_number(task, turn), words, tuple(due), str(clip(truth.reply, most)), by_arms)
+        reply = str(clip(truth.reply, most))
+        yield {"number": turn_number(task, turn), "said": words, "due": due, "reply": reply, "cells": by_arms}
 
 
 def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
@@ -268,7 +255,7 @@ def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
     texts = " ".join(fault.text for fault in faults)
     boxes: list[StepBox] = []
     for number, step in enumerate(played.steps if played else ()):
-        box = step_box(steps.step_view(turn, number, step, longest), texts, longest)
+        box = step_box(steps.step_view(StepPlace(turn, number), step, longest), texts, longest)
         if boxes and boxes[-1]._replace(times=1, answer="") == box._replace(answer=""):
             boxes[-1] = boxes[-1]._replace(times=boxes[-1].times + 1)
         else:

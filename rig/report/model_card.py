@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
@@ -18,8 +18,7 @@ from rig.calls import Json, JsonObject
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
-from rig.displays.compare import estimate, with_interval
-from rig.displays.curves import sparkline, titled
+from rig.displays.compare import estimate, sparkline, titled, with_interval
 from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate
@@ -198,13 +197,13 @@ def as_markdown(card: JsonObject) -> str:
         "task": {"type": "text-generation", "name": "tool calling"},
         "dataset": {"type": f"rig-{words['suites']}", "name": f"rig: {words['played']}"},
         "metrics": [
-            {"type": row.name, "name": row.title, "value": round(row.printed, 2)}
+            {"type": row["name"], "name": row["title"], "value": round(row["printed"], 2)}
             for row in words["rates"]
-            if row.printed is not None
+            if row["printed"] is not None
         ],
     }
     front = {"model-index": [{"name": card["subject"]["name"], "results": [results]}]}
-    rates = [tuple(map(inert, (row.title, row.text, row.counted))) for row in words["rates"]]
+    rates = [tuple(map(inert, (row["title"], row["text"], row["counted"]))) for row in words["rates"]]
     told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
     curves = []
     for curve in card.get("curves", ()):
@@ -227,33 +226,23 @@ def as_markdown(card: JsonObject) -> str:
     return printable("\n\n".join(filter(None, parts)) + "\n")
 
 
-class CardRate(NamedTuple):
-    """A rate as people read it: `printed` is its number, `bounds` what it can be where texts are unclear."""
-
-    name: str
-    title: str
-    better: str
-    text: str
-    counted: str
-    printed: float | None
-    bounds: str
-
-    @classmethod
-    def of(cls, row: JsonObject, counts: Counts) -> "CardRate":
-        """Of a rate of a card, and the card's counts."""
-        metric = Metric(**{part: row[part] for part in _OF_METRIC})
-        measured = Estimate(row["value"], row["low"], row["high"])
-        part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
-        bounds = metric.bounds(counts)
-        return cls(
-            metric.name,
-            metric.title,
-            metric.better,
-            estimate(measured, metric),
-            f"{part:g} of {whole:g}",
-            None if measured.value is None else metric.scale * measured.value,
-            " and ".join(map(metric.amount, bounds)) if bounds else "",
-        )
+def _rate_words(row: JsonObject, counts: Counts) -> JsonObject:
+    """A rate of a card as people read it: `printed` is its number, `bounds` what it can be where texts are
+    unclear.
+    """
+    metric = Metric(**{part: row[part] for part in _OF_METRIC})
+    measured = Estimate(row["value"], row["low"], row["high"])
+    part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
+    bounds = metric.bounds(counts)
+    return {
+        "name": metric.name,
+        "title": metric.title,
+        "better": metric.better,
+        "text": estimate(measured, metric),
+        "counted": f"{part:g} of {whole:g}",
+        "printed": None if measured.value is None else metric.scale * measured.value,
+        "bounds": " and ".join(map(metric.amount, bounds)) if bounds else "",
+    }
 
 
 def _words(card: JsonObject) -> JsonObject:
@@ -263,13 +252,13 @@ def _words(card: JsonObject) -> JsonObject:
     played = f"{counted(tested['conversations'], 'conversation')} of the suite {suites}"
     unfinished = tested["finished"] < tested["planned"]
     lines = [f"only {tested['finished']} of {tested['planned']} planned were played"] if unfinished else []
-    rates = [CardRate.of(row, card["counts"]) for row in card["rates"]]
+    rates = [_rate_words(row, card["counts"]) for row in card["rates"]]
     lines += [
-        f"{row.title} is between {row.bounds}: nobody can judge some of the texts"
+        f"{row['title']} is between {row['bounds']}: nobody can judge some of the texts"
         for row in rates
-        if row.bounds
+        if row["bounds"]
     ]
-    measured = f"{rates[0].title} {rates[0].text}" if rates else "nothing was measured"
+    measured = f"{rates[0]['title']} {rates[0]['text']}" if rates else "nothing was measured"
     headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
     # Cards that were made before have none.
     decision = (card.get("recommendation") or {}).get("text")

@@ -18,12 +18,11 @@ from rig.compare.findings import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.displays import compare, signs
-from rig.displays.compare import cell_text, flips_with_turns, how_often
-from rig.displays.curves import titled
+from rig.displays.card import decision, entries_of, short_labels, verdict_span
+from rig.displays.compare import cell_text, flips_with_turns, how_often, titled
 from rig.displays.summary import contention_notes, cost_rows
 from rig.displays.table import short_names
 from rig.displays.texts import UNKNOWN, file_size, printable
-from rig.displays.verdicts import decision, entries_of, short_labels, verdict_span
 from rig.errors import counted
 from rig.report import plots
 from rig.report.material import Material, conversation_views

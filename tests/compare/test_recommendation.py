@@ -14,7 +14,7 @@ from rig.compare.findings import Comparison
 from rig.compare.recommendation import recommend, recommend_early
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.displays import signs
-from rig.displays.verdicts import opening
+from rig.displays.card import opening
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -6,7 +6,7 @@ import pytest
 import small_talks
 from rich.cells import cell_len
 
-from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
+from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import (
@@ -28,8 +28,7 @@ from rig.models import Prediction
 from rig.report.material import step_box
 from rig.store import Transcript
 from rig.tasks import PlayedTurn, Step
-from tui.live.layout import BlockLayout, block, plain
-from tui.live.transcript import LiveTranscript
+from tui.live.layout import BlockLayout, LiveTranscript, block, plain
 from tui.stored.record import StepRecord
 from tui.stored.story import write_step
 from tui.text.lines import Tint
@@ -84,9 +83,9 @@ CASES = pytest.mark.parametrize(("name", "step", "sign", "words"), STEPS, ids=[c
 
 def live(step: Step) -> str:
     transcript = LiveTranscript()
-    transcript.predicted(1, 0, step.prediction)
+    transcript.predicted(StepPlace(1, 0), step.prediction)
     if step.executed is not None and step.verdict is not None:
-        transcript.judged(1, 0, step.executed.outcome, step.verdict)
+        transcript.judged(StepPlace(1, 0), step.executed.outcome, step.verdict)
     return plain(line for entry in transcript.entries for line in block(entry, BlockLayout(120)))
 
 
@@ -107,7 +106,7 @@ def shown(step: Step) -> str:
 
 @CASES
 def test_a_step_has_its_sign_and_its_words(name: str, step: Step, sign: Sign, words: Sequence[str]) -> None:
-    view = step_view(1, 0, step, 2000)
+    view = step_view(StepPlace(1, 0), step, 2000)
     assert view.sign == sign
     assert view.is_wrong == (sign in (signs.NO_MATCH, signs.INCORRECT, signs.ERROR))
 
@@ -125,7 +124,7 @@ def test_all_painters_say_the_same(
 
 @CASES
 def test_the_report_says_so_too(name: str, step: Step, sign: Sign, words: Sequence[str]) -> None:
-    box = step_box(step_view(1, 0, step, 2000), "", 2000)
+    box = step_box(step_view(StepPlace(1, 0), step, 2000), "", 2000)
     assert (box.judged or box.sign) == sign
     text = f"{box.sign.label} {box.text} {box.answer} {box.judged.label if box.judged else ''} {box.reason}"
     assert name in ("match", "moved") or not [
@@ -192,23 +191,23 @@ def test_outcomes_are_told_apart_without_colour_and_without_case(*, ascii_only: 
 
 
 def test_texts_are_cut_and_say_by_how_much() -> None:
-    view = step_view(1, 0, Step(Prediction(raw="x" * 50, reply="x" * 50)), 20)
+    view = step_view(StepPlace(1, 0), Step(Prediction(raw="x" * 50, reply="x" * 50)), 20)
     assert isinstance(view.made, Replied)
     assert str(view.made.text) == "x" * 20 + " .. 30 more characters"
     assert view.words == "x" * 20
 
 
 def test_a_step_in_few_words() -> None:
-    assert step_view(1, 0, Step(MADE), 200).words == "AddAlarm"
-    assert step_view(1, 0, Step(Prediction(raw="", reply="")), 200).words == "(empty)"
-    failed = step_view(1, 0, Step(Prediction(raw="", error=ErrorKind.CALL_CAP)), 200)
+    assert step_view(StepPlace(1, 0), Step(MADE), 200).words == "AddAlarm"
+    assert step_view(StepPlace(1, 0), Step(Prediction(raw="", reply="")), 200).words == "(empty)"
+    failed = step_view(StepPlace(1, 0), Step(Prediction(raw="", error=ErrorKind.CALL_CAP)), 200)
     assert isinstance(failed.made, Failed)
     assert (failed.words, failed.made.why) == ("call cap", "call_cap")
 
 
 @pytest.mark.parametrize("arguments", [["a"], None, {"a": {"b": [1]}}])
 def test_arguments_of_any_kind_can_be_shown(arguments: object) -> None:
-    view: StepView = step_view(1, 0, Step(Prediction(raw="{}", call=Call("T", arguments))), 200)
+    view: StepView = step_view(StepPlace(1, 0), Step(Prediction(raw="{}", call=Call("T", arguments))), 200)
     assert isinstance(view.made, Called)
     assert bool(view.made.pairs) == isinstance(arguments, dict)
     assert view.made.place == (1, 0)

@@ -34,7 +34,7 @@ def drawn(*parents: int | None) -> list[str]:
 
 def test_a_line_is_no_tree() -> None:
     assert drawn() == drawn(None, None) == drawn(-1, 0, 1) == []
-    assert back(0, 1, steps(None, None)[1]) is None
+    assert back(1, steps(None, None)[1]) is None
 
 
 def test_a_tree_is_set_in_where_several_steps_follow_one() -> None:
@@ -44,7 +44,7 @@ def test_a_tree_is_set_in_where_several_steps_follow_one() -> None:
 
 def test_where_a_search_goes_back_to_is_said() -> None:
     made = steps(-1, 0, 0, -1)
-    told = [back(0, number, step) for number, step in enumerate(made)]
+    told = [back(number, step) for number, step in enumerate(made)]
     assert [each.text if each else "" for each in told] == [
         *("", ""),
         *("again from step 1", "again from the beginning"),

@@ -10,9 +10,18 @@ from counted import METRICS
 from graded_talks import model, play
 
 from rig.compare.compare import compare
-from rig.report import figures, plots
-from rig.report.figures import INK, arm_colour, axes, label, svg
-from rig.report.plots import nearly, pairs_measured, refused_plot, threshold_plot
+from rig.report import plots
+from rig.report.plots import (
+    INK,
+    arm_colour,
+    axes,
+    label,
+    nearly,
+    pairs_measured,
+    refused_plot,
+    svg,
+    threshold_plot,
+)
 from rig.store import Runs
 
 
@@ -26,7 +35,7 @@ def drawn(name: str = "x") -> str:
 def test_every_colour_is_one_of_the_page() -> None:
     text = drawn()
     assert re.findall(r"#[0-9a-f]{6}\b(?!\")", re.sub(r"url\(#\w+\)|href=\"#\w+\"", "", text)) == []
-    assert set(re.findall(r"var\((--\w+)\)", text)) <= {f"--{name}" for name in figures._NAMES.values()}
+    assert set(re.findall(r"var\((--\w+)\)", text)) <= {f"--{name}" for name in plots._NAMES.values()}
     assert "var(--arm1)" in text
 
 

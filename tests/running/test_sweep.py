@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.displays.card import Card
-from rig.displays.curves import curves_text, sparkline
+from rig.displays.compare import curves_text, sparkline
 from rig.errors import RigError
 from rig.events import ConversationFinished, Event, EvidenceMoved
 from rig.methods.scripted import Scripted

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
-from rig.displays.attribution import attribution_lines
+from rig.displays.summary import attribution_lines
 from rig.engine.formats.base import Reading
 from rig.serving import in_short
 from rig.serving.attribution import _changed, _Evidence, _lost, _Message

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig.events import Event, PersonAsked, Where
-from tui.widgets.beside import AnswerBar, Script
+from tui.widgets.transcript import AnswerBar, Script
 
 Watch = Callable[[list[Event]], Any]
 

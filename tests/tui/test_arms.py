@@ -9,7 +9,7 @@ import pytest
 from rig.errors import ErrorKind
 from rig.events import ArmFinished, Event, Speed, Where
 from tui.live.layout import plain
-from tui.widgets.conversations import ConversationList
+from tui.widgets.lists import ConversationList
 from tui.widgets.meters import Arms, Meters
 from tui.widgets.transcript import SideBySide
 

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from rig.calls import StepPlace
 from rig.displays import signs
 from rig.displays.steps import (
     Called,
@@ -15,11 +16,12 @@ from rig.displays.steps import (
     TurnHeading,
 )
 from rig.displays.texts import Clip
-from tui.live.layout import BlockLayout, DraftBlock, block, plain
-from tui.live.transcript import Draft, NoticeLine
+from tui.live.layout import BlockLayout, Draft, DraftBlock, NoticeLine, block, plain
 from tui.text.lines import width_of
 
 NOTHING = Clip("")
+
+HERE = StepPlace(1, 0)
 
 
 def text(entry: Any, width: int = 80, turns: int = 3) -> str:
@@ -27,7 +29,7 @@ def text(entry: Any, width: int = 80, turns: int = 3) -> str:
 
 
 def missed(*differences: Differing, reason: str = "", bad_action: bool = False) -> CallVerdict:
-    return CallVerdict(1, 0, False, None, bad_action, Clip(reason), differences)
+    return CallVerdict(HERE, False, None, bad_action, Clip(reason), differences)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +38,14 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
         (TurnHeading(1, 1), f"turn 1 of 3 {'-' * 65}"),
         (TurnHeading(3, 2), f"\nturn 2 of 3 {'-' * 65}"),
         (Said(Clip("good\nmorning", 7)), "user        good\nmorning .. 7 more characters"),
-        (Called(1, 0, Clip("T"), Clip('{"a": 1}')), 'call        T {"a": 1}'),
-        (Returned(1, 0, Clip('{"id": 1}'), False), 'response    {"id": 1}'),
-        (Returned(1, 0, Clip("no such id"), True), "refused     no such id"),
-        (CallVerdict(1, 0, True, (1, 1), False, NOTHING), "+ match     expected call 2"),
-        (CallVerdict(1, 0, True, (3, 0), False, NOTHING), "+ match     expected call 1 of another turn"),
+        (Called(HERE, Clip("T"), Clip('{"a": 1}')), 'call        T {"a": 1}'),
+        (Returned(HERE, Clip('{"id": 1}'), False), 'response    {"id": 1}'),
+        (Returned(HERE, Clip("no such id"), True), "refused     no such id"),
+        (CallVerdict(HERE, True, (1, 1), False, NOTHING), "+ match     expected call 2"),
+        (
+            CallVerdict(HERE, True, (3, 0), False, NOTHING),
+            "+ match     expected call 1 of another turn",
+        ),
         (missed(reason="no such tool"), "x no match  no such tool"),
         (
             missed(Differing(Clip("time"), Clip('"7"'), Clip('"8"')), reason="time: 7, 8"),
@@ -86,7 +91,7 @@ def test_a_conversation_of_unknown_length_has_no_total() -> None:
 
 
 def test_a_long_response_is_cut_to_three_lines() -> None:
-    lines = block(Returned(1, 0, Clip('["' + "abc, " * 700, 96_000), False), BlockLayout(80, 3))
+    lines = block(Returned(HERE, Clip('["' + "abc, " * 700, 96_000), False), BlockLayout(80, 3))
     assert len(lines) == 3
     assert "more characters" in plain(lines)
 
@@ -105,7 +110,7 @@ def test_no_line_is_wider_than_the_view(width: int) -> None:
 
 
 def test_a_draft_grows_and_ends_in_a_cursor() -> None:
-    draft = Draft(1, 0)
+    draft = Draft(HERE)
     growing = DraftBlock(draft, BlockLayout(60))
     draft.add("", 0)
     assert plain(growing.lines()).split() == ["model", "reads", "the", "prompt"]

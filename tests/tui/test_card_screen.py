@@ -19,8 +19,7 @@ from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay
 from tui.screens.pages import CardScreen
-from tui.screens.run import LINGER_S
-from tui.screens.watch import WatchScreen
+from tui.screens.run import LINGER_S, WatchScreen
 from tui.widgets.lines import Lines
 
 

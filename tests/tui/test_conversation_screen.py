@@ -289,12 +289,12 @@ async def test_words_are_searched_in_a_page(store: Path) -> None:
         await seen.press("3")
         await seen.shows("2 of 2")
         await seen.press("escape")
-        await seen.until(lambda: not shown.page.search.term)
+        await seen.until(lambda: not shown.page.term)
         assert seen.app.screen is shown
         await seen.press("slash", *"zzz")
         await seen.shows("not found")
         await seen.press("escape")
-        await seen.until(lambda: not shown.page.search.term)
+        await seen.until(lambda: not shown.page.term)
 
 
 @pytest.mark.slow
@@ -314,7 +314,7 @@ async def test_what_is_read_is_written_to_files(store: Path, monkeypatch: pytest
         assert "unexpected action" in page
         assert "\x1b" not in page
         assert (store.parent / "rig-abcde-alarms-arm2.svg").read_text().startswith("<svg")
-        monkeypatch.setattr("tui.screens.copying.write_new", _full)
+        monkeypatch.setattr("tui.screens.conversation.write_new", _full)
         await seen.press("w", "j")
         await seen.until(lambda: any("cannot write: " in each for each in seen.said))
 

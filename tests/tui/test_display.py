@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import tui.display
-import tui.terminal
 from rig.displays.lines import PlainDisplay
 from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.running.control import Control
-from tui.display import TuiDisplay, _stop
+from tui.display import TuiDisplay, _stop, signals_stop
 from tui.live.live_run import EventQueue
-from tui.terminal import signals_stop
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[EventQueue, Control]
         yield
 
     monkeypatch.setattr(tui.display, "has_terminal", lambda: True)
-    monkeypatch.setattr(tui.terminal, "terminal_guard", lambda keys, painted: nothing())
+    monkeypatch.setattr(tui.display, "terminal_guard", lambda keys, painted: nothing())
     monkeypatch.setattr(tui.display, "_watch", watch)
 
 

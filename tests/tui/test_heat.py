@@ -8,7 +8,7 @@ from rig.compare.groups import Groups, Share
 from rig.displays import signs
 from rig.displays.compare import MARKS
 from rig.displays.signs import LEVELS
-from tui.screens.heat import HeatScreen
+from tui.screens.pages import HeatScreen
 from tui.text.lines import HEAT, curve, width_of
 
 ARMS = tuple(f"smollm2-135m-tools-f16-q{number}" for number in range(9))

@@ -14,16 +14,15 @@ from textual.binding import Binding
 import tui.screens
 from rig.events import Event, PersonAsked, Where
 from tui.app import RigApp
-from tui.screens.base import AskScreen, Leave, QuitScreen, RigScreen
+from tui.screens.base import DETACH, AskScreen, QuitScreen, RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.pages import HelpScreen, TextScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.text.lines import Tint
-from tui.widgets.beside import AnswerBar, Expectations
-from tui.widgets.conversations import ConversationGrid
-from tui.widgets.page import SearchBar
-from tui.widgets.transcript import SideBySide, TranscriptView
+from tui.widgets.lines import SearchBar
+from tui.widgets.lists import ConversationGrid
+from tui.widgets.transcript import AnswerBar, Expectations, SideBySide, TranscriptView
 
 HERE = Path(__file__).resolve().parent
 Watch = Callable[[list[Event]], Any]
@@ -65,7 +64,7 @@ def sees(text: str) -> Callable[[Any], bool]:
 
 
 def at_match(count: str) -> Callable[[Any], bool]:
-    return lambda it: transcript(it).search.count == count
+    return lambda it: transcript(it).hits == count
 
 
 def copies(name: str) -> Callable[[Any], bool]:
@@ -107,7 +106,7 @@ RUN = {
     "slash": Pilot((), lambda it: it.run.query_one(SearchBar).has_focus),
     "n": Pilot(("x", "slash", *"plumber", "enter"), at_match("2 of 2")),
     "N": Pilot(("x", "slash", *"plumber", "enter", "n"), at_match("1 of 2")),
-    "escape": Pilot(("x", "slash", *"plumber", "enter"), lambda it: not transcript(it).search.term),
+    "escape": Pilot(("x", "slash", *"plumber", "enter"), lambda it: not transcript(it).term),
     "r": Pilot(LATE, lambda it: bool(transcript(it)._full)),
     "c": Pilot(LATE, lambda it: [json.loads(text)["name"] for text in it.copied] == ["AddReminder"]),
     "w": Pilot((), asks(AskScreen)),
@@ -259,7 +258,7 @@ async def test_answers_have_keys(watch: Watch, mid_run: list[Event]) -> None:
     async with watched.app.run_test() as driver:
         await driver.press("q", "w")
         await driver.pause()
-    assert watched.app.return_value is Leave.DETACH
+    assert watched.app.return_value == DETACH
 
 
 async def test_what_is_wrong_is_told_without_colour(watch: Watch, three_arms: list[Event]) -> None:

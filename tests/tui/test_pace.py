@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tui.live.live_run import Pace, Spending
-from tui.themes import DARK, LIGHT, THEMES, default_theme, next_theme
+from tui.app import DARK, LIGHT, THEMES, default_theme, next_theme
+from tui.live.live_run import Pace
 
 
 def test_repaints_are_no_faster_than_ten_a_second_and_four_over_ssh() -> None:
@@ -30,12 +30,12 @@ def test_what_other_threads_of_the_process_do_is_no_cost_but_takes_processors(
     monkeypatch.setattr("tui.live.live_run.available_cores", lambda: 4)
     done = threading.Event()
     other = threading.Thread(target=lambda: all(not done.is_set() for _ in itertools.count()))
-    spending = Spending()
+    pace = Pace({})
     other.start()
     time.sleep(0.5)
     done.set()
     other.join()
-    cost_s, free = spending.since()
+    cost_s, free = pace.spent()
     assert cost_s < 0.1
     assert 2.5 < free < 3.95
 
@@ -43,9 +43,9 @@ def test_what_other_threads_of_the_process_do_is_no_cost_but_takes_processors(
 def test_the_load_of_other_processes_takes_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (3.5, 0.0, 0.0))
     monkeypatch.setattr("tui.live.live_run.available_cores", lambda: 4)
-    spending = Spending()
+    pace = Pace({})
     time.sleep(0.02)
-    assert spending.since()[1] == pytest.approx(0.5)
+    assert pace.spent()[1] == pytest.approx(0.5)
 
 
 def test_a_light_terminal_gets_the_light_theme() -> None:

@@ -23,9 +23,8 @@ from rig.methods.scripted import Scripted
 from rig.models import Prediction
 from tui.live.layout import plain
 from tui.screens.base import AskScreen
-from tui.widgets.beside import Expectations
-from tui.widgets.conversations import ConversationGrid, ConversationList
-from tui.widgets.transcript import Title, TranscriptView
+from tui.widgets.lists import ConversationGrid, ConversationList
+from tui.widgets.transcript import Expectations, Title, TranscriptView
 
 Watch = Callable[[list[Event]], Any]
 
@@ -378,4 +377,4 @@ async def test_what_is_typed_after_the_words_is_not_searched(watch: Watch, mid_r
             # As a terminal sends them: the second is there before the first has had its effect.
             watched.app.simulate_key(key)
         await watched.until(lambda: watched.app.theme == "rig-light")
-        assert watched.run.page.search.term == "plumber"
+        assert watched.run.page.term == "plumber"

@@ -1,10 +1,9 @@
 """A call that is made again and again is counted, not repeated."""
 
-from rig.calls import Call, CallPlace, Outcome, Verdict
+from rig.calls import Call, CallPlace, Outcome, StepPlace, Verdict
 from rig.displays.steps import Called, CallVerdict, Returned
 from rig.models import Prediction
-from tui.live.layout import BlockLayout, Column, block, plain
-from tui.live.transcript import LiveTranscript, Repeated
+from tui.live.layout import BlockLayout, Column, LiveTranscript, Repeated, block, plain
 
 FORM = BlockLayout(80, 2)
 WRONG = Verdict(False, reason="no such call is expected")
@@ -12,8 +11,8 @@ WRONG = Verdict(False, reason="no such call is expected")
 
 def make(transcript: LiveTranscript, step: int, time: str = "7", verdict: Verdict | None = WRONG) -> None:
     call = Call("AddAlarm", {"time": time})
-    transcript.predicted(1, step, Prediction(raw="", call=call))
-    transcript.judged(1, step, Outcome(None, "no"), verdict)
+    transcript.predicted(StepPlace(1, step), Prediction(raw="", call=call))
+    transcript.judged(StepPlace(1, step), Outcome(None, "no"), verdict)
 
 
 def shown(transcript: LiveTranscript, form: BlockLayout = FORM) -> str:
@@ -64,7 +63,7 @@ def test_one_that_is_judged_again_is_told_again() -> None:
     transcript = LiveTranscript()
     for step in range(3):
         make(transcript, step)
-    transcript.rejudged(1, 2, Verdict(True, CallPlace(1, 0)))
+    transcript.rejudged(StepPlace(1, 2), Verdict(True, CallPlace(1, 0)))
     judged = [entry for entry in transcript.entries if isinstance(entry, CallVerdict)]
     assert [(each.step, each.match) for each in judged] == [(0, False), (1, False), (2, True)]
     assert transcript.edits == 1

@@ -10,7 +10,7 @@ from rig.events import Speed
 from rig.meters import Costs
 from rig.methods.tooltalk.scoring import DECLARATION
 from rig.store import ArmSums, StoredArm, StoredRun
-from tui.widgets.run_list import StoredRunList
+from tui.widgets.lists import StoredRunList
 
 ARM = StoredArm(0, "smollm2-135m", {}, None, 1.0, Costs(), {}, ArmSums({}, Speed()))
 RUN = StoredRun(

@@ -16,12 +16,11 @@ from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs
-from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.base import AskScreen, Resume
 from tui.screens.conversation import ConversationScreen
-from tui.screens.pages import TextScreen
+from tui.screens.pages import AdjudicationScreen, TextScreen
+from tui.screens.run import WatchScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines
 
 

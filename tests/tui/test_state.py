@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tui.live.state
 from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
+from rig.displays import signs
 from rig.displays.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.events import (
     ArmFinished,
@@ -27,9 +28,9 @@ from rig.events import (
 from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.store import Cell
+from tui.live.layout import Draft, NoticeLine
 from tui.live.live_run import EventQueue
-from tui.live.state import ConversationState, RunState, Status, StoredBefore
-from tui.live.transcript import Draft, NoticeLine
+from tui.live.state import ConversationState, RunState, StoredBefore
 
 
 def folded(events: list[Any]) -> RunState:
@@ -43,16 +44,16 @@ def check(state: RunState) -> None:
     assert state.turns_done <= state.turns_total
     assert state.turns_done == sum(one.turns_done for one in state.conversations.values())
     assert state.failures == sum(
-        one.status in (Status.FAILED, Status.ERROR) for one in state.conversations.values()
+        one.status in (signs.FAILED, signs.ERROR) for one in state.conversations.values()
     )
     assert state.current is None or state.current in state.conversations
     for one in state.conversations.values():
         entries = one.transcript.entries if one.transcript else []
         assert not any(isinstance(entry, Draft) for entry in entries[:-1])
-        assert (one.status is Status.WAITING) <= (not entries or isinstance(entries[-1], NoticeLine))
+        assert (one.status is signs.WAITING) <= (not entries or isinstance(entries[-1], NoticeLine))
         assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
         assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
-        assert {e.place for turn in one.expected for e in turn} >= one.matched
+        assert {e.place for turn in one.expected for e in turn} >= set(one.holds.values())
 
 
 def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> None:
@@ -62,9 +63,9 @@ def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> 
         check(state)
     assert state.finished
     assert Counter(one.status for one in state.conversations.values()) == {
-        Status.SUCCESS: 2,
-        Status.FAILED: 1,
-        Status.ERROR: 1,
+        signs.SUCCESS: 2,
+        signs.FAILED: 1,
+        signs.ERROR: 1,
     }
     assert state.turns_done == state.turns_total == 8
 
@@ -122,7 +123,7 @@ def _entries(conversation: ConversationState) -> list[Any]:
 def test_an_interrupted_run_leaves_nothing_running(mid_run: list[Event]) -> None:
     state = folded([*mid_run, RunFinished("r", interrupted=True)])
     check(state)
-    assert not any(one.status is Status.RUNNING for one in state.conversations.values())
+    assert not any(one.status is signs.RUNNING for one in state.conversations.values())
     stopped = state.conversations[Where(0, "DeleteAlarm-easy")]
     assert stopped.transcript is not None
     assert isinstance(stopped.transcript.entries[-1], NoticeLine)
@@ -146,16 +147,16 @@ def test_a_conversation_that_is_skipped_is_not_waited_for(stream: Callable[..., 
     state = folded([*run.events, ConversationStarted(first), ConversationStarted(second)])
     before = state.changes
     state.apply(ConversationSkipped(first, 1))
-    assert (state.current, state.conversations[first].status) == (second, Status.SKIPPED)
+    assert (state.current, state.conversations[first].status) == (second, signs.SKIPPED)
     assert state.changes > before
     state.apply(ConversationSkipped(third, 2))
-    assert state.conversations[third].status is Status.SKIPPED
+    assert state.conversations[third].status is signs.SKIPPED
     assert state.failures == 0
 
 
 def test_an_arm_that_fails_leaves_nothing_running(mid_run: list[Event]) -> None:
     state = folded([*mid_run, ArmFinished(0, {}, Speed(), {}, "out of memory")])
-    assert not any(one.status is Status.RUNNING for one in state.conversations.values())
+    assert not any(one.status is signs.RUNNING for one in state.conversations.values())
     transcript = state.conversations[Where(0, "DeleteAlarm-easy")].transcript
     assert transcript is not None
     assert transcript.entries[-1] == NoticeLine("the arm failed here")
@@ -252,7 +253,7 @@ def test_memory_is_bounded_over_many_conversations(stream: Callable[..., Any], m
     assert state.conversations[run.where(499)].transcript is not None
     first = state.conversations[run.where(0)]
     assert first.dropped
-    assert first.status is Status.FAILED
+    assert first.status is signs.FAILED
     assert not first.expected
 
 
@@ -294,4 +295,4 @@ def test_arms_and_conversations_nobody_announced_are_made_up() -> None:
     assert len(state.arms) == 0
     state.apply(ArmFinished(2, {}, state.arm(2).speed, {}))  # type: ignore[arg-type]
     assert len(state.arms) == 3
-    assert state.conversations[Where(2, "surprise")].status is Status.RUNNING
+    assert state.conversations[Where(2, "surprise")].status is signs.RUNNING

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rig.events import Event, Speed, TurnFinished, Where
-from tui.screens.base import AskScreen, Leave, QuitScreen
+from tui.screens.base import DETACH, AskScreen, QuitScreen
 from tui.screens.run import LINGER_S
 
 Watch = Callable[[list[Event]], Any]
@@ -110,7 +110,7 @@ async def test_quitting_can_leave_the_run_going(watch: Watch, mid_run: list[Even
     async with watched.app.run_test() as pilot:
         await pilot.press(*keys)
         await watched.until(lambda: not watched.app.is_running)
-    assert watched.app.return_value is Leave.DETACH
+    assert watched.app.return_value == DETACH
     assert not watched.control.is_stopped
 
 

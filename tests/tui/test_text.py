@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rig.displays.texts import clip, clip_json
-from tui.text.lines import Tint, fit, inert, inert_line, spread, width_of
-from tui.text.streams import Flow, JsonTint, tint_json, wrap
+from tui.text.lines import Flow, JsonTint, Tint, fit, inert, inert_line, spread, tint_json, width_of, wrap
 
 anything = st.text(st.characters(exclude_categories=()), max_size=300)
 

@@ -14,6 +14,7 @@ import small_talks
 from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
+from rig.displays import signs
 from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request, Usage
 from rig.replay.player import Player
@@ -22,8 +23,7 @@ from rig.store import delete_run
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay, speed_text
-from tui.live.state import Status
-from tui.screens.watch import WatchScreen
+from tui.screens.run import WatchScreen
 from tui.widgets.lines import Lines
 
 
@@ -88,7 +88,7 @@ async def test_a_stored_run_is_told_again(store: Path) -> None:
         await seen.shows("finished", "3/3", "turn 2 of 2", "Good day 4.", "recall", " 0.0%")
         await seen.until(lambda: seen.screen.state.finished)
         assert "pause" not in seen.text
-        assert {one.status for one in seen.screen.state.conversations.values()} == {Status.FAILED}
+        assert {one.status for one in seen.screen.state.conversations.values()} == {signs.FAILED}
 
 
 @pytest.mark.slow
@@ -193,8 +193,8 @@ async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
         go.release()
         writing.join(PATIENCE_S)
         await seen.shows("interrupted")
-        await seen.until(lambda: len(seen.screen.state.notices))
-        assert "rig run --resume abcde" in seen.screen.state.notices[0]
+        notices = seen.app._notifications
+        await seen.until(lambda: any("rig run --resume abcde" in notice.message for notice in notices))
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.meters import available_cores
 from rig.replay.player import Player
 from rig.running.control import Control
+from tui.live.layout import Draft
 from tui.live.state import RunState, StoredBefore
-from tui.live.transcript import Draft
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -171,7 +171,7 @@ class LiveRun:
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
         draft = entries[-1] if entries else None
         if isinstance(draft, Draft) and not self.over:
-            self._rate.tell(where, StepPlace(draft.turn, draft.step), draft.tokens, self.elapsed_s)
+            self._rate.tell(where, draft.place, draft.tokens, self.elapsed_s)
         else:
             self._rate.tell(where, None, 0, self.elapsed_s)
         return self._rate.per_second
@@ -320,22 +320,17 @@ class Pace:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.fastest = 0.25 if environment.get("SSH_CONNECTION") else 0.1
+        self._before = _clocks()
 
     def next_s(self, cost_s: float, free: float) -> float:
         """The pause after a repaint that took `cost_s` seconds of a processor, with `free` of them idle."""
         share = _SPARE_SHARE if free >= _SPARE else _SHARE
         return min(max(self.fastest, cost_s / share), max(_SLOWEST, self.fastest))
 
+    def spent(self) -> tuple[float, float]:
+        """Seconds of processor time that this thread spent since it asked before, and idle processors.
 
-class Spending:
-    """What the thread that asks spent, and how many processors had nothing to do, since it asked before."""
-
-    def __init__(self) -> None:
-        self._before = _clocks()
-
-    def since(self) -> tuple[float, float]:
-        """Seconds of processor time, and idle processors: this process knows its own threads at once, and all
-        others by the load average of the last minute.
+        This process knows its own threads at once, and all others by the load average of the last minute.
         """
         now = _clocks()
         passed_s, spent_s, busy_s = (after - before for after, before in zip(now, self._before, strict=True))

@@ -5,14 +5,13 @@ Counts and speeds come from the events; nothing here computes its own.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from enum import Enum
+from dataclasses import dataclass, field
 from itertools import product
 
 from rig import events, serving
-from rig.calls import CallPlace, StepPlace, Verdict
+from rig.calls import CallPlace, StepPlace
 from rig.displays import signs
-from rig.displays.curves import evidence_line
+from rig.displays.compare import evidence_line
 from rig.displays.progress import Answered
 from rig.displays.signs import Sign
 from rig.displays.steps import Due, Said, TurnHeading, ended, expected
@@ -20,28 +19,12 @@ from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.limits import cut_off
 from rig.metrics import UNDECLARED, Counts, Declaration
-from rig.models import Prediction
 from rig.store import Cell, StoredArm
-from tui.live.transcript import LENGTHS, LiveTranscript, NoticeLine
+from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
 
 MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
-
-
-class Status(Enum):
-    """Where a conversation stands, by its sign."""
-
-    WAITING = signs.WAITING
-    RUNNING = signs.RUNNING
-    SUCCESS = signs.SUCCESS
-    FAILED = signs.FAILED
-    ERROR = signs.ERROR
-    SKIPPED = signs.SKIPPED
-
-    @property
-    def over(self) -> bool:
-        return self in (Status.SUCCESS, Status.FAILED, Status.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +42,15 @@ class StoredBefore:
 
 @dataclass(slots=True)
 class ConversationState:
-    """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
+    """One conversation of one arm, with its status. `transcript` is None before the start and once dropped.
 
-    `holds` says which ground truth a call matches at present; a later call can
-    move it. `counts` are those of a finished conversation.
+    `holds` says which ground truth a call matches at present; a later call can move it. `counts` are those of
+    a finished conversation.
     """
 
     where: Where
     turns: int
-    status: Status = Status.WAITING
+    status: Sign = signs.WAITING
     turns_done: int = 0
     holds: dict[StepPlace, CallPlace] = field(default_factory=dict)
     incorrect_actions: int = 0
@@ -78,24 +61,19 @@ class ConversationState:
     counts: Counts | None = None
 
     @property
-    def matched(self) -> set[CallPlace]:
-        """The ground truth that some call matches."""
-        return set(self.holds.values())
-
-    def hold(self, turn: int, step: int, verdict: Verdict) -> None:
-        """Note which ground truth a call matches now, if it matches any."""
-        if verdict.ground_truth is not None:
-            self.holds[StepPlace(turn, step)] = verdict.ground_truth
+    def over(self) -> bool:
+        """Whether it was played to the end."""
+        return self.failed or self.status == signs.SUCCESS
 
     @property
     def failed(self) -> bool:
         """Whether it is over and was not a success."""
-        return self.status in (Status.FAILED, Status.ERROR)
+        return self.status in (signs.FAILED, signs.ERROR)
 
     @property
     def sign(self) -> Sign:
         """How it stands; of what made it fail, what is worst."""
-        return signs.INCORRECT if self.failed and self.incorrect_actions else self.status.value
+        return signs.INCORRECT if self.failed and self.incorrect_actions else self.status
 
     @property
     def glyph(self) -> Span:
@@ -125,11 +103,6 @@ class ArmState:
     def cut_share(self) -> float:
         """The share of its answers that was cut off by the limit that cut off most."""
         return max(self.cuts.values(), default=0) / max(self.answers, 1)
-
-    def take(self, prediction: Prediction, role: str) -> None:
-        """Count an answer, and the limits that cut it off."""
-        self.answers += prediction.part == 0
-        self.cuts.update(cut_off(prediction, role, self.info.fingerprint))
 
     @property
     def rated(self) -> Counts | None:
@@ -163,7 +136,6 @@ class RunState:
     finished: bool = False
     interrupted: bool = False
     changes: int = 0
-    notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
     playing: set[Where] = field(default_factory=set)
     """The conversations with a turn in progress."""
     _running: dict[Where, None] = field(default_factory=dict)
@@ -188,15 +160,17 @@ class RunState:
             self._answered.tell(event)
         match event:
             case events.PieceGenerated():
-                draft = self._transcript(event.where).draft(event.turn, event.step)
+                draft = self._transcript(event.where).draft(StepPlace(event.turn, event.step))
                 draft.add(event.text, event.tokens, thought=event.thought, read=event.read)
             case events.PredictionMade():
                 arm = self.arm(event.where.arm)
                 arm.evaluated = self._answered.evaluated(event.where.arm)
-                arm.take(event.prediction, event.role)
-                self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
+                arm.answers += event.prediction.part == 0
+                arm.cuts.update(cut_off(event.prediction, event.role, arm.info.fingerprint))
+                place = StepPlace(event.turn, event.step)
+                self._transcript(event.where).predicted(place, event.prediction, event.role)
             case events.WentBack():
-                self._transcript(event.where).went_back(event.turn, event.step, event.parent)
+                self._transcript(event.where).went_back(event.turn, event.parent)
             case events.CallJudged():
                 self._call_judged(event)
             case events.TurnStarted():
@@ -208,7 +182,7 @@ class RunState:
             case events.ConversationFinished():
                 self._conversation_finished(event)
             case events.ConversationSkipped():
-                self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
+                self._break_off(event.where, signs.SKIPPED, "skipped; resuming the run goes on from here")
             case events.EvidenceMoved():
                 self.arm(event.arm).evidence = evidence_line(event)
             case events.RunStarted():
@@ -223,9 +197,7 @@ class RunState:
             case events.RunFinished():
                 self.finished, self.interrupted = True, event.interrupted
                 for where in list(self._running):
-                    self._break_off(where, Status.WAITING, "stopped here; the turn is made again on resume")
-            case events.Notice():
-                self.notices.append(clip(event.text, 400).text)
+                    self._break_off(where, signs.WAITING, "stopped here; the turn is made again on resume")
             case StoredBefore():
                 self._stored_before(event)
 
@@ -248,9 +220,7 @@ class RunState:
         return conversation.transcript
 
     def _run_started(self, event: events.RunStarted) -> None:
-        fresh = RunState(changes=self.changes)  # a replay can begin again
-        for part in fields(self):
-            setattr(self, part.name, getattr(fresh, part.name))
+        RunState.__init__(self, changes=self.changes)  # a replay can begin again
         self.run, self.store, self.repeats = event.run, event.store, event.repeats
         self.declaration = event.declaration
         self.arms = [ArmState(info) for info in event.arms]
@@ -278,13 +248,13 @@ class RunState:
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
                 conversation.counts = cell.counts
-                self.arm(cell.arm).course.append(conversation.status is Status.SUCCESS)
+                self.arm(cell.arm).course.append(conversation.status is signs.SUCCESS)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
     def _conversation_started(self, event: events.ConversationStarted) -> None:
         conversation = self.conversation(event.where)
-        conversation.status = Status.RUNNING
+        conversation.status = signs.RUNNING
         self._running[event.where] = None
         transcript = self._transcript(event.where)
         if event.first_turn:
@@ -306,14 +276,18 @@ class RunState:
     def _call_judged(self, event: events.CallJudged) -> None:
         conversation = self.conversation(event.where)
         transcript = self._transcript(event.where)
-        for moved in event.rejudged:
-            conversation.hold(moved.turn, moved.step, moved.verdict)
-            transcript.rejudged(moved.turn, moved.step, moved.verdict)
+        judged = [(StepPlace(moved.turn, moved.step), moved.verdict) for moved in event.rejudged]
+        for place, verdict in judged:
+            transcript.rejudged(place, verdict)
+        place = StepPlace(event.turn, event.step)
         if event.verdict is not None:
-            conversation.hold(event.turn, event.step, event.verdict)
+            judged.append((place, event.verdict))
             conversation.incorrect_actions += event.verdict.bad_action
             self.changes += event.verdict.bad_action
-        transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
+        conversation.holds |= {
+            place: verdict.ground_truth for place, verdict in judged if verdict.ground_truth
+        }
+        transcript.judged(place, event.executed.outcome, event.verdict)
 
     def _arm_finished(self, event: events.ArmFinished) -> None:
         arm = self.arm(event.arm)
@@ -324,7 +298,7 @@ class RunState:
         for where in [
             place for place in self._running if place.arm == event.arm and event.failure is not None
         ]:
-            self._break_off(where, Status.WAITING, "the arm failed here")
+            self._break_off(where, signs.WAITING, "the arm failed here")
 
     def _turn_finished(self, event: events.TurnFinished) -> None:
         self.playing.discard(event.where)
@@ -340,7 +314,7 @@ class RunState:
         conversation.counts = event.counts
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
-        arm.course.append(conversation.status is Status.SUCCESS)
+        arm.course.append(conversation.status is signs.SUCCESS)
         transcript = self._transcript(event.where)
         transcript.add(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)
@@ -353,17 +327,17 @@ class RunState:
             oldest.transcript, oldest.dropped = None, True
             oldest.expected, oldest.holds = [], {}
 
-    def _break_off(self, where: Where, status: Status, remark: str) -> None:
+    def _break_off(self, where: Where, status: Sign, remark: str) -> None:
         conversation = self.conversation(where)
         conversation.status = status
         if conversation.transcript is not None:
             conversation.transcript.add(NoticeLine(remark))
         self._leave(where)
 
-    def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Status:
+    def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Sign:
         if self.declaration.succeeded(counts):
-            return Status.SUCCESS
-        return Status.ERROR if errors else Status.FAILED
+            return signs.SUCCESS
+        return signs.ERROR if errors else signs.FAILED
 
     def _leave(self, where: Where) -> None:
         self._running.pop(where, None)

@@ -1,8 +1,7 @@
 """What every screen of rig has: its keys, ways to leave, a page to search, questions with a few answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -20,8 +19,7 @@ from rig.displays.signs import Glyph
 from rig.errors import RigError
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert, spread
 from tui.widgets.keys import Section, bindings_of
-from tui.widgets.lines import Lines, Rearranged
-from tui.widgets.page import Page, SearchBar, SearchChanged
+from tui.widgets.lines import Lines, Page, Rearranged, SearchBar, SearchChanged
 
 
 @dataclass
@@ -36,13 +34,17 @@ T = TypeVar("T")
 
 
 class Guide(Lines):
-    """What a tour says on the screens that it leads to, above their keys."""
+    """What a tour says, on its own screen and on those that it leads to."""
 
-    def __init__(self, told: Callable[[], Sequence[Line]], *, id: str) -> None:
-        super().__init__(id=id)
+    def __init__(self, told: Callable[[], Iterable[Line]]) -> None:
+        super().__init__(id="guide")
         self._told = told
 
     def on_resize(self, event: events.Resize) -> None:
+        self.tell()
+
+    def tell(self) -> None:
+        """Bring the lines up to date."""
         if self.size.width:
             self.show([BLANK, *(fit(line, self.size.width) for line in self._told()), BLANK])
 
@@ -69,7 +71,7 @@ class RigScreen(Screen[ScreenResultType]):
     def on_mount(self) -> None:
         guide = getattr(self.app, "guide", None)
         if guide is not None and not self.query("#guide"):
-            self.mount(Guide(guide, id="guide"), before=self.query("KeyBar").first())
+            self.mount(Guide(guide), before=self.query("KeyBar").first())
 
     def show_state(self) -> None:
         """Bring every widget up to date."""
@@ -125,13 +127,8 @@ class RigScreen(Screen[ScreenResultType]):
         self.leave()
 
 
-class Leave(Enum):
-    """What happens to the run."""
-
-    STOP = "stop"
-    """It stops and keeps what it has; it can be resumed."""
-    DETACH = "detach"
-    """It goes on with plain progress."""
+STOP, DETACH = "stop", "detach"
+"""What happens to the run: it keeps what it has and can be resumed, or it goes on with plain progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +167,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
         self.moved()
 
     def action_search(self) -> None:
-        self.page.begin_search()
+        self.page.searched_from = self.page.scroll_offset.y
         self.query_one(SearchBar).open()
 
     def action_match(self, step: int) -> None:
@@ -184,7 +181,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
 
     def action_back(self) -> None:
         """End the search; without one, leave."""
-        if self.page.search.term:
+        if self.page.term:
             self.action_end_search()
         else:
             self.leave()
@@ -216,9 +213,9 @@ class AskScreen(ModalScreen[str | None]):
         self.question = question
         self.answers = answers
         for answer in answers:
-            self._bindings.bind(answer.key, f"choose({answer.value!r})", answer.says)
+            self._bindings.bind(answer.key, f"dismiss({answer.value!r})", answer.says)
         for key in {"escape", "c", "q"} - {answer.key for answer in answers}:
-            self._bindings.bind(key, "choose('')", "cancel")
+            self._bindings.bind(key, "dismiss(None)", "cancel")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -233,19 +230,16 @@ class AskScreen(ModalScreen[str | None]):
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
 
-    def action_choose(self, value: str) -> None:
-        self.dismiss(value or None)
-
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id or None)
 
 
 class QuitScreen(AskScreen):
-    """Dismissed with the value of a `Leave`, or None to stay."""
+    """Dismissed with `STOP` or `DETACH`, or None to stay."""
 
     def __init__(self) -> None:
-        stop = Alternative("s", "stop, and keep what there is (resumable)", Leave.STOP.value)
-        detach = Alternative("w", "keep it running without the view", Leave.DETACH.value)
+        stop = Alternative("s", "stop, and keep what there is (resumable)", STOP)
+        detach = Alternative("w", "keep it running without the view", DETACH)
         super().__init__("The run is still going.", stop, detach)
 
 

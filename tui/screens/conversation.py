@@ -1,27 +1,31 @@
 """One stored conversation, step by step: words, calls, tokens, raw text, world, times, and arms beside it."""
 
+import json
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from rig.calls import JsonObject
 from rig.displays.signs import CURSOR
+from rig.displays.transcript import transcript_json
 from rig.events import Where
 from rig.rescore.reexecute import Effects, effects_of
+from rig.store import Transcript
 from tui.live.layout import plain
 from tui.screens import keys
-from tui.screens.base import PagedScreen, WriteScreen
-from tui.screens.copying import step_json, stored_json, write_file
+from tui.screens.base import PagedScreen, RigScreen, WriteScreen
 from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
-from tui.stored.record import Record, read_columns, read_record
+from tui.stored.record import Record, StepRecord, read_columns, read_record
 from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
 from tui.widgets.keys import KeyBar
-from tui.widgets.lines import Lines, RowPicked, Rows
-from tui.widgets.page import Page, SearchBar
+from tui.widgets.lines import Lines, Page, RowPicked, Rows, SearchBar
 
 
 class Outline(Rows):
@@ -49,8 +53,8 @@ def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
     return spread(left, [(f"{row.note} ", Tint.MUTED)], width)
 
 
-_WIDTH = 122
-"""Cells of a page written as text."""
+TEXT_WIDTH = 122
+"""Cells of a page or a conversation written as text."""
 
 LOOK_S = 1.0
 """How often the store is asked for more while the conversation is not over."""
@@ -171,7 +175,7 @@ class ConversationScreen(PagedScreen[None]):
             (record.sign.sign, Tint(record.sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
-        hits = self.page.search.count
+        hits = self.page.hits
         right: list[Span] = [(hits, Tint.FOUND_HERE), ("  ", Tint.PLAIN)] if hits else []
         right.append((f"run {inert_line(record.run.id)} ", Tint.MUTED))
         self.show_header(left, right)
@@ -192,7 +196,7 @@ class ConversationScreen(PagedScreen[None]):
             case "copy", _:
                 return reader.step is not None
             case "match", _:
-                return bool(self.page.search.term)
+                return bool(self.page.term)
             case _:
                 return True
 
@@ -259,7 +263,7 @@ class ConversationScreen(PagedScreen[None]):
         if ending == "json":
             text = stored_json(self.reader.record.transcript)
         elif ending == "txt":
-            text = f"{plain(self.reader.page(self.view, _WIDTH, full=True))}\n"
+            text = f"{plain(self.reader.page(self.view, TEXT_WIDTH, full=True))}\n"
         else:
             text = self.app.export_screenshot()
         write_file(self, self.run_id, self.where, ending, text)
@@ -290,3 +294,62 @@ class Tabs(Lines):
     async def on_click(self, event: events.Click) -> None:
         if event.x < max(self._ends, default=0):
             await self.run_action(f"screen.view({bisect_right(self._ends, event.x)})")
+
+
+def stored_json(transcript: Transcript) -> str:
+    """All that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
+    return indented(transcript_json(transcript))
+
+
+def write_new(directory: Path, name: str, text: str) -> Path:
+    """Write a new file of this name, or of this name with a number. Raises OSError."""
+    stem, _, ending = name.rpartition(".")
+    for number in range(1, 1000):
+        path = directory / (name if number == 1 else f"{stem}-{number}.{ending}")
+        try:
+            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except FileExistsError:
+            continue
+        return path
+    raise FileExistsError(f"there are too many files named like {name}")
+
+
+def indented(value: JsonObject) -> str:
+    """A value as JSON that people read."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def step_json(step: StepRecord) -> str:
+    """The call, with what came back and the verdict; the reply; or the error with the raw text."""
+    prediction, executed, verdict = step.made.prediction, step.made.executed, step.made.verdict
+    fields: JsonObject
+    if prediction.call is not None:
+        fields = {"name": prediction.call.name, "arguments": prediction.call.arguments}
+        if executed is not None:
+            fields |= {"response": executed.outcome.response, "exception": executed.outcome.exception}
+        if verdict is not None:
+            fields["verdict"] = verdict.as_json()
+    elif prediction.reply is not None:
+        fields = {"reply": prediction.reply}
+    else:
+        error, detail = str(prediction.error), prediction.error_detail
+        fields = {"error": error, "detail": detail, "raw": prediction.raw}
+    try:
+        return indented(fields)
+    except RecursionError:
+        return prediction.raw
+
+
+def write_file(screen: RigScreen[Any], run: str, where: Where, ending: str, text: str) -> None:
+    """Write what is read on a screen to a new file, and say where it is, or why it is not."""
+    # Harmless for any names of run and conversation.
+    stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]
+    arm = f"-arm{where.arm + 1}" if where.arm else ""
+    repeat = f"-{where.repeat + 1}" if where.repeat else ""
+    try:
+        path = write_new(Path.cwd(), f"{stem}{arm}{repeat}.{ending}", text)
+    except OSError as error:
+        screen.notify(inert_line(f"cannot write: {error}"), severity="error", markup=False)
+    else:
+        screen.notify(inert_line(f"wrote {path.name}"), markup=False)

@@ -4,7 +4,7 @@ from functools import partial
 
 from textual.binding import Binding
 
-from tui.widgets.keys import section
+from tui.widgets.keys import Section
 
 
 def _key(
@@ -32,7 +32,7 @@ _SCROLLING = (
     _hidden("end", "scroll_to(1)", "end", "scroll to the end"),
 )
 
-_RUN = section(
+_RUN = Section(
     "The run",
     _key("q", "leave", "quit", "quit (asks while the run is going)"),
     _key("p", "pause", "pause", "pause after the current turn"),
@@ -42,13 +42,13 @@ _RUN = section(
 )
 
 _GIVING_UP = "end the conversation with the words that the role has for it"
-_PERSON = section(
+_PERSON = Section(
     "Playing a role yourself",
     Binding("ctrl+g", "phrase(0)", "give up", tooltip=_GIVING_UP, key_display="^g", priority=True),
     _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
 )
 
-_CONVERSATIONS = section(
+_CONVERSATIONS = Section(
     "Conversations",
     _key("f", "follow", "follow", "follow the run, or stay where you are reading"),
     _key("x", "failure(1)", "failure", "read the next failure"),
@@ -71,7 +71,7 @@ _CONVERSATIONS = section(
     _hidden("R", "runs", "runs", "all stored runs"),
 )
 
-_TRANSCRIPT = section(
+_TRANSCRIPT = Section(
     "Transcript",
     *_searching("the transcript"),
     _key("escape", "end_search", "end search", "end the search"),
@@ -90,7 +90,7 @@ _TRANSCRIPT = section(
 
 RUN = (_RUN, _PERSON, _CONVERSATIONS, _TRANSCRIPT)
 
-_PLACES = section(
+_PLACES = Section(
     "Places",
     _key("q", "leave", "back", "back to where you came from"),
     _hidden("escape", "back", "back", "end the search, or go back"),
@@ -108,7 +108,7 @@ _PLACES = section(
     _hidden("left_curly_bracket", "neighbour(-1)", "previous", "the previous conversation", "{"),
 )
 
-_VIEWS = section(
+_VIEWS = Section(
     "Views",
     _hidden("tab", "next_view(1)", "view", "next view"),
     _hidden("shift+tab", "next_view(-1)", "view before", "previous view"),
@@ -127,7 +127,7 @@ _VIEWS = section(
 
 CONVERSATION = (_PLACES, _VIEWS)
 
-_LISTED_RUN = section(
+_LISTED_RUN = Section(
     "The run at the cursor",
     _key("q", "leave", "leave", "leave"),
     _key("enter", "open", "open", "open it as it stands, or follow it if it is in progress", "enter"),
@@ -139,7 +139,7 @@ _LISTED_RUN = section(
 )
 
 ADJUDICATION = (
-    section(
+    Section(
         "Unclear texts",
         _key("q,escape", "leave", "back", "back to where you came from; answers are kept", "q"),
         _key("y", "answer(True)", "same", "they mean the same"),
@@ -149,7 +149,7 @@ ADJUDICATION = (
     ),
 )
 
-_LIST = section(
+_LIST = Section(
     "The list",
     _key("space", "mark", "mark", "mark it for comparing, or unmark it"),
     _key("c", "compare", "compare", "compare the arms of the marked runs, or of this one"),
@@ -166,7 +166,7 @@ _LIST = section(
 RUNS = (_LISTED_RUN, _LIST)
 
 TEXT = (
-    section(
+    Section(
         "Text",
         _key("q", "leave", "back", "back to where you came from"),
         _hidden("escape", "back", "back", "end the search; without one, back"),
@@ -183,7 +183,7 @@ TEXT = (
     ),
 )
 
-REPLAY = section(
+REPLAY = Section(
     "Replay",
     _key("q", "leave", "leave", "leave; the run is not touched"),
     _key("p", "pause", "pause", "pause here"),

@@ -1,6 +1,8 @@
-"""Pages to read and to leave again: a text, the result of a run, the keys of a screen."""
+"""Pages to read and to leave again: a text, a heat map, a result, the keys of a screen, unclear texts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar
 
 from rich.table import Table
@@ -11,14 +13,21 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from rig.compare.groups import WAYS, WHAT, Groups, Share, groups_of
 from rig.displays.card import Card
+from rig.displays.compare import MARKS, groups_text, mark
 from rig.displays.signs import Glyph
+from rig.displays.table import ends, short_names
+from rig.displays.transcript import QUESTION, question_text
+from rig.errors import RigError
+from rig.rescore.adjudication import Adjudication, Unsettled
+from rig.store import Runs
 from tui.screens import keys
-from tui.screens.base import PagedScreen
-from tui.text.lines import BLANK, Line, Span, Tint, inert_line
+from tui.screens.base import PagedScreen, RigScreen
+from tui.text.lines import BLANK, HEAT, Line, Span, Tint, inert, inert_line, pad
+from tui.text.page_writer import PageWriter
 from tui.widgets.keys import Key, KeyBar, Section, keys_of
-from tui.widgets.lines import Lines, Rearranged
-from tui.widgets.page import Page, SearchBar
+from tui.widgets.lines import Lines, Page, Rearranged, SearchBar
 
 
 class TextScreen(PagedScreen[None]):
@@ -44,7 +53,7 @@ class TextScreen(PagedScreen[None]):
 
     def show_state(self) -> None:
         """Lay the text out."""
-        right: list[Span] = [(f"{self.page.search.count} ", Tint.FOUND_HERE)] if self.page.search.term else []
+        right: list[Span] = [(f"{self.page.hits} ", Tint.FOUND_HERE)] if self.page.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
         self.page.show_page(self.lines_of(self.page.size.width))
         self.refresh_bindings()
@@ -55,7 +64,7 @@ class TextScreen(PagedScreen[None]):
         return [((f" {line}", Tint.PLAIN),) for line in lines]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "match" or any(page.search.term for page in self.query(Page))
+        return action != "match" or any(page.term for page in self.query(Page))
 
     def action_line(self, lines: int) -> None:
         self.page.jump_to(max(self.page.scroll_offset.y + lines, 0))
@@ -79,8 +88,8 @@ class CardScreen(ModalScreen[str | None]):
     """Dismissed with `QUIT` where the reader wants to leave altogether, else with None: they read on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,C", "read", "read the run"),
-        Binding("q", "leave", "leave"),
+        Binding("escape,enter,C", "dismiss(None)", "read the run"),
+        Binding("q", f"dismiss({QUIT!r})", "leave"),
         Binding("down,j", "scroll(1)", "down"),
         Binding("up,k", "scroll(-1)", "up"),
     ]
@@ -115,12 +124,6 @@ class CardScreen(ModalScreen[str | None]):
         card = self.query_one("#card", Lines)
         card.jump_to(max(card.scroll_offset.y + lines, 0))
 
-    def action_read(self) -> None:
-        self.dismiss(None)
-
-    def action_leave(self) -> None:
-        self.dismiss(QUIT)
-
 
 class HelpScreen(ModalScreen[None]):
     """Lists the sections of keys that work at the moment."""
@@ -154,3 +157,155 @@ class HelpScreen(ModalScreen[None]):
         rows = [Key(str(sign), does) for sign, does in self._signs]
         parts = [(section.title, keys_of(section)) for section in self._sections]
         return [*parts, ("Signs", rows)] if rows else parts
+
+
+_FULL, _SHORT = 14, 7
+"""Cells of an arm from which there is room for counts, and for a percentage."""
+
+
+def heat_maps(store: Path, run: str) -> list[Groups]:
+    """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
+    maps = []
+    with Runs.open(store) as runs:
+        stored = runs.get(run)
+        for by in WAYS:
+            with suppress(RigError):
+                maps.append(groups_of(runs, stored, by))
+    return [groups for groups in maps if groups.by == "tool" or len(groups.rows) > 1]
+
+
+class HeatScreen(TextScreen):
+    """Shows a row for each group and a coloured cell with a sign for each arm, however many there are."""
+
+    SUBJECT = "Results by tool, skill, tag and suite"
+
+    def __init__(self, title: str, maps: Sequence[Groups]) -> None:
+        texts = "\n\n".join(map(groups_text, maps))
+        super().__init__(title, texts or "No conversation of this run is scored yet.")
+        self._maps = maps
+
+    def lines_of(self, width: int) -> list[Line]:
+        if not self._maps:
+            return super().lines_of(width)
+        return [line for groups in self._maps for line in (*_map(groups, width), BLANK)]
+
+
+def _map(groups: Groups, width: int) -> Iterator[Line]:
+    names = [inert_line(name) for name, _ in groups.rows]
+    label = min(max(map(len, names)) + 2, width // 3)
+    room = min(max((width - label) // len(groups.arms) - 1, 1), _FULL + 2)
+    legend = ((f" {sign} ", tint) for sign, tint in zip(MARKS, HEAT, strict=True))
+    yield ((f" {WHAT[groups.by]}   ", Tint.TITLE), *legend, (" from none to all", Tint.MUTED))
+    heads = [str((arm + 1) % 10) for arm in range(len(groups.arms))]
+    if room >= _SHORT:
+        heads = ends(short_names(groups.arms), room)
+    yield ((" " * label, Tint.PLAIN), *((f"{inert_line(head):>{room}} ", Tint.MUTED) for head in heads))
+    for name, (_, shares) in zip(names, groups.rows, strict=True):
+        line: list[Span] = [*pad([(f" {name}", Tint.PLAIN)], label)]
+        for share in shares:
+            tint = Tint.MUTED if share.rate is None else HEAT[MARKS.index(mark(share))]
+            line += [(_cell(share, room), tint), (" ", Tint.PLAIN)]
+        yield tuple(line)
+
+
+def _cell(share: Share, room: int) -> str:
+    if share.rate is None:
+        return "-".rjust(room)
+    text = mark(share)
+    if room >= _SHORT:
+        text = f"{100 * share.rate:.0f}% {text}"
+    if room >= _FULL:
+        text = f"{share.part}/{share.whole} {text}"
+    return text.rjust(room)
+
+
+class AdjudicationScreen(RigScreen[None]):
+    """Asks what no rule settles. An answer is kept as soon as it is given; leaving loses nothing."""
+
+    SUBJECT = "Texts that no rule can judge"
+    KEYS = keys.ADJUDICATION
+
+    def __init__(self, store: Path, run: str) -> None:
+        super().__init__()
+        self.store = store
+        self.run = run
+        self.asking: Adjudication | None = None
+        self.failure = ""
+        self.at = 0
+        self.decided: set[int] = set()
+
+    @property
+    def question(self) -> Unsettled | None:
+        """The pair that is shown; None before there is one, and after the last."""
+        questions = self.asking.questions if self.asking else []
+        return questions[self.at] if self.at < len(questions) else None
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="header")
+        yield Page(id="page")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.show_state()
+        self.in_background(lambda: Adjudication(self.store, self.run), self._take, self._take)
+
+    def _take(self, asking: Adjudication | str) -> None:
+        if isinstance(asking, str):
+            self.failure = asking
+        else:
+            self.asking = asking
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Show the pair, or why there is none."""
+        of = len(self.asking.questions) if self.asking else 0
+        right: list[Span] = [(f"{self.asking.answered} answered ", Tint.MUTED)] if self.asking else []
+        self.show_header([(f"  unclear texts of run {inert_line(self.run)}", Tint.STRONG)], right)
+        page = PageWriter(self.size.width)
+        if self.question is not None:
+            for line in question_text(self.question, self.at + 1, of).splitlines():
+                page.flush([(inert(line), Tint.PLAIN)])
+            page.gap()
+            page.note(QUESTION, Tint.STRONG)
+        else:
+            page.note(self._nothing)
+        self.query_one(Page).show_page([BLANK, *page.lines])
+        self.refresh_bindings()
+
+    @property
+    def _nothing(self) -> str:
+        if self.failure:
+            return self.failure
+        if self.asking is None:
+            return "reading what is unclear .."
+        if not self.asking.questions:
+            return "no unclear text is left to judge"
+        return f"that was the last one; rig score {self.run} scores the run with your answers"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action not in ("answer", "skip") or self.question is not None
+
+    def action_answer(self, same: bool) -> None:
+        if self.asking is None or self.question is None:
+            return
+        try:
+            self.asking.answer(self.question, same=same)
+        except RigError as error:
+            self.say_fault(str(error))
+        else:
+            self.decided.add(self.at)
+            self.action_skip()
+
+    def action_undo(self) -> None:
+        """Go back to the pair before, and take back what was said of it here."""
+        if self.asking is None or not self.at:
+            return
+        self.at -= 1
+        if self.at in self.decided:
+            self.asking.answer(self.asking.questions[self.at], same=None)
+            self.decided.remove(self.at)
+        self.show_state()
+
+    def action_skip(self) -> None:
+        self.at += 1
+        self.show_state()

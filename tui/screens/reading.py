@@ -1,16 +1,20 @@
 """Moving around in a run and steering it: which conversation you read, where in it, and what is paused."""
 
+import json
 from pathlib import Path
 
+from rig.displays import signs
+from rig.displays.steps import Called
 from rig.events import Where
+from tui.live.layout import BlockLayout, Draft, block, plain
 from tui.live.live_run import LiveRun
-from tui.live.state import ConversationState, Status
-from tui.screens.base import Alternative, AskScreen, Leave, QuitScreen
-from tui.screens.copying import CopyActions
-from tui.stored.record import read_state
+from tui.live.state import ConversationState
+from tui.screens.base import DETACH, STOP, Alternative, AskScreen, PagedScreen, QuitScreen, WriteScreen
+from tui.screens.conversation import TEXT_WIDTH, indented, stored_json, write_file
+from tui.stored.record import read_record, read_state
 from tui.text.lines import inert, inert_line
-from tui.widgets.conversations import Board, ConversationPicked
 from tui.widgets.lines import Lines, RowPicked
+from tui.widgets.lists import Board, ConversationPicked
 from tui.widgets.transcript import Scrolled, SideBySide, TranscriptView, turns_of
 
 VIEWS = ("-list", "-grid", "-bare")
@@ -21,10 +25,10 @@ _SIDES = "-sides"
 MOST_STORED = 8
 """Conversations that are kept once they were read from the store."""
 
-_NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resuming the run plays it"}
+_NOT_BEGUN = {signs.WAITING: "not started yet", signs.SKIPPED: "skipped; resuming the run plays it"}
 
 
-class ReadingScreen(CopyActions):
+class ReadingScreen(PagedScreen[None]):
     """Follows what happens until the reader goes elsewhere, and then stays where they are."""
 
     def __init__(self, live_run: LiveRun) -> None:
@@ -161,6 +165,59 @@ class ReadingScreen(CopyActions):
             self.following = False
         self.show_state()
 
+    # What is taken from it
+
+    def action_copy(self) -> None:
+        where, call = self.reading, self.query_one(TranscriptView).call
+        if where is None or call is None:
+            return
+
+        def stored() -> str | None:
+            record = read_record(Path(self.state.store), self.state.run, where)
+            here = (
+                step.made.prediction.call
+                for step in record.steps(call.place.turn)
+                if step.place == call.place
+            )
+            made = next(here, None)
+            return None if made is None else indented({"name": made.name, "arguments": made.arguments})
+
+        def copy(text: str | None) -> None:
+            if text is None:
+                fault = "this call is too long to keep here; copy it when its turn is stored"
+                self.notify(fault, severity="warning", markup=False)
+            else:
+                self.app.copy_to_clipboard(text)
+                self.notify(inert_line(f"copied {call.name.text}, {len(text):,} characters"), markup=False)
+
+        if (text := _call_json(call)) is not None:
+            copy(text)
+        else:
+            self.in_background(stored, copy)
+
+    def action_write(self) -> None:
+        self.app.push_screen(WriteScreen("conversation"), self._write)
+
+    def _write(self, ending: str | None) -> None:
+        where, store, run = self.reading, Path(self.state.store), self.state.run
+        if ending is None or where is None:
+            return
+        conversation = self.state.conversations.get(where)
+
+        def text_of() -> str:
+            if ending == "json":
+                return stored_json(read_record(store, run, where).transcript)
+            is_here = conversation is not None and conversation.transcript is not None
+            return _as_text(conversation if conversation and is_here else read_state(store, run, where))
+
+        def write(text: str) -> None:
+            write_file(self, run, where, ending, text)
+
+        if ending == "svg":
+            write(self.app.export_screenshot())
+        else:
+            self.in_background(text_of, write)
+
     # What widgets tell
 
     def on_conversation_picked(self, message: ConversationPicked) -> None:
@@ -219,13 +276,31 @@ class ReadingScreen(CopyActions):
         if not self.live_run.ours or self.live_run.over:
             return False
         if isinstance(self.app.screen, QuitScreen):
-            self.app.screen.dismiss(Leave.STOP.value)
+            self.app.screen.dismiss(STOP)
         else:
             self.app.push_screen(QuitScreen(), self._quit)
         return True
 
     def _quit(self, leave: str | None) -> None:
-        if leave == Leave.DETACH.value:
-            self.app.exit(Leave.DETACH)
+        if leave == DETACH:
+            self.app.exit(DETACH)
         else:
             self._stop(leave)
+
+
+def _call_json(call: Called) -> str | None:
+    """The call as JSON, None if the view has only the beginning of it."""
+    if call.name.omitted or call.arguments.omitted:
+        return None
+    try:
+        return indented({"name": call.name.text, "arguments": json.loads(call.arguments.text)})
+    except ValueError:
+        return None
+
+
+def _as_text(conversation: ConversationState) -> str:
+    """A conversation as the view shows it, with all that the view keeps of calls and responses."""
+    form = BlockLayout(TEXT_WIDTH, conversation.turns, full=True)
+    entries = conversation.transcript.entries if conversation.transcript else []
+    lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]
+    return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"

@@ -1,39 +1,47 @@
-"""The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers."""
+"""The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers.
+
+Or a run that is played again, or in progress elsewhere, with the controls of a replay.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from rig.compare.groups import Groups
+from rig.displays import signs
 from rig.displays.card import Card
 from rig.displays.table import short_names
-from rig.events import ArmFinished, Notice
+from rig.events import ArmFinished, Notice, Where
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
-from tui.live.live_run import LiveRun, Pace, Spending
-from tui.live.state import SIGNS, ConversationState, Status
+from tui.live.live_run import LiveRun, Pace, Replay, speed_text
+from tui.live.state import SIGNS, ConversationState
 from tui.screens import keys
 from tui.screens.base import QuitScreen, RunsOpened
 from tui.screens.conversation import ConversationScreen
-from tui.screens.pages import QUIT, CardScreen, TextScreen
+from tui.screens.pages import QUIT, CardScreen, HeatScreen, TextScreen, heat_maps
 from tui.screens.reading import ReadingScreen
-from tui.stored.runs import heat_maps
 from tui.text.lines import inert
-from tui.widgets.beside import AnswerBar, Expectations, PersonAnswered, Script
-from tui.widgets.conversations import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.keys import KeyBar
+from tui.widgets.lines import SearchBar
+from tui.widgets.lists import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.meters import CURVES_FROM, Arms, Meters, RunHeader
-from tui.widgets.page import SearchBar
-from tui.widgets.transcript import Side, SideBySide, Title, TranscriptView, turns_of
-
-if TYPE_CHECKING:
-    from rig.compare.groups import Groups
+from tui.widgets.transcript import (
+    AnswerBar,
+    Expectations,
+    PersonAnswered,
+    Script,
+    SideBySide,
+    Title,
+    TranscriptView,
+    turns_of,
+)
 
 LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
@@ -68,7 +76,6 @@ class RunScreen(ReadingScreen):
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__(live_run)
         self._pace = Pace(os.environ)
-        self._spending = Spending()
         self._possible: list[bool | None] = []
         self._ended = False
         self._has_shown_end = False
@@ -107,7 +114,7 @@ class RunScreen(ReadingScreen):
     def _tick(self) -> None:
         self.catch_up()
         # Painting happens after this callback, so what is measured is the time from tick to tick.
-        self.set_timer(self._pace.next_s(*self._spending.since()), self._tick)
+        self.set_timer(self._pace.next_s(*self._pace.spent()), self._tick)
 
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
@@ -195,7 +202,10 @@ class RunScreen(ReadingScreen):
         estimates, times = self._estimates_of(arm), (self.live_run.elapsed_s, self.live_run.remaining)
         of_arm = state.arm(arm) if state.arms else None
         self.query_one(Meters).show_arm(of_arm, state.declaration, estimates, *times, self._repeated)
-        self._show_possible()
+        possible = [self.check_action(action, ()) for action in _POSSIBLE]
+        if possible != self._possible:
+            self._possible = possible
+            self.refresh_bindings()
 
     def _show_board(self) -> None:
         is_grid = self.has_class("-grid")
@@ -213,7 +223,8 @@ class RunScreen(ReadingScreen):
         least, share = BOARD
         columns = 2 * (len(self.state.arms) - 1)
         least += columns and columns - 1
-        needed = self.board.longest + NAME_MARGIN + columns
+        longest = max(map(len, map(self.board.short, self.board.rows)), default=0)
+        needed = longest + NAME_MARGIN + columns
         most = max(least, int(self.size.width * share))
         width = most if self.has_class("-grid") else min(max(needed, least), most)
         width = min(max(width + self._wider["#board"], PANES[0]), int(self.size.width * PANES[1]))
@@ -234,7 +245,7 @@ class RunScreen(ReadingScreen):
         self.page.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
         arm = self._names()[self.reading.arm] if several and self.reading else ""
-        hits, pace = self.page.search.count, self.live_run.pace_of(self.reading)
+        hits, pace = self.page.hits, self.live_run.pace_of(self.reading)
         self.query_one(Title).show_conversation(conversation, self.following, note=arm, hits=hits, pace=pace)
 
     def _show_sides(self, conversation: ConversationState | None) -> None:
@@ -244,7 +255,7 @@ class RunScreen(ReadingScreen):
         played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
         sides = [
-            Side(self._names()[arm], conversation, instead or "this turn is not played yet")
+            (self._names()[arm], conversation, instead or "this turn is not played yet")
             for arm, (conversation, instead) in enumerate(conversations)
         ]
         turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
@@ -292,9 +303,7 @@ class RunScreen(ReadingScreen):
         """Read the run's heat map, as far as it is stored."""
         store, run = Path(self.state.store), self.state.run
 
-        def show(maps: "list[Groups]") -> None:
-            from tui.screens.heat import HeatScreen
-
+        def show(maps: list[Groups]) -> None:
             if self.is_current:
                 self.app.push_screen(HeatScreen(f"run {run} by tool, skill, tag and suite", maps))
 
@@ -328,13 +337,15 @@ class RunScreen(ReadingScreen):
             case "pause" | "resume" | "stop":
                 return self.can_steer(action)
             case "skip":
-                return self.can_steer(action) and self.can_be_skipped
+                read = self.state.conversations.get(self.reading) if self.reading else None
+                is_open = read is not None and read.status in (signs.WAITING, signs.RUNNING)
+                return self.can_steer(action) and is_open
             case "failure":
                 return bool(self.state.failures) or None
             case "side_by_side" | "arm" | "order":
                 return several
             case "match" | "end_search":
-                return bool(self.page.search.term)
+                return bool(self.page.term)
             case "search" | "full" | "call" | "copy":
                 return not self.side_by_side
             case "answer":
@@ -353,17 +364,70 @@ class RunScreen(ReadingScreen):
             case _:
                 return True
 
-    @property
-    def can_be_skipped(self) -> bool:
-        """Whether the conversation that is read is still to be played to the end."""
-        conversation = self.state.conversations.get(self.reading) if self.reading else None
-        return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
-
-    def _show_possible(self) -> None:
-        possible = [self.check_action(action, ()) for action in _POSSIBLE]
-        if possible != self._possible:
-            self._possible = possible
-            self.refresh_bindings()
-
     def on_screen_resume(self) -> None:
+        self.show_state()
+
+
+class WatchScreen(RunScreen, inherit_bindings=False):
+    """Shows what a player tells of a run. Leaving ends the telling, never the run."""
+
+    SUBJECT = "A run watched again, or from elsewhere"
+    KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(replay)
+        self.replay = replay
+        self.player = replay.player
+        self._said_failure = False
+
+    def on_mount(self) -> None:
+        self.replay.start()
+
+    def on_unmount(self) -> None:
+        self.replay.stop()
+
+    def catch_up(self) -> None:
+        super().catch_up()
+        if self.replay.failure is not None and not self._said_failure:
+            self._said_failure = True
+            self.notify(inert(self.replay.failure_text), severity="error", timeout=60, markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("pause", "resume"):
+            return not self.player.is_over and self.player.is_paused == (action == "resume")
+        if action == "step":
+            return not self.player.is_over
+        if action == "seek":
+            return self.reading is not None
+        return super().check_action(action, parameters)
+
+    def leave(self) -> None:
+        self.player.stop()
+        super().leave()
+
+    def action_faster(self) -> None:
+        self._change_speed(self.player.faster)
+
+    def action_slower(self) -> None:
+        self._change_speed(self.player.slower)
+
+    def action_step(self) -> None:
+        self.player.step()
+        self.show_state()
+
+    def action_seek(self) -> None:
+        self._seek(self.reading)
+
+    def action_seek_start(self) -> None:
+        self._seek(None)
+
+    def _seek(self, where: Where | None) -> None:
+        self.player.seek(where)
+        self.player.resume()
+        self.following = True
+        self.show_state()
+
+    def _change_speed(self, change: Callable[[], None]) -> None:
+        change()
+        self.notify(speed_text(self.player.speed), timeout=1, markup=False)
         self.show_state()

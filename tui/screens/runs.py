@@ -1,7 +1,9 @@
 """The stored runs: choose one to open, watch, resume, compare or delete."""
 
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,22 +12,22 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from rig.calls import Json
+from rig.displays.summary import summary
+from rig.displays.texts import clock_time, out_of
 from rig.errors import RigError
 from rig.replay.player import Player
 from rig.store import Runs, StoredRun, delete_run
 from tui.live.live_run import Replay
 from tui.screens import keys
-from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.base import Alternative, AskScreen, Resume, RigScreen
-from tui.screens.pages import TextScreen
-from tui.screens.watch import WatchScreen
-from tui.stored.runs import CompareProcess, write_run
-from tui.text.lines import BLANK, Span, Tint, inert, inert_line
+from tui.screens.pages import AdjudicationScreen, TextScreen
+from tui.screens.run import WatchScreen
+from tui.text.lines import BLANK, Span, Tint, fit, inert, inert_line
 from tui.text.page_writer import PageWriter
 from tui.widgets.keys import KeyBar
-from tui.widgets.lines import Lines, RowOpened, RowPicked
-from tui.widgets.page import SearchBar, SearchChanged
-from tui.widgets.run_list import SIGNS, RunList, StoredRunList
+from tui.widgets.lines import Lines, RowPicked, SearchBar, SearchChanged
+from tui.widgets.lists import SIGNS, RunList, StoredRunList
 
 LOOK_S = 1.0
 """How often to see whether the store changed."""
@@ -197,11 +199,10 @@ class RunsScreen(RigScreen[None]):
 
     def on_row_picked(self, message: RowPicked) -> None:
         self.run_list.move_to(message.number)
-        self.show_state()
-
-    def on_row_opened(self, message: RowOpened) -> None:
-        self.run_list.move_to(message.number)
-        self.action_open()
+        if message.opens:
+            self.action_open()
+        else:
+            self.show_state()
 
     # The run at the cursor
 
@@ -235,8 +236,12 @@ class RunsScreen(RigScreen[None]):
             self.notify(f"copied {inert_line(self.run_list.run.id)}", markup=False)
 
     def action_compare(self) -> None:
+        if self.run_list.run is None:
+            return
         try:
-            process = self._process = CompareProcess(self.store, self.run_list.chosen)
+            process = self._process = CompareProcess(
+                self.store, self.run_list.marked or [self.run_list.run.id]
+            )
         except RigError as error:
             self.say_fault(str(error))
             return
@@ -288,3 +293,79 @@ def _signs(store: Path) -> tuple[object, ...]:
             status = path.stat()
             signs.append((path, status.st_mtime_ns, status.st_size))
     return tuple(signs)
+
+
+_SETTINGS = (
+    *("suite", "conversations", "world", "only", "limit", "docs", "tools", "history"),
+    *("temperature", "seed", "repeats", "max_calls", "max_tokens", "grader"),
+)
+
+
+def write_run(page: PageWriter, run: StoredRun) -> None:
+    """The run's settings and its summary."""
+    page.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
+    took = sum(arm.speed.wall_s for arm in run.arms)
+    state = f"{run.state}, {out_of(run.turns_done, run.turns, between=' of ')} turns in {clock_time(took)}"
+    page.words(("state", Tint.MUTED), state)
+    if run.state == "interrupted":
+        page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
+    values = ((name, run.settings.get(name)) for name in _SETTINGS)
+    if settings := [f"{name} {_plain(value)}" for name, value in values if value not in (None, [], ())]:
+        page.words(("settings", Tint.MUTED), ", ".join(settings))
+    page.gap()
+    for line in summary(run, page.width - 1).splitlines():
+        page.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], page.width))
+
+
+def _plain(value: Json) -> str:
+    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+class CompareProcess:
+    """`rig compare` of these runs, across any settings, in progress.
+
+    It runs in a separate process: the statistics take seconds, which a view and a run beside it cannot spare.
+    Raises RigError if it cannot be started.
+    """
+
+    def __init__(self, store: Path, runs: Sequence[str]) -> None:
+        self.runs = tuple(runs)
+        self._began = time.monotonic()
+        command = [
+            sys.executable,
+            "-m",
+            "rig",
+            "compare",
+            "--full",
+            "--across-settings",
+            "--runs",
+            str(store),
+            "--",
+        ]
+        try:
+            self._process = subprocess.Popen(
+                [*command, *runs],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise RigError(f"rig compare: {error}") from error
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began
+
+    def text(self) -> str:
+        """What it says, once it is through. Raises RigError with its fault."""
+        out, errors = self._process.communicate()
+        if self._process.returncode not in (0, 1):
+            last = errors.strip().splitlines()[-1:] or [f"it ended with {self._process.returncode}"]
+            raise RigError(last[0].removeprefix("rig: "))
+        return out
+
+    def give_up(self) -> None:
+        """End it; nobody waits for what it says."""
+        self._process.kill()

@@ -8,7 +8,7 @@ from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import matched
 from rig.rescore.reexecute import Effects
-from tui.stored import generation, story
+from tui.stored import story
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import BLANK, Line
 from tui.text.page_writer import PageWriter
@@ -29,8 +29,8 @@ _LONGEST = 200
 class OutlineRow(NamedTuple):
     """A place in a conversation. Without a `turn` it is the whole of it, without a `step` the whole turn.
 
-    `turn` is a position in the conversation, `number` counts the turns to predict from 1. `note` stands at
-    the right end. `is_wrong` marks what one would look at first.
+    `turn` is a position in the conversation. `note` stands at the right end. `is_wrong` marks what one would
+    look at first.
     """
 
     turn: int | None
@@ -38,7 +38,6 @@ class OutlineRow(NamedTuple):
     sign: Sign
     text: str
     note: str = ""
-    number: int = 0
     is_wrong: bool = False
 
     @property
@@ -57,21 +56,13 @@ def outline(record: Record) -> list[OutlineRow]:
         truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
         matches = sum((turn, call) in by_call for call in range(len(truth)))
-        rows.append(
-            OutlineRow(
-                turn,
-                None,
-                _turn_sign(steps, matches == len(truth)),
-                f"turn {number}",
-                f"{matches}/{len(truth)}" if truth else "",
-                number,
-                bool(steps) and matches < len(truth),
-            )
-        )
+        sign, note = _turn_sign(steps, matches == len(truth)), f"{matches}/{len(truth)}" if truth else ""
+        is_wrong = bool(steps) and matches < len(truth)
+        rows.append(OutlineRow(turn, None, sign, f"turn {number}", note, is_wrong))
         for step in steps:
             view = step.view(_LONGEST)
             text = step.drawn + view.words
-            rows.append(OutlineRow(step.turn, step.step, view.sign, text, "", number, view.is_wrong))
+            rows.append(OutlineRow(step.turn, step.step, view.sign, text, "", view.is_wrong))
     return rows
 
 
@@ -184,37 +175,35 @@ class RecordCursor:
         row, effects, others = self.row, self.effects, self.others
         match view:
             case View.STORY:
-                self._write_story(page, effects if isinstance(effects, Effects) else None)
+                seen = effects if isinstance(effects, Effects) else None
+                if row.turn is None:
+                    story.write_conversation(page, self.record)
+                elif self.step is None:
+                    story.write_turn(page, self.record, row.turn, seen)
+                else:
+                    story.write_step_page(page, self.record, self.step, seen)
             case View.TOKENS if self.step is not None:
-                generation.write_tokens(page, self.step)
+                story.write_tokens(page, self.step)
             case View.TOKENS:
-                generation.write_token_counts(page, self.steps)
+                story.write_token_counts(page, self.steps)
             case View.RAW if row.turn is None:
                 page.note("choose a turn or a step to read what was generated")
             case View.RAW:
                 for step in self.steps:
-                    generation.write_raw(page, step, with_title=row.step is None)
+                    story.write_raw(page, step, with_title=row.step is None)
             case View.WORLD if isinstance(effects, Effects):
                 story.write_world(page, self.steps, effects)
             case View.WORLD:
                 page.note(effects if isinstance(effects, str) else "executing the calls again ..")
             case View.TIME if row.turn is None:
-                generation.write_times_of_turns(page, self.record)
+                story.write_times_of_turns(page, self.record)
             case View.TIME:
-                generation.write_times_of_steps(page, self.record, self.steps)
+                story.write_times_of_steps(page, self.record, self.steps)
             case View.ARMS if others is None or isinstance(others, str):
                 page.note(others or "reading the other arms ..")
             case View.ARMS:
                 story.write_arms(page, others, self.record.where, row.turn)
         return page.lines or [BLANK]
-
-    def _write_story(self, page: PageWriter, effects: Effects | None) -> None:
-        if self.row.turn is None:
-            story.write_conversation(page, self.record)
-        elif self.step is None:
-            story.write_turn(page, self.record, self.row.turn, effects)
-        else:
-            story.write_step_page(page, self.record, self.step, effects)
 
 
 def _order(place: tuple[int | None, int | None]) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ class StepRecord:
 
     def view(self, longest: int) -> StepView:
         """What you see of it, in texts of this many characters."""
-        return step_view(self.turn, self.step, self.made, longest)
+        return step_view(self.place, self.made, longest)
 
     @property
     def words(self) -> str:
@@ -98,18 +98,17 @@ class Record:
 def read_record(store: Path, run: str, where: Where) -> Record:
     """Read a conversation. Raises RigError when it is not, or no longer, in the store."""
     with Runs.open(store) as runs:
-        stored = runs.get(run)
-        return Record(stored, where, runs.transcript(stored, where.conversation, where.arm, where.repeat))
+        return _record(runs, runs.get(run), where)
 
 
 def read_columns(store: Path, record: Record) -> list[Record]:
     """The conversation of a record in every arm and repeat. Raises RigError as above."""
     with Runs.open(store) as runs:
-        records = []
-        for where in record.columns:
-            transcript = runs.transcript(record.run, where.conversation, where.arm, where.repeat)
-            records.append(Record(record.run, where, transcript))
-        return records
+        return [_record(runs, record.run, where) for where in record.columns]
+
+
+def _record(runs: Runs, run: StoredRun, where: Where) -> Record:
+    return Record(run, where, runs.transcript(run, where.conversation, where.arm, where.repeat))
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:

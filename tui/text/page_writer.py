@@ -19,9 +19,10 @@ from tui.text.lines import (
     inert_line,
     labelled,
     pad,
+    tint_json,
     width_of,
+    wrap,
 )
-from tui.text.streams import tint_json, wrap
 
 FULL = 200_000
 """Characters of one text that are shown when all of it is asked for."""

@@ -12,19 +12,15 @@ from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
 
 
-class Section(NamedTuple):
+class Section:
     """Keys that belong together under a title.
 
     The description of a binding is its word in the footer, its tooltip what it does in a few words.
     """
 
-    title: str
-    bindings: tuple[Binding, ...]
-
-
-def section(title: str, *bindings: Binding) -> Section:
-    """These keys under a title."""
-    return Section(title, bindings)
+    def __init__(self, title: str, *bindings: Binding) -> None:
+        self.title = title
+        self.bindings = bindings
 
 
 class Key(NamedTuple):
@@ -45,7 +41,7 @@ def remapped(sections: Iterable[Section], keys: Mapping[str, str]) -> list[Secti
     def own(binding: Binding) -> Binding:
         return binding.with_key(keys[binding.action]) if binding.action in keys else binding
 
-    return [Section(part.title, tuple(map(own, part.bindings))) for part in sections]
+    return [Section(part.title, *map(own, part.bindings)) for part in sections]
 
 
 def keys_of(section: Section) -> list[Key]:

@@ -56,7 +56,7 @@ def _state(
     order = [sign.sign for sign in IN_ORDER]
     counts = Counter(conversation.glyph for conversation in conversations)
     kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
-    over, of = sum(conversation.status.over for conversation in conversations), len(conversations)
+    over, of = sum(conversation.over for conversation in conversations), len(conversations)
     size = min(max(width // 5, 10), of)
     tail: list[Span] = [(f" {over:>{len(str(of))}}/{of}", Tint.STRONG)]
     if arm.failure is not None or not arm.evaluated:
@@ -240,7 +240,7 @@ def _progress(state: RunState, width: int) -> Line:
     conversations = state.conversations.values()
     if not conversations:
         return ()
-    over, total = sum(conversation.status.over for conversation in conversations), len(conversations)
+    over, total = sum(conversation.over for conversation in conversations), len(conversations)
     is_known = all(conversation.turns for conversation in conversations)
     parts = (state.turns_done, state.turns_total) if is_known else (over, total)
     bar = progress(*parts, BAR if width >= 100 else BAR // 2)

@@ -1,23 +1,39 @@
-"""One conversation as it is played: the transcript of an arm, or one turn in several arms."""
+"""One conversation as it is played: the transcript of an arm, or one turn in several arms.
+
+Beside it the ground truth of the turn, and what a person who plays a role reads.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 from textual import events
 from textual.message import Message
 
 from rig.calls import StepPlace
-from rig.displays.signs import CURSOR, MODEL
-from rig.displays.steps import Called, TurnHeading
+from rig.displays import signs
+from rig.displays.signs import CURSOR, MODEL, Glyph
+from rig.displays.steps import Called, Due, TurnHeading
 from rig.displays.texts import rate
 from rig.errors import counted
-from tui.live.layout import BlockLayout, Column, block
+from rig.events import PersonAsked
+from tui.live.layout import BlockLayout, Column, Draft, Entry, block
 from tui.live.state import ConversationState
-from tui.live.transcript import Draft, Entry
-from tui.text.lines import BLANK, Line, Span, Tint, columns_in_sight, fit, inert_line, side_by_side, spread
-from tui.widgets.lines import Lines
-from tui.widgets.page import Page
+from tui.text.lines import (
+    BLANK,
+    Line,
+    Span,
+    Tint,
+    columns_in_sight,
+    fit,
+    inert_line,
+    labelled,
+    side_by_side,
+    spread,
+    tint_json,
+    wrap,
+)
+from tui.widgets.lines import Bar, Lines, Page
 
 
 @dataclass
@@ -53,11 +69,11 @@ class TranscriptView(Page):
             return
         # Not whether it is at its end: it may just have become lower, and was at its end until then.
         old, at_end = self._column, self._stays_at_end
-        form = BlockLayout(self.size.width, conversation.turns, full=bool(self.search.term))
+        form = BlockLayout(self.size.width, conversation.turns, full=bool(self.term))
         if old is None or old.transcript is not transcript:
             self._chosen, self._full = None, frozenset()
             self._begin(Column(transcript, form, self._full))
-            if conversation.status.over:
+            if conversation.over:
                 self.jump_to(0)
             else:
                 self.jump_to_end()
@@ -152,7 +168,7 @@ class TranscriptView(Page):
 
     def mark(self) -> None:
         column = self._column
-        self.search.update(column.lines if column else [], column.form.margin if column else 0)
+        self.find(column.lines if column else [], column.form.margin if column else 0)
         calls = [] if self._chosen is None else self._calls()
         blocks = (lines for call, lines in calls if call.place == self._chosen)
         self._chosen_lines = next(blocks, range(0))
@@ -163,22 +179,14 @@ class TranscriptView(Page):
             line = ((str(CURSOR), Tint.RUNNING), (line[0][0][1:], line[0][1]), *line[1:])
         return line
 
-    def on_mouse_scroll_up(self) -> None:
-        self.post_message(Scrolled())
-
-    def on_mouse_scroll_down(self) -> None:
-        self.post_message(Scrolled())
-
     def on_scroll_to(self) -> None:
         self.post_message(Scrolled())
 
+    on_mouse_scroll_up = on_mouse_scroll_down = on_scroll_to
 
-class Side(NamedTuple):
-    """A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
 
-    name: str
-    conversation: ConversationState | None
-    instead: str
+Side: TypeAlias = tuple[str, ConversationState | None, str]
+"""A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
 
 
 class SideBySide(Lines):
@@ -202,13 +210,14 @@ def _entries(conversation: ConversationState | None) -> list[Entry]:
 
 
 def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[Line]:
-    sign: Span = side.conversation.glyph if side.conversation else (" ", Tint.PLAIN)
-    name: Span = (inert_line(side.name), Tint.STRONG if is_read else Tint.PLAIN)
+    called, conversation, instead = side
+    sign: Span = conversation.glyph if conversation else (" ", Tint.PLAIN)
+    name: Span = (inert_line(called), Tint.STRONG if is_read else Tint.PLAIN)
     head = [fit([(f" {arm + 1} ", Tint.MUTED), name, (" ", Tint.PLAIN), sign], width), BLANK]
-    form = BlockLayout(width, side.conversation.turns if side.conversation else 0)
+    form = BlockLayout(width, conversation.turns if conversation else 0)
     lines: list[Line] = []
     inside = False
-    for entry in _entries(side.conversation):
+    for entry in _entries(conversation):
         if isinstance(entry, TurnHeading):
             inside = entry.number == number
         elif inside and isinstance(entry, Draft):
@@ -217,7 +226,7 @@ def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[
             lines.append(fit([(f" {MODEL.sign} ", Tint.RUNNING), writing], width))
         elif inside:
             lines += block(entry, form)
-    return head + (lines or [fit([(f" {side.instead}", Tint.MUTED)], width)])
+    return head + (lines or [fit([(f" {instead}", Tint.MUTED)], width)])
 
 
 class Title(Lines):
@@ -251,3 +260,129 @@ class Title(Lines):
             right += [(f"{rate(pace):>4}", Tint.STRONG), (" tok/s   ", Tint.MUTED)]
         right.append(("following ", Tint.RUNNING) if following else ("reading ", Tint.MUTED))
         self.show([spread(left, right, self.size.width)])
+
+
+@dataclass
+class PersonAnswered(Message):
+    """A person who plays a role said something."""
+
+    text: str
+
+
+_BOXES = {
+    signs.MADE: Glyph(" ✓ ", " [+] "),
+    signs.MISSED: Glyph(" ✗ ", "  x  "),
+    signs.LEFT_OUT: Glyph(" – ", "  -  "),
+    signs.OPEN: Glyph(" ○ ", " [ ] "),
+}
+_LINES = 4
+_ARGUMENTS = 20
+
+
+class Expectations(Lines):
+    """The current turn of a conversation that runs, every turn of one that is over.
+
+    In ASCII `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
+    """
+
+    def show_conversation(self, conversation: ConversationState | None) -> None:
+        """Bring the panel up to date, with the first open call of a turn under way in sight."""
+        of = conversation and (
+            conversation.over,
+            len(conversation.expected),
+            tuple(conversation.holds.values()),
+        )
+        before = self.version
+        if not self.is_new(conversation and conversation.where, of):
+            return
+        lines, first_open = self._lines_of(conversation)
+        self.show(lines)
+        if conversation is None or conversation.over:
+            if before[:2] != self.version[:2]:
+                self.jump_to(0)
+        elif first_open is not None:
+            self.bring_into_sight(max(first_open - 2, 0), min(first_open + _LINES, len(lines) - 1))
+
+    def _lines_of(self, conversation: ConversationState | None) -> tuple[list[Line], int | None]:
+        """The lines, and where the first call that is still open begins."""
+        turns = conversation.expected if conversation else []
+        over = conversation is not None and conversation.over
+        lines: list[Line] = [((f" expected in {'all turns' if over else 'this turn'}", Tint.TITLE),)]
+        first_open = None
+        matched = set(conversation.holds.values()) if conversation else set()
+        for number, turn in enumerate(turns, 1):
+            if conversation is None or (number < len(turns) and not over):
+                continue
+            if over:
+                lines += [BLANK, ((f" turn {number}", Tint.TITLE),)]
+            for due in turn:
+                lines += [] if over else [BLANK]
+                is_matched = due.place in matched
+                if first_open is None and not is_matched:
+                    first_open = len(lines)
+                lines += self._due(due, is_matched, over)
+            if not turn:
+                lines += [*([] if over else [BLANK]), ((" no call, only a reply", Tint.MUTED),)]
+        return lines, first_open
+
+    def _due(self, due: Due, is_matched: bool, over: bool) -> list[Line]:
+        sign = signs.due(made=is_matched, over=over, optional=due.is_optional)
+        box: Span = (str(_BOXES[sign]), Tint(sign.tint))
+        width = max(self.size.width - len(box[0]) - 1, 8)
+        missed: list[Span] = [(f" {sign.word}", Tint(sign.tint))] if sign is signs.MISSED else []
+        lines = wrap([(inert_line(due.call.name.text), Tint.CALL), *missed], width)
+        for name, value in due.call.pairs[:_ARGUMENTS]:
+            key: Span = (f"{inert_line(name.text)} ", Tint.KEY)
+            argument = wrap([key, *tint_json(inert_line(value.text))], width)
+            if len(argument) > _LINES or value.omitted:
+                argument[_LINES - 1 :] = [((str(signs.ELLIPSIS), Tint.MUTED),)]
+            lines += argument
+        return labelled([box], len(box[0]), lines)
+
+
+class Script(Lines):
+    """Who they are, and what they want."""
+
+    def show_question(self, question: PersonAsked) -> None:
+        """Show the script of the task that is asked about."""
+        if not self.is_new(question.where):
+            return
+        lines: list[Line] = [((f" you are the {inert_line(question.role)}", Tint.TITLE),), BLANK]
+        for text in question.script.split("\n"):
+            name, colon, rest = inert_line(text).partition(": ")
+            spans = [(name + colon, Tint.KEY), (rest, Tint.PLAIN)] if colon else [(name, Tint.PLAIN)]
+            lines += labelled((), 1, wrap(spans, max(self.size.width - 2, 8)))
+        self.show(lines)
+        self.jump_to(0)
+
+
+class AnswerBar(Bar):
+    """It stays from the first question on. Enter says what is written, escape gives the keys back."""
+
+    _role = ""
+
+    def show_question(self, question: PersonAsked | None) -> None:
+        """Ask for words, or wait for the other; it appears, and takes the keys, with the first question."""
+        self._role = inert_line(question.role) if question else ""
+        if question is not None and not self.display:
+            self.open()
+        self._show_hint(self.has_focus)
+
+    def on_focus(self) -> None:
+        self._show_hint(True)
+
+    def on_blur(self) -> None:
+        self._show_hint(False)
+
+    def _show_hint(self, has_keys: bool) -> None:
+        asks = f"what do you say as the {self._role}?" if self._role else "the other is to speak"
+        self.placeholder = asks if has_keys else f"{asks} (press i)"
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("enter", "escape"):
+            event.stop()
+            event.prevent_default()
+            if event.key == "enter":
+                self.post_message(PersonAnswered(self.value.strip()))
+            else:
+                self.blur()

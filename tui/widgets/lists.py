@@ -1,4 +1,7 @@
-"""The conversations of a run: which are listed, in which order, and how: as rows or as a grid of glyphs."""
+"""Lists to choose from: the conversations of a run, as rows or as a grid of glyphs, and the stored runs.
+
+Of conversations, a board says which are listed, and in which order.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +16,13 @@ from textual.strip import Strip
 from rig.displays import signs
 from rig.displays.signs import DOT
 from rig.displays.table import short_names
-from rig.displays.texts import out_of
+from rig.displays.texts import headline, out_of
 from rig.events import Where
 from rig.metrics import Declaration
-from tui.live.state import ConversationState, RunState, Status
-from tui.text.lines import BLANK, Line, Span, Tint, fit, inert_line, spread
-from tui.widgets.lines import Lines
+from rig.store import StoredRun
+from tui.live.state import ConversationState, RunState
+from tui.text.lines import BLANK, Line, Span, Tint, fit, inert_line, pad, spread
+from tui.widgets.lines import Lines, RowPicked
 
 
 @dataclass
@@ -76,11 +80,6 @@ class Board:
     def short(self, row: BoardRow) -> str:
         """A row's name without the ending of all."""
         return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
-
-    @property
-    def longest(self) -> int:
-        """The characters of the longest such name."""
-        return max((len(self.short(row)) for row in self.rows), default=0)
 
     def next_filter(self) -> None:
         """Change to the next filter that means something here, in a circle."""
@@ -204,7 +203,7 @@ class ConversationList(Lines):
     def _line(self, row: BoardRow) -> Line:
         cells = self._board.cells(row)
         chosen = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
-        is_waiting = all(conversation.status is Status.WAITING for conversation in cells)
+        is_waiting = all(conversation.status is signs.WAITING for conversation in cells)
         repeat = f" #{row.repeat + 1}" if self._repeats > 1 else ""
         tint = Tint.STRONG if chosen else Tint.MUTED if is_waiting else Tint.PLAIN
         bar: Span = (str(signs.CURSOR) if chosen else " ", Tint.RUNNING)
@@ -213,7 +212,7 @@ class ConversationList(Lines):
         right: list[Span] = []
         if len(looks) < 2:
             left = [bar, *(span for look in looks for span in (look, (" ", Tint.PLAIN))), name]
-            running = [one for one in cells if one.status is Status.RUNNING and one.turns]
+            running = [one for one in cells if one.status is signs.RUNNING and one.turns]
             progress = "".join(out_of(one.turns_done, one.turns) for one in running) if len(cells) < 2 else ""
             is_alarm = any(one.incorrect_actions and one.sign is not signs.INCORRECT for one in cells)
             right.append((signs.INCORRECT.sign, Tint.ALARM) if is_alarm else (progress, Tint.RUNNING))
@@ -297,3 +296,125 @@ class BoardTitle(Lines):
 
     async def on_click(self) -> None:
         await self.run_action("screen.filter")
+
+
+class StoredRunList:
+    """Runs, newest first. The cursor stays with its run when others come, go, or are filtered out."""
+
+    def __init__(self) -> None:
+        self.runs: list[StoredRun] = []
+        self.term = ""
+        self.marked: list[str] = []
+        """Ids, in the order in which they were marked."""
+        self._id: str | None = None
+        self.place = 0
+        """The row of the cursor."""
+
+    def take(self, runs: Sequence[StoredRun]) -> None:
+        """These are the runs now."""
+        self.runs = list(runs)
+        ids = {run.id for run in runs}
+        self.marked = [run_id for run_id in self.marked if run_id in ids]
+        self._settle()
+
+    def filter(self, term: str) -> None:
+        """Show only runs that have every word of `term` in their id, name, state, day, arms or settings."""
+        self.term = term
+        self._settle()
+
+    @property
+    def visible(self) -> list[StoredRun]:
+        """The runs that the filter lets through."""
+        words = self.term.casefold().split()
+        return [run for run in self.runs if not words or all(word in _haystack(run) for word in words)]
+
+    @property
+    def run(self) -> StoredRun | None:
+        """The run at the cursor."""
+        runs = self.visible
+        return runs[self.place] if self.place < len(runs) else None
+
+    def move(self, by: int) -> None:
+        """Move the cursor, as far as there are rows."""
+        self.move_to(self.place + by)
+
+    def move_to(self, place: int) -> None:
+        """Put the cursor on a row."""
+        runs = self.visible
+        self.place = min(max(place, 0), max(len(runs) - 1, 0))
+        self._id = runs[self.place].id if runs else None
+
+    def mark(self) -> None:
+        """Mark the run at the cursor, or take its mark away, and go on to the next."""
+        run = self.run
+        if run is None:
+            return
+        if run.id in self.marked:
+            self.marked.remove(run.id)
+        else:
+            self.marked.append(run.id)
+        self.move(1)
+
+    def _settle(self) -> None:
+        runs = self.visible
+        place = next((number for number, run in enumerate(runs) if run.id == self._id), self.place)
+        self.move_to(place)
+
+
+def _haystack(run: StoredRun) -> str:
+    parts = [run.id, run.name or "", run.state, f"{run.created.astimezone():%Y-%m-%d}"]
+    parts += [arm.name for arm in run.arms]
+    parts += [f"{name}={value}" for name, value in run.settings.items()]
+    return "\n".join(parts).casefold()
+
+
+SIGNS = tuple((sign.glyph, sign.word) for sign in (*signs.RUN_STATES.values(), signs.MARKED))
+"""What the signs mean, for help and documentation."""
+
+
+class RunList(Lines):
+    """A header and a row for each run in sight of the filter. A second click on a row opens it."""
+
+    _place = 0
+
+    def show_runs(self, run_list: StoredRunList) -> None:
+        """Bring the list up to date."""
+        width, runs = self.size.width, run_list.visible
+        if not width:
+            return
+        names = min(max([4, *(len(inert_line(run.name or "")) for run in runs)]), 16 if width < 100 else 28)
+        header = f"    {'run':<7} {'name':<{names + 1}}{'started':<17}{'turns':>11}  success"
+        lines = [fit([(header, Tint.MUTED)], width)]
+        for number, run in enumerate(runs):
+            is_marked = run.id in run_list.marked
+            lines.append(_row(run, number == run_list.place, is_marked, names, width))
+        if not runs:
+            empty = "no run matches" if run_list.runs else "no run is stored yet; rig run makes one"
+            lines.append(((f"   {empty}", Tint.MUTED),))
+        self.show(lines)
+        before, self._place = self._place, run_list.place
+        if run_list.place != before:
+            # The first run brings the header with it.
+            self.bring_into_sight(run_list.place, min(run_list.place + 2, len(self.lines) - 1))
+
+    def on_click(self, event: events.Click) -> None:
+        number = self.line_at(event) - 1
+        if 0 <= number < len(self.lines) - 1:
+            self.post_message(RowPicked(number, opens=event.chain > 1))
+
+
+def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: int) -> Line:
+    bar: Span = (str(signs.CURSOR) if is_chosen else " ", Tint.RUNNING)
+    mark: Span = (signs.MARKED.sign if is_marked else " ", Tint.CALL)
+    tint = Tint.STRONG if is_chosen else Tint.PLAIN
+    state = signs.RUN_STATES[run.state]
+    line: list[Span] = [bar, mark, (state.sign, Tint(state.tint)), (f" {inert_line(run.id):<7}", tint)]
+    line += pad(fit([(inert_line(run.name or ""), tint)], names), names + 1)
+    line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
+    done = out_of(run.turns_done, run.turns).rjust(11)
+    line.append((done, Tint.MUTED if run.state == "finished" else tint))
+    for number, arm in enumerate(run.arms):
+        rate = headline(run.declaration, arm.rated)
+        line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]
+        line.append((f" {inert_line(arm.name)}", tint))
+    return fit(line, width)
