@@ -94,7 +94,8 @@ def write(path: Path, layers: int) -> None:
 def measure(model: LlamaModel, threads: int, tokens: int, repeats: int) -> tuple[list[float], list[float]]:
     """Seconds of each token, and of each prompt after the first, which warms up."""
     rng = np.random.default_rng(1)
-    steps, prompts = [], []
+    steps: list[float] = []
+    prompts: list[float] = []
     context = LlamaContext(
         model, n_ctx=2048, n_batch=PROMPT, n_threads=threads, flash_attention=True, kv_type="f16"
     )
