@@ -118,7 +118,7 @@ def test_what_became_of_two_calls(calls: Any, content: str, what: str | None) ->
 @pytest.mark.parametrize(("content", "what"), [(f" {TWO}", None), ("so", "the text is changed")])
 def test_calls_in_words_are_no_fault_where_a_server_takes_no_tools(content: str, what: str | None) -> None:
     reading = Reading((Call("f", {"n": 1}),), "")
-    reference = SimpleNamespace(read=lambda *_: reading, specials=list)
+    reference = SimpleNamespace(read=lambda *_: reading, tokenizer=SimpleNamespace(specials=()))
     evidence: Any = SimpleNamespace(
         reference=reference, served=SimpleNamespace(takes_tools=False), request=None
     )
