@@ -65,7 +65,7 @@ def test_one_that_is_judged_again_is_told_again() -> None:
         make(transcript, step)
     transcript.rejudged(StepPlace(1, 2), Verdict(True, CallPlace(1, 0)))
     judged = [entry for entry in transcript.entries if isinstance(entry, CallVerdict)]
-    assert [(each.step, each.match) for each in judged] == [(0, False), (1, False), (2, True)]
+    assert [(each.place.step, each.match) for each in judged] == [(0, False), (1, False), (2, True)]
     assert transcript.edits == 1
 
 
