@@ -92,7 +92,7 @@ def _known(differences: Array, is_played: Flags, suites: NDArray[np.int64], afte
 
 def _found(test: LossTest, known: DifferenceBounds) -> Flags:
     """Whether a loss is shown, and whether it is excluded: 2 × suites."""
-    return np.array([(each >= test.needed).any(axis=-1) for each in test.e_processes(known)])
+    return np.array([(each >= test.needed).any(axis=-1) for each in test.e_processes(known).values()])
 
 
 def wrong(differences: Array, shown: Flags) -> Flags:

@@ -70,7 +70,7 @@ def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: P
     assert [len(counts) for counts in place.counts.values()] == [3, 3]
     name = found.declaration.success_metric.numerator
     answered = {"often": [{name: 1}, {name: 0}, {name: 0}, {name: 1}], "once": [{name: 1}]}
-    [row] = standings(found._replace(places=[place._replace(suites={"queries": answered})]))
+    [row] = standings(found._replace(places=[place._replace(counts=answered)]))
     assert (row.win_rate, row.std_error) == (0.75, pytest.approx(0.25 / 2**0.5))
 
 
