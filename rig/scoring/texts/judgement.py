@@ -5,9 +5,9 @@ wording is asked only where nothing but words that carry meaning remains of both
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from operator import attrgetter
 
@@ -16,21 +16,20 @@ from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, r
 from rig.reading.facts import Sort
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, opened
-from rig.scoring.texts.aligning import Group, align, atoms_of
-from rig.scoring.texts.around import around
-from rig.scoring.texts.atoms import matching
+from rig.scoring.texts.aligning import Group, align, matching
+from rig.scoring.texts.around import NOWHERE, Elsewhere, around
 from rig.scoring.texts.checks import (
     CHECKS,
     Finding,
     Meaning,
     different,
+    foreign,
+    foreign_clause,
     is_list_moved,
     missing,
     unclear,
     without_double_negation,
 )
-from rig.scoring.texts.elsewhere import NOWHERE, Elsewhere
-from rig.scoring.texts.foreign import foreign, foreign_clause
 from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.passages import Passage, Reader, joined, least_alike
 from rig.scoring.texts.residue import Residue, residue
@@ -109,25 +108,9 @@ def judge(
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
         return TOO_LONG
-    turned = first > second
-    one, other = sorted((first, second))
-    judged = _judged(kind, one, other, likeness, band, elsewhere, reader)
-    return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
-
-
-def _turned(aligned: Aligned) -> Aligned:
-    return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
-
-
-def _judged(
-    kind: Text,
-    first: str,
-    second: str,
-    likeness: Likeness | None,
-    band: Band,
-    elsewhere: Elsewhere,
-    reader: Reader | None,
-) -> TextJudgement:
+    if first > second:
+        judged = judge(kind, second, first, likeness, band, elsewhere, reader)
+        return replace(judged, clauses=tuple(map(_turned, judged.clauses)))
     parts = [opened(text) for text in (first, second)]
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
@@ -141,7 +124,7 @@ def _judged(
     whole = corrected(*brought_together(*map(readable, (first, second))))
     pairs = exchanged(*whole, kind.like == "task")
     least = [Finding(Meaning.UNCLEAR, f"{one} is not {other}") for one, other in pairs]
-    comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
+    comparison = _Comparison(kind, (first_text, second_text), likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
@@ -167,6 +150,10 @@ def _judged(
     return TextJudgement(Meaning.SAME, comparison.least, None, clauses)
 
 
+def _turned(aligned: Aligned) -> Aligned:
+    return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
+
+
 def _read(
     findings: Sequence[Finding], value: float, band: Band, clauses: tuple[Aligned, ...]
 ) -> TextJudgement:
@@ -189,31 +176,25 @@ def _found(
     return TextJudgement(meaning, likeness, note[:LONGEST_REASON], clauses)
 
 
+@dataclass
 class _Comparison:
     """Two texts, held together clause by clause. `least` is the least likeness of wording among them."""
 
-    def __init__(
-        self,
-        kind: Text,
-        first: ReadText,
-        second: ReadText,
-        likeness: Likeness | None,
-        band: Band,
-        elsewhere: Elsewhere,
-    ) -> None:
-        self.kind = kind
-        self.texts = (first, second)
-        self.likeness, self.band, self.elsewhere = likeness, band, elsewhere
-        self.least = 1.0
-        self.rest: tuple[list[Clause], list[Clause]] = ([], [])
-        self.compared: list[tuple[Group, Residue]] = []
-        self.findings: list[Finding] = []
-        """Of each group that was compared, what it means."""
-        self.lists: list[Group] = []
-        """Sentences in which only the items of a list have changed places."""
-        self.heads: set[tuple[str, ...]] = set()
-        self.is_told_elsewhere = False
-        """Whether something that only one text says stands in other arguments, which no reader sees."""
+    kind: Text
+    texts: tuple[ReadText, ReadText]
+    likeness: Likeness | None
+    band: Band
+    elsewhere: Elsewhere
+    least: float = 1.0
+    rest: tuple[list[Clause], list[Clause]] = ([], [])
+    compared: list[tuple[Group, Residue]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """Of each group that was compared, what it means."""
+    lists: list[Group] = field(default_factory=list)
+    """Sentences in which only the items of a list have changed places."""
+    heads: set[tuple[str, ...]] = field(default_factory=set)
+    is_told_elsewhere: bool = False
+    """Whether something that only one text says stands in other arguments, which no reader sees."""
 
     def clauses(self) -> Iterator[Aligned]:
         """The clauses that only one text has word for word, aligned and judged."""
@@ -270,7 +251,8 @@ class _Comparison:
         return [" ".join(clause.shown for clause in side) for side in self._sides(group)]
 
     def _residue(self, group: Group) -> Residue:
-        return residue(self.kind, *(atoms_of(side) for side in self._sides(group)))
+        sides = ([atom for clause in side for atom in clause.atoms] for side in self._sides(group))
+        return residue(self.kind, *sides)
 
     def _listed(self, groups: list[Group]) -> list[Group]:
         """The groups, with those of one sentence made one where only items of a list have changed places."""
@@ -419,25 +401,21 @@ def _flat(text: ReadText) -> list[tuple[str, object]]:
 
 def _unshared(first: Sequence[Clause], second: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
     """The clauses of the sentences that the other text has not word for word."""
-    texts = [_by_sentence(text) for text in (first, second)]
-    keys = [[_key(sentence) for sentence in text] for text in texts]
+    texts: list[dict[int, list[Clause]]] = [defaultdict(list), defaultdict(list)]
+    for by_number, clauses in zip(texts, (first, second), strict=True):
+        for clause in clauses:
+            by_number[clause.sentence].append(clause)
+    keys = [[_key(sentence) for sentence in text.values()] for text in texts]
     shared = Counter(keys[0]) & Counter(keys[1])
     rest: tuple[list[Clause], list[Clause]] = ([], [])
     for side, text in enumerate(texts):
         left = Counter(shared)
-        for key, sentence in zip(keys[side], text, strict=True):
+        for key, sentence in zip(keys[side], text.values(), strict=True):
             if left[key] > 0:
                 left[key] -= 1
             else:
                 rest[side].extend(sentence)
     return rest
-
-
-def _by_sentence(clauses: Sequence[Clause]) -> list[list[Clause]]:
-    rows: dict[int, list[Clause]] = {}
-    for clause in clauses:
-        rows.setdefault(clause.sentence, []).append(clause)
-    return list(rows.values())
 
 
 def _key(sentence: Sequence[Clause]) -> tuple[object, ...]:
