@@ -7,18 +7,8 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
-from rig.events import (
-    ConversationFinished,
-    ConversationSkipped,
-    ConversationStarted,
-    Emit,
-    Event,
-    Notice,
-    PersonAsked,
-    PieceGenerated,
-    TurnFinished,
-    Where,
-)
+from rig import events
+from rig.events import Emit, Event, Where
 from rig.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Playing
 from rig.metrics import Score
@@ -156,7 +146,7 @@ class ArmSession:
         if isinstance(self.models.get(ask.role), Person):
             request = ask.request
             place = where, request.key.turn, request.key.step, ask.role
-            question = PersonAsked(*place, request.context, request.messages, ask.phrases)
+            question = events.PersonAsked(*place, request.context, request.messages, ask.phrases)
             self.control.ask(question)
             self.clock.emit(question)
 
@@ -165,8 +155,8 @@ class ArmSession:
         if not self.control.take_skip(where):
             return False
         self.has_skipped = True
-        self.clock.emit(ConversationSkipped(where, turns_left))
-        self.clock.emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
+        self.clock.emit(events.ConversationSkipped(where, turns_left))
+        self.clock.emit(events.Notice(f"skipped {where.conversation}; resuming the run plays it"))
         return True
 
 
@@ -181,7 +171,7 @@ class TaskCourse:
         """Hear of text as it is generated. What this raises ends all courses under way."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
-        self._session.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
+        self._session.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot` only one is under way at a time."""
@@ -199,7 +189,7 @@ class TaskCourse:
         episode = plan.setup.start(self._task, settings, where, session.emit_unless_stopped, slot)
         for played in done:
             episode.resume(played)
-        emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
+        emit(events.ConversationStarted(where, (episode.next_turn or 0) if done else 0))
         errors = Counter(kind for played in done for kind in errors_of(played))
         score: Score | None = None
         while episode.next_turn is not None:
@@ -217,7 +207,7 @@ class TaskCourse:
             session.writer.commit_episode(where, (), score)
             session.totals.add_score(score.counts)
         totals = session.totals
-        emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
+        emit(events.ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
         for moved in deciding.finished(where, score.counts) if deciding else ():
             emit(moved)
 
@@ -245,7 +235,7 @@ class TaskCourse:
         totals.add(played, store_s, costs)
         if score is not None:
             totals.add_score(score.counts)
-        session.clock.emit(TurnFinished(self._where, played.turn, totals.counts, totals.speed))
+        session.clock.emit(events.TurnFinished(self._where, played.turn, totals.counts, totals.speed))
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 if nobody knows."""

@@ -257,20 +257,15 @@ def plan_tasks(
     check_writable(store)
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
-        options = _with_levels(options, options.sweep)
+        option, levels = sweeping.swept(options.sweep)
+        if options.until:
+            raise RigError("--sweep and --until both decide what is played; give one of them")
+        if options.is_changed(option.name):
+            raise RigError(f"--sweep {options.sweep} and {option.flag} both set its levels; give one of them")
+        options = options.replace(**{option.name: levels})
     if options.until or options.sweep:
         chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
-
-
-def _with_levels(options: Options, text: str) -> Options:
-    """The options with the levels that a sweep plays. Raises RigError where they say something else."""
-    option, levels = sweeping.swept(text)
-    if options.until:
-        raise RigError("--sweep and --until both decide what is played; give one of them")
-    if options.is_changed(option.name):
-        raise RigError(f"--sweep {text} and {option.flag} both set its levels; give one of them")
-    return options.replace(**{option.name: levels})
 
 
 def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:

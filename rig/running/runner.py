@@ -5,20 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 
-from rig import cluster, engine, serving
+from rig import cluster, engine, events, serving
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.events import (
-    ArmFinished,
-    ArmInfo,
-    ArmReady,
-    ArmStarted,
-    Emit,
-    EvidenceMoved,
-    Notice,
-    RunFinished,
-    Where,
-)
+from rig.events import Emit, Where
 from rig.meters import Costs
 from rig.metrics import NO_REMARK
 from rig.models import Model, OneByOne
@@ -165,12 +155,12 @@ class _Loop:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
                     self.state.writer.set_remark(replace(plan, caution=NO_REMARK).declaration)
-        self.clock.emit(RunFinished(plan.run, interrupted=not is_whole))
+        self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
     def _notify(self, text: str | None) -> None:
         if text is not None:
-            self.clock.emit(Notice(text))
+            self.clock.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
         """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict or a
@@ -210,7 +200,7 @@ class _Loop:
             self._notify(self.state.rescore(position))
         else:
             self.control.wait()
-            self.clock.emit(ArmStarted(position))
+            self.clock.emit(events.ArmStarted(position))
             try:
                 self._play(position, left)
             except (StoreError, Changed):
@@ -229,7 +219,7 @@ class _Loop:
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
-            self.clock.emit(ArmFinished(position, *ended))
+            self.clock.emit(events.ArmFinished(position, *ended))
 
     def _play(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
         """Load an arm's models, and put tasks to them, as many at once as they have slots."""
@@ -248,7 +238,7 @@ class _Loop:
                 self._pool.check_room(arm, models, [task for _, task in state.left(position)])
         seconds = perf_counter() - began
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
-        self.clock.emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
+        self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
         coming = next((other.file for other in following if other.file != arm.file), None)
@@ -280,4 +270,4 @@ class _Loop:
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
         writer.note(position, "attribution", told)
-        self.clock.emit(EvidenceMoved(position, serving.in_short(told), told))
+        self.clock.emit(events.EvidenceMoved(position, serving.in_short(told), told))

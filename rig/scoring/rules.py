@@ -141,7 +141,10 @@ class Rules:
             if name in self.toolbox.injected or how is None or isinstance(how, Text):
                 continue
             if not self._agrees(name, how, predicted, truth):
-                yield Difference(name, _expected(name, how, truth), predicted.arguments.get(name))
+                # A rule that says more than a value is shown as a rule.
+                rule = how if isinstance(how, Rule) and how.of is not None else None
+                expected = rule.as_json() if rule else truth.arguments.get(name)
+                yield Difference(name, expected, predicted.arguments.get(name))
 
     def _agrees(self, name: str, how: Equality | Rule, predicted: ExecutedCall, truth: ExecutedCall) -> bool:
         expected, got = truth.arguments.get(name), predicted.arguments.get(name, ABSENT)
@@ -264,12 +267,6 @@ def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule |
     if rule is not None:
         return FREE_TEXT if rule.is_text else rule
     return tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
-
-
-def _expected(name: str, how: Equality | Rule, truth: ExecutedCall) -> Json:
-    """What people read as the expected value: a rule that says more than a value is shown as a rule."""
-    own = isinstance(how, Rule) and how.of is not None
-    return how.as_json() if isinstance(how, Rule) and own else truth.arguments.get(name)
 
 
 def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:

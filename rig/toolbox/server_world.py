@@ -132,7 +132,6 @@ class ServerWorld(World):
     """A world of servers. What they were called, and what their files hold, are rows like any other's."""
 
     schema: ClassVar[str] = _SCHEMA
-    hint = ""
 
     def __init__(self, servers: Servers) -> None:
         super().__init__()

@@ -9,27 +9,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
-from operator import attrgetter
 
 from rig.reading.characters import readable
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
 from rig.reading.facts import Sort
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, opened
+from rig.scoring.texts import checks
 from rig.scoring.texts.aligning import Group, align, matching
 from rig.scoring.texts.around import NOWHERE, Elsewhere, around
-from rig.scoring.texts.checks import (
-    CHECKS,
-    Finding,
-    Meaning,
-    different,
-    foreign,
-    foreign_clause,
-    is_list_moved,
-    missing,
-    unclear,
-    without_double_negation,
-)
+from rig.scoring.texts.checks import Finding, Meaning, different, missing, unclear
 from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.passages import Passage, Reader, joined, least_alike
 from rig.scoring.texts.residue import Residue, residue
@@ -40,7 +29,6 @@ MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
 MAX_TEXT = 1_000_000
 LONGEST_REASON = 100
-SIDES = (attrgetter("first"), attrgetter("second"))
 ORDERING = frozenset(("then", "before", "after"))
 """With these the order of a list counts."""
 LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
@@ -110,7 +98,10 @@ def judge(
         return TOO_LONG
     if first > second:
         judged = judge(kind, second, first, likeness, band, elsewhere, reader)
-        return replace(judged, clauses=tuple(map(_turned, judged.clauses)))
+        turned = (
+            replace(one, first=one.second, second=one.first, left=one.left[::-1]) for one in judged.clauses
+        )
+        return replace(judged, clauses=tuple(turned))
     parts = [opened(text) for text in (first, second)]
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
@@ -119,7 +110,7 @@ def judge(
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
-        told = foreign(first_text, second_text)
+        told = checks.foreign(first_text, second_text)
         return SAME if told.meaning is Meaning.SAME else _found(told.meaning, 0.0, told.reason)
     whole = corrected(*brought_together(*map(readable, (first, second))))
     pairs = exchanged(*whole, kind.like == "task")
@@ -148,10 +139,6 @@ def judge(
         if reason is not None:
             return _found(meaning, comparison.least, reason, clauses)
     return TextJudgement(Meaning.SAME, comparison.least, None, clauses)
-
-
-def _turned(aligned: Aligned) -> Aligned:
-    return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
 
 
 def _read(
@@ -261,14 +248,16 @@ class _Comparison:
             for number in {self.rest[0][n].sentence for n in group.first}:
                 by_sentence.setdefault(number, []).append(group)
         for several in by_sentence.values():
-            first, second = (sorted(n for group in several for n in side(group)) for side in SIDES)
-            whole = Group(first, second)
+            whole = Group(
+                sorted(n for group in several for n in group.first),
+                sorted(n for group in several for n in group.second),
+            )
             one_each = len({self.rest[1][n].sentence for n in whole.second}) == 1
             if len(several) > 1 and one_each and all(group in groups for group in several):
                 starts = [
                     list(accumulate(len(clause.content) for clause in side)) for side in self._sides(whole)
                 ]
-                if is_list_moved(self._residue(whole), *starts):
+                if checks.is_list_moved(self._residue(whole), *starts):
                     groups = [group for group in groups if group not in several]
                     self.lists.append(whole)
         return [*groups, *self.lists]
@@ -302,15 +291,15 @@ class _Comparison:
             findings.append(unclear("more clauses on one side, like none on the other"))
         if group in self.lists:
             return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
-        remains = without_double_negation(remains)
+        remains = checks.without_double_negation(remains)
         for side in (0, 1):
             if tuple(atom.key for atom in remains.content[side]) in self.heads:
                 remains = remains.without(side, len(remains.content[side]))
         remains = replace(remains, content=(self._new(remains.content[0]), self._new(remains.content[1])))
-        findings += chain.from_iterable(check(remains) for check in CHECKS.values())
+        findings += chain.from_iterable(check(remains) for check in checks.CHECKS.values())
         is_proven = any(finding.meaning is Meaning.DIFFERENT for finding in findings)
         if not is_proven and not self.kind.place and any(map(is_foreign, self._shown(group))):
-            return foreign_clause(remains)
+            return checks.foreign_clause(remains)
         words = [[atom for atom in side if atom.fact is None] for side in remains.content]
         is_worded_otherwise = not is_proven and words[0] and words[1]
         if is_worded_otherwise and self.likeness is None:
