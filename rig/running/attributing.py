@@ -4,9 +4,9 @@ The requests are made again from what is stored: an episode is resumed up to a t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,7 +55,10 @@ class TwinComparison:
         self._triggers: dict[str, Counter[str]] = {name: Counter() for _, name in self._episodes}
 
     def attributed(self, served: Model, load: Callable[[], Model]) -> JsonObject:
-        """What differs and why. The reference is loaded only if anything does."""
+        """What differs and why, for the store. The reference is loaded only if anything does.
+
+        `follows` are turns whose history differed, `others` those not looked into.
+        """
         from rig.serving.attribution import ReferenceModel, attribute
         from rig.serving.model import ServedModel
 
@@ -75,17 +78,16 @@ class TwinComparison:
                 continue
             where = {"conversation": task.name, "repeat": repeat, "turn": turn_number(task, turn)}
             self._causes.append({"cause": cause.kind, "detail": cause.detail, **where})
-        return self.as_json()
-
-    def as_json(self) -> JsonObject:
-        """For the store. `follows` are turns whose history differed, `others` those not looked into."""
+        counts = {kind: np.array([of[kind] for of in self._triggers.values()], float) for kind in _KINDS}
         return {
             "reference": self._state.plan.arms[self._arms[0]].name,
             "alike": self._alike,
             "follows": self._following,
             "others": self._others,
             "causes": self._causes,
-            **self._deployment(),
+            "counts": {kind: int(values.sum()) for kind, values in counts.items()},
+            **(_rates(counts) if self._triggers else {}),
+            "noise_band": self._noise_band(),
         }
 
     def _differing(self) -> Iterator[tuple[_Place, tuple[Request, Prediction], Prediction, bool]]:
@@ -139,21 +141,6 @@ class TwinComparison:
         self._triggers[name].update({kind: 1, "calling": len(calling)})
         self._triggers[name]["valid"] += sum(message.call is not None for message in calling)
 
-    def _deployment(self) -> JsonObject:
-        """Trigger F1 and schema accuracy as the K2 vendor verifier has them, over conversations."""
-        counts = {kind: np.array([of[kind] for of in self._triggers.values()], float) for kind in _KINDS}
-        hits = 2 * counts["tp"]
-        rates = {
-            "trigger_f1": (hits, hits + counts["fp"] + counts["fn"]),
-            "schema_accuracy": (counts["valid"], counts["calling"]),
-        }
-        estimates = {name: interval(*sides, LEVEL) for name, sides in rates.items()} if self._triggers else {}
-        return {
-            "counts": {kind: int(values.sum()) for kind, values in counts.items()},
-            **{name: [rate.value, rate.low, rate.high] for name, rate in estimates.items()},
-            "noise_band": self._noise_band(),
-        }
-
     def _noise_band(self) -> list[float] | None:
         """The least and the mean trigger F1 of the reference's repeats against each other; None of one."""
         turns: dict[int, dict[tuple[str, int], bool]] = {}
@@ -166,6 +153,16 @@ class TwinComparison:
 
 
 _KINDS = ("tp", "fp", "fn", "tn", "calling", "valid")
+
+
+def _rates(counts: Mapping[str, Any]) -> JsonObject:
+    """Trigger F1 and schema accuracy as the K2 vendor verifier has them, over conversations."""
+    hits = 2 * counts["tp"]
+    estimates = {
+        "trigger_f1": interval(hits, hits + counts["fp"] + counts["fn"], LEVEL),
+        "schema_accuracy": interval(counts["valid"], counts["calling"], LEVEL),
+    }
+    return {name: [rate.value, rate.low, rate.high] for name, rate in estimates.items()}
 
 
 def _f1(reference: dict[tuple[str, int], bool], other: dict[tuple[str, int], bool]) -> float:

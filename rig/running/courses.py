@@ -2,25 +2,15 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
-from rig.events import (
-    ConversationFinished,
-    ConversationSkipped,
-    ConversationStarted,
-    Emit,
-    Event,
-    Notice,
-    PersonAsked,
-    PieceGenerated,
-    TurnFinished,
-    Where,
-)
+from rig import events
+from rig.events import Emit, Event, Where
 from rig.meters import CostMeter, Costs
-from rig.methods.episode import Ask, Episode, Playing
+from rig.methods.episode import Ask, Playing
 from rig.metrics import Score
 from rig.models import Model, Piece, Prediction, Sibling
 from rig.running.control import Control, Person
@@ -133,24 +123,18 @@ class Clock:
         return replace(played, wall_s=perf_counter() - self._since, cpu_s=cpu_s)
 
 
+@dataclass(slots=True)
 class ArmSession:
     """What the tasks of an arm need of the run while they are played."""
 
-    def __init__(
-        self,
-        state: StoredState,
-        control: Control,
-        clock: Clock,
-        deciding: Deciding | None,
-        models: Mapping[str, Model],
-        writer: RunWriter,
-        totals: Totals,
-    ) -> None:
-        self.writer, self.totals = writer, totals
-        self.state, self.control, self.clock, self.deciding = state, control, clock, deciding
-        self.has_skipped = False
-        self._people = {role for role, model in models.items() if isinstance(model, Person)}
-        self._uses_siblings = models[state.plan.method.roles[0]].uses_siblings
+    state: StoredState
+    control: Control
+    clock: Clock
+    deciding: Deciding | None
+    models: Mapping[str, Model]
+    writer: RunWriter
+    totals: Totals
+    has_skipped: bool = False
 
     def emit_unless_stopped(self, event: Event) -> None:
         """Within a turn: raises Stopped, through the model or the method, to abandon the turn."""
@@ -159,29 +143,20 @@ class ArmSession:
 
     def announce(self, where: Where, ask: Ask) -> None:
         """Tell of a role that is to speak, if a person plays it."""
-        if ask.role in self._people:
+        if isinstance(self.models.get(ask.role), Person):
             request = ask.request
             place = where, request.key.turn, request.key.step, ask.role
-            question = PersonAsked(*place, request.context, request.messages, ask.phrases)
+            question = events.PersonAsked(*place, request.context, request.messages, ask.phrases)
             self.control.ask(question)
             self.clock.emit(question)
-
-    def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
-        """What the arm before answered, if this one can use it."""
-        return self.writer.siblings(where) if self._uses_siblings else {}
-
-    def start(self, where: Where, task: Task, slot: int) -> Episode:
-        """An episode, with the turns that are in the store."""
-        plan = self.state.plan
-        return plan.setup.start(task, plan.arms[where.arm].settings, where, self.emit_unless_stopped, slot)
 
     def skips(self, where: Where, turns_left: int) -> bool:
         """Whether a person wants this task left for a later resume."""
         if not self.control.take_skip(where):
             return False
         self.has_skipped = True
-        self.clock.emit(ConversationSkipped(where, turns_left))
-        self.clock.emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
+        self.clock.emit(events.ConversationSkipped(where, turns_left))
+        self.clock.emit(events.Notice(f"skipped {where.conversation}; resuming the run plays it"))
         return True
 
 
@@ -196,7 +171,7 @@ class TaskCourse:
         """Hear of text as it is generated. What this raises ends all courses under way."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
-        self._session.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
+        self._session.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot` only one is under way at a time."""
@@ -205,13 +180,16 @@ class TaskCourse:
         if deciding is not None and deciding.is_over(where.arm):
             return
         done = session.state.played(where)
-        self._siblings = session.siblings(where)
+        plan = session.state.plan
+        if session.models[plan.method.roles[0]].uses_siblings:
+            self._siblings = session.writer.siblings(where)
         if session.skips(where, self._left(len(done))):
             return
-        episode = session.start(where, self._task, slot)
+        settings = plan.arms[where.arm].settings
+        episode = plan.setup.start(self._task, settings, where, session.emit_unless_stopped, slot)
         for played in done:
             episode.resume(played)
-        emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
+        emit(events.ConversationStarted(where, (episode.next_turn or 0) if done else 0))
         errors = Counter(kind for played in done for kind in errors_of(played))
         score: Score | None = None
         while episode.next_turn is not None:
@@ -229,7 +207,7 @@ class TaskCourse:
             session.writer.commit_episode(where, (), score)
             session.totals.add_score(score.counts)
         totals = session.totals
-        emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
+        emit(events.ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
         for moved in deciding.finished(where, score.counts) if deciding else ():
             emit(moved)
 
@@ -257,7 +235,7 @@ class TaskCourse:
         totals.add(played, store_s, costs)
         if score is not None:
             totals.add_score(score.counts)
-        session.clock.emit(TurnFinished(self._where, played.turn, totals.counts, totals.speed))
+        session.clock.emit(events.TurnFinished(self._where, played.turn, totals.counts, totals.speed))
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 if nobody knows."""

@@ -192,17 +192,8 @@ AGAIN, EXACT = "again", "exact"
 """What the names of the arms end with that `noise` adds."""
 
 _OF_SERVERS = (
-    *(
-        "max_tokens",
-        "thinking_tokens",
-        "sampling",
-        "temperature",
-        "seed",
-        "parallel",
-        "format",
-        "tool_choice",
-    ),
-    *("several_calls", "thinking", "dialect", "timeout"),
+    *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
+    *("tool_choice", "several_calls", "thinking", "dialect", "timeout"),
 )
 """The settings of the engine that a served model has, too."""
 

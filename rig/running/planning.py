@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rig import engine, methods, opening, plugins
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
 
-class Options:
+class Options(SimpleNamespace):
     """The options of a run (`rig.options`), as the user gave them. Stored with the run, for resuming it.
 
     Each is an attribute. Of an option that makes arms it is a tuple of values, and every model is run with
@@ -42,38 +43,22 @@ class Options:
     def __init__(self, **values: Any) -> None:
         if unknown := values.keys() - TABLE.keys():
             raise TypeError(f"no option is called {', '.join(sorted(unknown))}")
-        self._values = {name: values.get(name, option.start) for name, option in TABLE.items()}
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Options) and self._values == other._values
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
-
-    def __repr__(self) -> str:
-        changed = (f"{name}={self._values[name]!r}" for name in TABLE if self.is_changed(name))
-        return f"Options({', '.join(changed)})"
+        super().__init__(**{name: values.get(name, option.start) for name, option in TABLE.items()})
 
     def replace(self, **changes: Any) -> "Options":
         """The same but for these."""
-        return Options(**{**self._values, **changes})
+        return Options(**{**vars(self), **changes})
 
     def is_changed(self, name: str) -> bool:
         """Whether an option has another value than where nobody says anything."""
-        return bool(self._values[name] != TABLE[name].start)
+        return bool(getattr(self, name) != TABLE[name].start)
 
     def as_json(self, names: Container[str]) -> JsonObject:
         """For the store. Files are named by absolute paths, so that a run can be resumed from anywhere.
 
         `names` are the models that the method knows. Raises RigError for another that does not exist.
         """
-        values = {name: _as_json(TABLE[name], value) for name, value in self._values.items()}
+        values = {name: _as_json(TABLE[name], value) for name, value in vars(self).items()}
         for name, place in (("toolbox", self.toolbox), ("reader", self.reader)):
             if place is not None and Path(place).exists():
                 values[name] = str(Path(place).absolute())
@@ -106,7 +91,7 @@ class Options:
     def engines(self) -> dict[str, EngineSettings]:
         """The settings that models are loaded with, by label."""
         values = {
-            name: _distinct(self._values[name]) if option.several else [self._values[name]]
+            name: _distinct(getattr(self, name)) if option.several else [getattr(self, name)]
             for name, option in OF_ENGINE.items()
         }
         engines: dict[str, EngineSettings] = {}
@@ -155,7 +140,7 @@ class Options:
         values = {}
         for name, option in by_name.items():
             if name in OF_METHODS:
-                value = self._values[name]
+                value = getattr(self, name)
                 values[name] = _distinct(value) if OF_METHODS[name].several else [value]
             else:
                 values[name] = own.get(name, [option.default])
@@ -272,20 +257,15 @@ def plan_tasks(
     check_writable(store)
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
-        options = _with_levels(options, options.sweep)
+        option, levels = sweeping.swept(options.sweep)
+        if options.until:
+            raise RigError("--sweep and --until both decide what is played; give one of them")
+        if options.is_changed(option.name):
+            raise RigError(f"--sweep {options.sweep} and {option.flag} both set its levels; give one of them")
+        options = options.replace(**{option.name: levels})
     if options.until or options.sweep:
         chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
-
-
-def _with_levels(options: Options, text: str) -> Options:
-    """The options with the levels that a sweep plays. Raises RigError where they say something else."""
-    option, levels = sweeping.swept(text)
-    if options.until:
-        raise RigError("--sweep and --until both decide what is played; give one of them")
-    if options.is_changed(option.name):
-        raise RigError(f"--sweep {text} and {option.flag} both set its levels; give one of them")
-    return options.replace(**{option.name: levels})
 
 
 def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:

@@ -2,23 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 
-from rig import cluster, engine, serving
+from rig import cluster, engine, events, serving
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.events import (
-    ArmFinished,
-    ArmInfo,
-    ArmReady,
-    ArmStarted,
-    Emit,
-    EvidenceMoved,
-    Notice,
-    RunFinished,
-    Where,
-)
+from rig.events import Emit, Where
 from rig.meters import Costs
 from rig.metrics import NO_REMARK
 from rig.models import Model, OneByOne
@@ -33,18 +23,18 @@ from rig.store import StoreError
 from rig.tasks import Task
 
 
+@dataclass(slots=True)
 class ModelPool:
-    """Loads the models of arms, and closes those that no arm needs."""
+    """Loads the models of arms, and closes those that no arm needs.
 
-    def __init__(
-        self, plan: Plan, control: Control, notify: Callable[[str], None], slots: int | None
-    ) -> None:
-        """`slots` are the steps that the arms before predicted at once, None if there were none."""
-        self._plan = plan
-        self._control = control
-        self._notify = notify
-        self._slots = slots
-        self._loaded: dict[Loader, Model] = {}
+    `slots` are the steps that the arms before predicted at once, None if there were none.
+    """
+
+    plan: Plan
+    control: Control
+    notify: Callable[[str], None]
+    slots: int | None
+    loaded: dict[Loader, Model] = field(default_factory=dict)
 
     def load(self, arm: Arm, first: Task, before: JsonObject | None) -> dict[str, Model]:
         """An arm's models by role: those that are loaded already if the arm before shared them.
@@ -53,31 +43,31 @@ class ModelPool:
         interrupted, or as in the arms before, so that the arms of a run differ in what they are to differ in
         alone. `before` is the fingerprint that the first had then.
         """
-        method = self._plan.method
+        method = self.plan.method
         evaluated = method.roles[0]
         model = self._loaded_by(arm.load)
         if arm.adapt is not None:
             arm.adapt(model)
-        model.prepare(method.opening(first, arm.settings, evaluated), self._slots, before)
+        model.prepare(method.opening(first, arm.settings, evaluated), self.slots, before)
         if "n_seq" in model.fingerprint:
-            self._slots = self._slots or model.slots
+            self.slots = self.slots or model.slots
         models = {evaluated: model}
         for role, load in arm.others.items():
             models[role] = self._loaded_by(load)
             models[role].prepare(method.opening(first, arm.settings, role), model.slots)
-        self._plan.setup.meet(models)
+        self.plan.setup.meet(models)
         return models
 
     def _loaded_by(self, load: Loader) -> Model:
-        if load not in self._loaded:
-            self._loaded[load] = model = load(self._notify)
+        if load not in self.loaded:
+            self.loaded[load] = model = load(self.notify)
             if isinstance(model, Person):
-                model.join(self._control)
-        return self._loaded[load]
+                model.join(self.control)
+        return self.loaded[load]
 
     def check_room(self, arm: Arm, models: Mapping[str, Model], tasks: Sequence[Task]) -> None:
         """Raise RigError where none of the tasks can be played, say so where some cannot."""
-        opening = self._plan.method.opening
+        opening = self.plan.method.opening
         obstacles = [
             [model.obstacle(opening(task, arm.settings, role)) for role, model in models.items()]
             for task in tasks
@@ -89,28 +79,28 @@ class ModelPool:
             raise RigError(f"{arm.name}: no conversation can be played: {reasons[0]}{advice}")
         if reasons:
             note = f"{len(reasons)} of {len(tasks)} conversations cannot be played: {reasons[0]}"
-            self._notify(f"{arm.name}: {note}")
+            self.notify(f"{arm.name}: {note}")
         if dials:
             role, model = next(iter(models.items()))
             both = getattr(arm.settings, "calm", arm.settings), arm.settings
             calm, stressed = (model.room(opening(tasks[0], settings, role)) for settings in both)
             if calm is not None and stressed is not None:
-                self._notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
+                self.notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
 
     def make_room(self, arm: Arm, coming: Sequence[Arm]) -> None:
         """Unload what an arm does not share; as far as memory allows, not what comes again in this run."""
-        is_roomy = bool(coming) and (arm.load in self._loaded or engine.has_room(arm.file))
+        is_roomy = bool(coming) and (arm.load in self.loaded or engine.has_room(arm.file))
         sharing = [arm, *(coming if is_roomy else ())]
         self.unload({load for other in sharing for load in (other.load, *other.others.values())})
 
     def drop(self, load: Loader) -> None:
         """Close one model, if it is loaded."""
-        self.unload([other for other in self._loaded if other != load])
+        self.unload([other for other in self.loaded if other != load])
 
     def unload(self, kept: Collection[Loader] = ()) -> None:
         """Close the models that are loaded, but for those to be kept."""
-        for load in [load for load in self._loaded if load not in kept]:
-            self._loaded.pop(load).close()
+        for load in [load for load in self.loaded if load not in kept]:
+            self.loaded.pop(load).close()
 
 
 def run(plan: Plan, emit: Emit, control: Control) -> bool:
@@ -165,12 +155,12 @@ class _Loop:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
                     self.state.writer.set_remark(replace(plan, caution=NO_REMARK).declaration)
-        self.clock.emit(RunFinished(plan.run, interrupted=not is_whole))
+        self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
     def _notify(self, text: str | None) -> None:
         if text is not None:
-            self.clock.emit(Notice(text))
+            self.clock.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
         """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict or a
@@ -210,7 +200,7 @@ class _Loop:
             self._notify(self.state.rescore(position))
         else:
             self.control.wait()
-            self.clock.emit(ArmStarted(position))
+            self.clock.emit(events.ArmStarted(position))
             try:
                 self._play(position, left)
             except (StoreError, Changed):
@@ -229,7 +219,7 @@ class _Loop:
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
-            self.clock.emit(ArmFinished(position, *ended))
+            self.clock.emit(events.ArmFinished(position, *ended))
 
     def _play(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
         """Load an arm's models, and put tasks to them, as many at once as they have slots."""
@@ -238,14 +228,17 @@ class _Loop:
         self.clock.begin_arm(Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)}))
         began = perf_counter()
         arm, *following = self.plan.arms[position:]
+        # What may be played again in this run.
+        again = [] if self.deciding is None or self.plan.is_elsewhere else list(self.plan.arms)
+        coming_again = [other for place, other in enumerate(again) if place not in self._ended]
         with engine.keeping(arm.file):
-            self._pool.make_room(arm, self._coming_again())
+            self._pool.make_room(arm, coming_again)
             models = self._pool.load(arm, left[0][1], state.model_fingerprint(position))
             if not state.is_ready(position):
                 self._pool.check_room(arm, models, [task for _, task in state.left(position)])
         seconds = perf_counter() - began
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
-        self.clock.emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
+        self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
         coming = next((other.file for other in following if other.file != arm.file), None)
@@ -277,10 +270,4 @@ class _Loop:
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
         writer.note(position, "attribution", told)
-        self.clock.emit(EvidenceMoved(position, serving.in_short(told), told))
-
-    def _coming_again(self) -> list[Arm]:
-        """The arms that may be played again in this run."""
-        if self.deciding is None or self.plan.is_elsewhere:
-            return []
-        return [arm for position, arm in enumerate(self.plan.arms) if position not in self._ended]
+        self.clock.emit(events.EvidenceMoved(position, serving.in_short(told), told))

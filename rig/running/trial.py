@@ -42,33 +42,27 @@ def try_out(plan: Plan, seconds: float, seed: int = 0) -> list[ArmPace]:
         for number, arm in enumerate(plan.arms):
             store = Path(folder) / f"{number}.sqlite"
             part = replace(plan, store=store, arms=(arm,), tasks=tasks, repeats=1, until=None, resume=False)
-            paces.append(_Stopwatch(arm.name, seconds).time(part))
+            paces.append(_pace(part, seconds))
     return paces
 
 
-class _Stopwatch:
-    """Listens to a run of one arm, and stops it in time."""
+def _pace(plan: Plan, limit_s: float) -> ArmPace:
+    """How fast the one arm of a plan plays, which is stopped in time."""
+    pace = ArmPace(plan.arms[0].name, 0, 0, 0.0, 0.0)
+    began: float | None = None
+    control = Control()
 
-    def __init__(self, arm: str, limit_s: float) -> None:
-        self._limit_s = limit_s
-        self._pace = ArmPace(arm, 0, 0, 0.0, 0.0)
-        self._began: float | None = None
-        self._control = Control()
-
-    def time(self, plan: Plan) -> ArmPace:
-        run(plan, self._tell, self._control)
-        return self._pace
-
-    def _tell(self, event: Event) -> None:
-        now, pace = monotonic(), self._pace
+    def listen(event: Event) -> None:
+        nonlocal pace, began
+        now = monotonic()
         if isinstance(event, ArmReady):
-            self._began = now
-            self._pace = replace(pace, load_s=event.seconds)
-        elif self._began is None:
-            return
-        elif isinstance(event, TurnFinished):
-            self._pace = replace(pace, turns=pace.turns + 1, seconds=now - self._began)
-        elif isinstance(event, ConversationFinished):
-            self._pace = replace(pace, conversations=pace.conversations + 1)
-        if self._began is not None and now - self._began > self._limit_s:
-            self._control.stop()
+            began, pace = now, replace(pace, load_s=event.seconds)
+        elif began is not None and isinstance(event, TurnFinished):
+            pace = replace(pace, turns=pace.turns + 1, seconds=now - began)
+        elif began is not None and isinstance(event, ConversationFinished):
+            pace = replace(pace, conversations=pace.conversations + 1)
+        if began is not None and now - began > limit_s:
+            control.stop()
+
+    run(plan, listen, control)
+    return pace

@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.files import read_text
 
@@ -42,10 +41,6 @@ class Answer(NamedTuple):
     def pair(self) -> tuple[str, str]:
         """Both texts, in an order of their own."""
         return _pair(self.first, self.second)
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return self._asdict()
 
 
 class Answers:
@@ -105,7 +100,7 @@ def read_answers(path: Path) -> Answers:
 
 def add_answers(path: Path, answers: Iterable[Answer]) -> None:
     """Add answers to a file, for good: they are on the disk when this returns. Raises RigError."""
-    lines = "".join(f"{json.dumps(answer.as_json())}\n" for answer in answers)
+    lines = "".join(f"{json.dumps(answer._asdict())}\n" for answer in answers)
     try:
         if path.exists() and not path.is_file():
             raise RigError(f"{path}: is not a regular file")
@@ -113,23 +108,16 @@ def add_answers(path: Path, answers: Iterable[Answer]) -> None:
             file.seek(0)
             *whole, rest = file.read().split(b"\n")
             if rest.strip():
-                if _is_answer(rest, path):
+                try:
+                    _answer(rest.decode(), path, 0)
                     lines = f"\n{lines}"
-                else:  # it was cut short, and would spoil the line that follows
+                except (RigError, UnicodeDecodeError):  # it was cut short, and would spoil what follows
                     file.truncate(sum(len(line) + 1 for line in whole))
             file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise RigError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _is_answer(line: bytes, path: Path) -> bool:
-    try:
-        _answer(line.decode(), path, 0)
-    except (RigError, UnicodeDecodeError):
-        return False
-    return True
 
 
 def _answer(line: str, path: Path, number: int) -> Answer:

@@ -1,9 +1,8 @@
 """Which prediction is which ground-truth call: ToolTalk's matching, live, one prediction at a time."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import NamedTuple, get_args
 
 from rig.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
@@ -11,10 +10,8 @@ from rig.errors import RigError
 from rig.options import Mode as Mode
 from rig.scoring import reasons
 from rig.scoring.answers import Answers
-from rig.scoring.fixed import FixedRules
-from rig.scoring.rules import Rules
+from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
-from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
@@ -33,6 +30,9 @@ class Terms(NamedTuple):
 
 ANY_WAY = Terms()
 
+Truths = Sequence[tuple[CallPlace, ExecutedCall]]
+"""The ground-truth calls of a conversation, in order."""
+
 
 class Grader:
     """How predictions of calls of a toolbox are judged. Raises RigError for a mode that does not exist.
@@ -50,16 +50,16 @@ class Grader:
             raise RigError(f"unknown grader {mode!r}; choose from: {', '.join(get_args(Mode))}")
         self.mode = mode
         self.toolbox = toolbox
-        rules = UpstreamRules if mode == "upstream" else FixedRules
-        self._rules: Rules = rules(similarity, toolbox)
+        rules = UpstreamRules if mode == "upstream" else Rules
+        self.rules = rules(similarity, toolbox)
 
     def of(self, toolbox: Toolbox) -> "Grader":
         """The same for calls of another toolbox."""
-        return Grader(self.mode, self._rules.similarity, toolbox)
+        return Grader(self.mode, self.rules.similarity, toolbox)
 
     def adjudicated(self, answers: Answers) -> "Grader":
         """The grader with what people said of texts; itself where they said nothing, or it asks nobody."""
-        similarity = self._rules.similarity
+        similarity = self.rules.similarity
         if not len(answers) or self.mode == "upstream" or isinstance(similarity, Exact):
             return self
         reader = None
@@ -70,25 +70,23 @@ class Grader:
     @property
     def fingerprint(self) -> Mapping[str, Json]:
         """Everything that can change a score of the same predictions, as flat JSON values."""
-        thresholds = {f"threshold_{kind.name}": value for kind, value in self._rules.thresholds.items()}
+        thresholds = {f"threshold_{kind.name}": value for kind, value in self.rules.thresholds.items()}
         rules = self.toolbox.rules_sha256
         return {
             "grader_version": self.version,
             "grader": self.mode,
-            **self._rules.similarity.fingerprint,
+            **self.rules.similarity.fingerprint,
             **thresholds,
             **({"rules_sha256": rules} if rules else {}),
         }
 
     def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
         """Why a predicted call is not this ground-truth call of the same tool; empty if it could be."""
-        return self._rules.compare(self.toolbox.tools[truth.name], predicted, truth)
+        return self.rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
-    def start(
-        self, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]], terms: Terms = ANY_WAY
-    ) -> "Matching":
+    def start(self, ground_truth: Truths, terms: Terms = ANY_WAY) -> "Matching":
         """Begin a conversation with its ground-truth calls, in order."""
-        return Matching(self.mode, self._rules, ground_truth, terms)
+        return Matching(self, ground_truth, terms)
 
 
 class _Compared(NamedTuple):
@@ -108,29 +106,16 @@ class _Predicted:
 
     turn: int
     executed: ExecutedCall
-    compare: Callable[[], _Compared]
+    compared: _Compared | None = None
     truth: int | None = None
-
-    @cached_property
-    def compared(self) -> _Compared:
-        """How it compares with the ground truth."""
-        return self.compare()
 
 
 class Matching:
     """The state of one conversation. Ground-truth calls are held by their number in order."""
 
-    def __init__(
-        self,
-        mode: Mode,
-        rules: Rules,
-        ground_truth: Sequence[tuple[CallPlace, ExecutedCall]],
-        terms: Terms = ANY_WAY,
-    ) -> None:
-        self._mode = mode
+    def __init__(self, grader: Grader, ground_truth: Truths, terms: Terms) -> None:
+        self._grader = grader
         self._terms = terms
-        self._rules = rules
-        self._toolbox = rules.toolbox
         self._truths = tuple(ground_truth)
         self._of_turn: dict[int, list[int]] = defaultdict(list)
         for number, (place, _) in enumerate(self._truths):
@@ -145,26 +130,33 @@ class Matching:
         Which ground-truth call it matches can still change in default mode, when a later prediction
         matches that one only: `moved` says so at once, and `verdicts` has the last word.
         """
-        predicted = _Predicted(turn, executed, partial(self._compared, turn, executed))
+        predicted = _Predicted(turn, executed)
         if self._terms.ordered:
-            predicted.compared  # noqa: B018 - what may come depends on what was called by now
+            self._compared(predicted)  # what may come depends on what was called by now
         self._moved = []
         return self._place(predicted)
 
-    def _compared(self, turn: int, executed: ExecutedCall) -> _Compared:
-        compared = dict(self._compare(turn, executed))
+    def _compared(self, predicted: _Predicted) -> _Compared:
+        """How a prediction compares with the ground truth."""
+        if predicted.compared is not None:
+            return predicted.compared
+        turn, executed = predicted.turn, predicted.executed
+        tool = self._grader.toolbox.tools.get(executed.name)
+        compared = {
+            number: self._grader.rules.compare(tool, executed, truth)
+            for number, (place, truth) in enumerate(self._truths)
+            if tool and truth.name == tool.name and (self._grader.mode != "per-turn" or place.turn == turn)
+        }
         miss = self._miss(turn, executed, compared)
-        open_ = (
-            {}
-            if self.is_forbidden(turn, executed)
-            else {t: d for t, d in compared.items() if self._is_due(t)}
-        )
-        candidates = [truth for truth, differences in open_.items() if not differences]
-        if self._mode != "upstream":
+        is_open = not self.is_forbidden(turn, executed)
+        due = {truth: found for truth, found in compared.items() if is_open and self._is_due(truth)}
+        candidates = [truth for truth, differences in due.items() if not differences]
+        if self._grader.mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
-        unclear = {truth: differences for truth, differences in open_.items() if _is_unclear(differences)}
-        return _Compared(candidates, miss, unclear)
+        unclear = {truth: differences for truth, differences in due.items() if _is_unclear(differences)}
+        predicted.compared = _Compared(candidates, miss, unclear)
+        return predicted.compared
 
     def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
         """Whether a call must not be made in a turn."""
@@ -185,8 +177,12 @@ class Matching:
         self._predictions.append(predicted)
         if is_declared(predicted.executed):
             predicted.compared = _Compared((), Verdict(False, reason=reasons.FAILED), {})
-        elif self._mode == "upstream":
-            self._take_first(len(self._predictions) - 1)
+        elif self._grader.mode == "upstream":
+            # ToolTalk's greedy step: the first ground-truth call that is still free.
+            free = (truth for truth in self._compared(predicted).candidates if truth not in self._holder)
+            predicted.truth = next(free, None)
+            if predicted.truth is not None:
+                self._holder[predicted.truth] = len(self._predictions) - 1
         elif (truth := self._free_in_turn(predicted)) is not None:
             predicted.truth = truth
             self._holder[truth] = len(self._predictions) - 1
@@ -203,38 +199,36 @@ class Matching:
         It is where the search for a path would end at once.
         """
         turn, executed = predicted.turn, predicted.executed
-        tool = self._toolbox.tools.get(executed.name)
+        tool = self._grader.toolbox.tools.get(executed.name)
         if tool is None or self._terms.ordered or self.is_forbidden(turn, executed):
             return None
         for number in self._of_turn[turn]:
             truth = self._truths[number][1]
             is_open = truth.name == tool.name and number not in self._holder and not is_optional(truth)
-            if is_open and not self._rules.compare(tool, executed, truth):
+            if is_open and not self._grader.rules.compare(tool, executed, truth):
                 return number
         return None
 
     def if_same(self) -> "Matching":
         """The same predictions, as they would match if all texts that are unclear meant the same."""
-        lenient = Matching(self._mode, self._rules, self._truths, self._terms)
+        lenient = Matching(self._grader, self._truths, self._terms)
         for prediction in self._predictions:
-            candidates, miss, unclear = prediction.compared
-            again = _Predicted(prediction.turn, prediction.executed, prediction.compare)
-            again.compared = _Compared([*candidates, *unclear], miss, unclear)
-            lenient._place(again)
+            candidates, miss, unclear = self._compared(prediction)
+            compared = _Compared([*candidates, *unclear], miss, unclear)
+            lenient._place(_Predicted(prediction.turn, prediction.executed, compared))
         return lenient
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
         """Every text that keeps a prediction from matching and may mean the same: the prediction's number,
         the ground-truth call, and the difference. Only of predictions that would match.
         """
-        if not any(
-            prediction.compared.unclear for prediction in self._predictions if prediction.truth is None
-        ):
+        missed = (prediction for prediction in self._predictions if prediction.truth is None)
+        if not any(self._compared(prediction).unclear for prediction in missed):
             return
         would = self.if_same()._predictions
         for number, prediction in enumerate(self._predictions):
             if prediction.truth is None and would[number].truth is not None:
-                for truth, differences in prediction.compared.unclear.items():
+                for truth, differences in self._compared(prediction).unclear.items():
                     yield from ((number, self._truths[truth][0], difference) for difference in differences)
 
     @property
@@ -244,19 +238,11 @@ class Matching:
 
     def verdicts(self) -> list[Verdict]:
         """The verdicts on all predictions so far, in order."""
-        return [self._verdict(predicted) for predicted in self._predictions]
+        return [verdict for _, verdict in self.judged()]
 
     def judged(self) -> list[tuple[ExecutedCall, Verdict]]:
         """All predictions so far with their verdicts, in order."""
         return [(predicted.executed, self._verdict(predicted)) for predicted in self._predictions]
-
-    def _compare(self, turn: int, executed: ExecutedCall) -> Iterable[tuple[int, tuple[Difference, ...]]]:
-        tool = self._toolbox.tools.get(executed.name)
-        if tool is None:
-            return
-        for number, ((truth_turn, _), truth) in enumerate(self._truths):
-            if truth.name == tool.name and (self._mode != "per-turn" or truth_turn == turn):
-                yield number, self._rules.compare(tool, executed, truth)
 
     def optional(self) -> frozenset[int]:
         """The predictions that are optional calls, by number: they count for nothing and against nothing.
@@ -280,13 +266,6 @@ class Matching:
         """The ground-truth calls that count: those that are not optional."""
         return [truth for truth in self._truths if not is_optional(truth[1])]
 
-    def _take_first(self, number: int) -> None:
-        """ToolTalk's greedy step: the first ground-truth call that is still free."""
-        predicted = self._predictions[number]
-        predicted.truth = next((t for t in predicted.compared.candidates if t not in self._holder), None)
-        if predicted.truth is not None:
-            self._holder[predicted.truth] = number
-
     def _augment(self, number: int, optional: bool) -> bool:
         """Find the shortest augmenting path from a new prediction, and flip it; whether there is one.
 
@@ -298,7 +277,7 @@ class Matching:
         queue = deque([number])
         while queue:
             current = queue.popleft()
-            for truth in self._predictions[current].compared.candidates:
+            for truth in self._compared(self._predictions[current]).candidates:
                 if truth in reached_from:
                     continue
                 reached_from[truth] = current
@@ -320,7 +299,7 @@ class Matching:
 
     def _verdict(self, predicted: _Predicted) -> Verdict:
         if predicted.truth is None:
-            return predicted.compared.miss
+            return self._compared(predicted).miss
         position = self._truths[predicted.truth][0]
         return Verdict(True, position, reason=reasons.matched(predicted.turn, position.turn))
 
@@ -329,14 +308,14 @@ class Matching:
     ) -> Verdict:
         """The verdict on a prediction should it match nothing."""
         miss = Verdict(
-            False, bad_action=self._toolbox.is_action(executed.name) and executed.exception is None
+            False, bad_action=self._grader.toolbox.is_action(executed.name) and executed.exception is None
         )
-        if executed.name not in self._toolbox.tools:
+        if executed.name not in self._grader.toolbox.tools:
             return replace(miss, reason=f"there is no tool named {reasons.show(executed.name)}")
         if self.is_forbidden(turn, executed):
             return replace(miss, reason=f"{reasons.show(executed.name)} must not be called here")
         if not compared:
-            scope = "this turn's" if self._mode == "per-turn" else "the"
+            scope = "this turn's" if self._grader.mode == "per-turn" else "the"
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
         nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
         if not nearest:

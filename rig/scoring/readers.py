@@ -42,7 +42,6 @@ class Reader(Protocol):
 
     def follows(self, first: str, second: str) -> float | None:
         """How likely the second text follows from the first, from 0 to 1; None if that cannot be said."""
-        ...
 
 
 class CrossEncoderReader:

@@ -1,60 +1,123 @@
-"""What a set of matching rules decides, and the part of it that every set shares.
+"""The rules by which a predicted call is a ground-truth call or not: ours, and ToolTalk's own."""
 
-ToolTalk's own rules are in `upstream`, ours in `fixed`. `compare` is the frame that asks them.
-"""
-
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
+from rig import times
 from rig.calls import Difference, ExecutedCall, Json
+from rig.errors import RigError
 from rig.scoring.similarity import Similarity
+from rig.scoring.texts import Meaning, beside
 from rig.toolbox.rules import ABSENT, NESTED, Rule, TrueCall, nested_texts
 from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
 
 
-class Rules(ABC):
-    """How a predicted call is checked against a ground-truth call of the same tool of a toolbox."""
+class Rules:
+    """The default rules: ToolTalk's, without the defects of its code that change a score.
+
+    What was done counts, not how it was written down. The departures from ToolTalk's code are:
+
+    - Who is logged in is compared, not the session token, which depends on how many logins came before.
+    - The response of an action only says that it worked, and so does the absence of an exception; it is not
+      compared. So a second login may be the right one, and a registration may give more than was asked.
+    - Receivers of messages are compared. Attendees are a set, in which the caller may stand or not.
+    - Times and instants are equal if they mean the same. A reminder is due at its time of day, unless the
+      ground truth has none.
+    - Places, and locations of events, are equal but for case and spaces.
+    - Texts mean the same by a calibrated measure of their wording, unless a check finds that they state
+    different facts, say the contrary or swap who does what. Where neither settles it the texts are
+    unclear, which counts as no match (docs/explanation/free-text.md).
+    - An empty text in the ground truth stands for any text.
+    - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
+
+    `thresholds` are from which similarity on free texts count as the same. Raises RigError where one is not
+    known.
+    """
 
     def __init__(self, similarity: Similarity, toolbox: Toolbox) -> None:
         self.similarity = similarity
         self.toolbox = toolbox
+        thresholds = {kind: self._threshold(kind) for kind in toolbox.texts}
+        self.thresholds = {kind: value for kind, value in thresholds.items() if value is not None}
+        if len(self.thresholds) < len(thresholds):
+            raise RigError(
+                f"the threshold of similarity is not known for {similarity.name}: say so with --threshold"
+            )
 
-    @property
-    @abstractmethod
-    def thresholds(self) -> Mapping[Text, float]:
-        """From which similarity on free texts count as the same."""
+    def _threshold(self, kind: Text) -> float | None:
+        """That of a kind, be it one that no tool has and only a call of the ground truth asks for."""
+        return self.similarity.threshold(kind)
 
-    @abstractmethod
     def text(
         self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
     ) -> Difference | None:
         """Why two values of a free-text argument do not mean the same. `others` are the texts of the other
         arguments that both calls have: what stands there need not be said again.
         """
+        known = self._threshold(kind)
+        threshold = 1.0 if known is None else known
+        if not (isinstance(expected, str) and isinstance(got, str)):
+            return Difference(name, expected, got, 0.0, threshold)
+        judged = self.similarity.judge(kind, expected, got, beside(others))
+        if judged.meaning is Meaning.SAME:
+            return None
+        unclear = judged.meaning is Meaning.UNCLEAR
+        return Difference(name, expected, got, judged.likeness, threshold, judged.note, unclear)
 
-    @abstractmethod
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         """Whether the call was made for the right user."""
+        if not tool.auth:
+            return
+        if predicted.username is not None and truth.username is not None:
+            if predicted.username != truth.username:
+                yield Difference("logged-in user", truth.username, predicted.username)
+            return
+        # Calls read from a file do not say who made them; the token is the next best evidence.
+        for name in tool.injected:
+            expected, got = truth.arguments.get(name), predicted.arguments.get(name)
+            if expected != got:
+                yield Difference(name, expected, got)
 
-    @abstractmethod
     def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
         """Whether two values of an argument that is not a free text agree. May raise TypeError or ValueError
         for values of the wrong type or format, which then do not agree.
         """
+        if expected == got:
+            return True
+        match how:
+            case Equality.TIME:
+                return times.read(expected, times.TIME) == times.read(got, times.TIME)
+            case Equality.INSTANT:
+                return times.read(expected, times.INSTANT) == times.read(got, times.INSTANT)
+            case Equality.DATE:
+                due, other = times.read(expected, times.INSTANT), times.read(got, times.INSTANT)
+                is_day = times.minute_of(due) in times.WHOLE_DAY
+                return due.date() == other.date() if is_day else due == other
+            case Equality.PLACE:
+                return _folded(expected) == _folded(got)
+            case Equality.USERS:
+                return _members(expected) - {caller} == _members(got) - {caller}
+            case Equality.ADDRESSES:
+                return _members(expected) == _members(got)
+            case _:
+                return False
 
-    @abstractmethod
     def compares_response(self, tool: Tool) -> bool:
         """Whether a response that the spec wants equal is compared at all."""
+        return not tool.action
 
-    @abstractmethod
     def found_enough(self, wanted: set[str], got: set[str], asked_alike: bool) -> bool:
         """Whether a search that should return the `wanted` ids and `got` those may pass. `asked_alike`
         says that its arguments are the ground truth's.
         """
+        return wanted <= got if wanted else not got or asked_alike
 
     def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
         """Whether these two texts are left to their similarity: False if they agree without it."""
+        if isinstance(expected, str) and not expected.strip():
+            return False
+        if kind.place and isinstance(expected, str) and isinstance(got, str):
+            return _folded(expected) != _folded(got)
         return bool(expected != got)
 
     def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
@@ -70,7 +133,7 @@ class Rules(ABC):
             differences.insert(0, Difference("exception", truth.exception, predicted.exception))
         else:
             differences.extend(self._response(tool, predicted, truth))
-        return tuple(differences or self._texts(tool, predicted, truth))
+        return tuple(differences or filter(None, self._texts(tool, predicted, truth)))
 
     def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         for name in dict.fromkeys((*truth.arguments, *_own(truth))):
@@ -78,7 +141,10 @@ class Rules(ABC):
             if name in self.toolbox.injected or how is None or isinstance(how, Text):
                 continue
             if not self._agrees(name, how, predicted, truth):
-                yield Difference(name, _expected(name, how, truth), predicted.arguments.get(name))
+                # A rule that says more than a value is shown as a rule.
+                rule = how if isinstance(how, Rule) and how.of is not None else None
+                expected = rule.as_json() if rule else truth.arguments.get(name)
+                yield Difference(name, expected, predicted.arguments.get(name))
 
     def _agrees(self, name: str, how: Equality | Rule, predicted: ExecutedCall, truth: ExecutedCall) -> bool:
         expected, got = truth.arguments.get(name), predicted.arguments.get(name, ABSENT)
@@ -89,22 +155,19 @@ class Rules(ABC):
         except (TypeError, ValueError):
             return False
 
-    def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+    def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference | None]:
         for name in dict.fromkeys((*tool.match.arguments, *_own(truth))):
             kind = _how(name, tool, truth)
             if not isinstance(kind, Text) or name not in truth.arguments:
                 continue
             expected, got = truth.arguments[name], predicted.arguments.get(name)
-            if not self.compares_text(kind, expected, got):
-                continue
-            if difference := self.text(name, kind, expected, got, _others(name, tool, predicted, truth)):
-                yield difference
+            if self.compares_text(kind, expected, got):
+                yield self.text(name, kind, expected, got, _others(name, tool, predicted, truth))
         for name, rule in _own(truth).items():
             inside = nested_texts(rule.of, predicted.arguments.get(name), name) if rule.name == NESTED else ()
             for place, expected, got in inside:
                 if self.compares_text(FREE_TEXT, expected, got):
-                    difference = self.text(place, FREE_TEXT, expected, got)
-                    yield from [difference] if difference else []
+                    yield self.text(place, FREE_TEXT, expected, got)
 
     def _response(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         expected, got = truth.response, predicted.response
@@ -130,6 +193,69 @@ class Rules(ABC):
         return bool(expected == got)
 
 
+class UpstreamRules(Rules):
+    """ToolTalk's rules as microsoft/ToolTalk codes them. What makes its evaluator crash matches nothing here.
+
+    Session tokens and times are compared as strings, attendees in order, and receivers not at all.
+    """
+
+    def _threshold(self, kind: Text) -> float:
+        own = self.similarity.cosine_threshold
+        return kind.cosine if own is None else own
+
+    def text(
+        self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
+    ) -> Difference | None:
+        similarity, threshold = self.similarity(expected, got), self.thresholds[kind]
+        return Difference(name, expected, got, similarity, threshold) if similarity < threshold else None
+
+    def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        for name in self.toolbox.injected & truth.arguments.keys():
+            expected, got = truth.arguments[name], predicted.arguments.get(name)
+            if expected != got:
+                yield Difference(name, expected, got)
+
+    def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
+        match how:
+            case Equality.RECEIVER:
+                # The original compares the predicted receiver with itself.
+                return bool(got == got)
+            case Equality.ADDRESSES:
+                return set(got) == set(expected)
+            case Equality.DATE:
+                return times.read(got, times.INSTANT).date() == times.read(expected, times.INSTANT).date()
+            case _:
+                return bool(got == expected)
+
+    def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
+        differences = super().compare(tool, predicted, truth)
+        if differences or not tool.match.whole:
+            return differences
+        extras = predicted.arguments.keys() - truth.arguments.keys()
+        return tuple(Difference(name, None, predicted.arguments[name]) for name in sorted(extras))
+
+    def compares_response(self, tool: Tool) -> bool:
+        return True
+
+    def found_enough(self, wanted: set[str], got: set[str], asked_alike: bool) -> bool:
+        return wanted <= got
+
+    def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
+        return bool(expected != got)
+
+
+def _folded(place: str) -> str:
+    if not isinstance(place, str):
+        raise TypeError("a place is a string")
+    return " ".join(place.split()).casefold()
+
+
+def _members(names: Json) -> set[str]:
+    if not isinstance(names, list):
+        raise TypeError("names come in a list")
+    return set(names)
+
+
 def _own(truth: ExecutedCall) -> Mapping[str, Rule]:
     """The rules that a ground-truth call itself has for its arguments."""
     return truth.rules if isinstance(truth, TrueCall) else {}
@@ -141,12 +267,6 @@ def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule |
     if rule is not None:
         return FREE_TEXT if rule.is_text else rule
     return tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
-
-
-def _expected(name: str, how: Equality | Rule, truth: ExecutedCall) -> Json:
-    """What people read as the expected value: a rule that says more than a value is shown as a rule."""
-    own = isinstance(how, Rule) and how.of is not None
-    return how.as_json() if isinstance(how, Rule) and own else truth.arguments.get(name)
 
 
 def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:

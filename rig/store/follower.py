@@ -76,17 +76,15 @@ class Follower(Runs):
 
     def entries(self, after: int = 0) -> list[TurnEntry]:
         """The turns stored after the one of this id, in the order in which they were stored."""
-        rows = self._rows(
+        rows = self._database.execute(
             "SELECT turns.id, arms.position, conversations.name, repeat, turn, wall_s FROM turns"
             " JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation"
             " WHERE arms.run = ? AND turns.id > ? ORDER BY turns.id",
-            self._id,
-            after,
+            [self._id, after],
         )
-        places = (Where(row["position"], row["name"], row["repeat"]) for row in rows)
         return [
-            TurnEntry(row["id"], where, row["turn"], row["wall_s"])
-            for row, where in zip(rows, places, strict=True)
+            TurnEntry(entry, Where(arm, name, repeat), turn, wall_s)
+            for entry, arm, name, repeat, turn, wall_s in rows
         ]
 
     def played(self, entry: TurnEntry) -> PlayedTurn:

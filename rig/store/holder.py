@@ -32,24 +32,23 @@ class RunLock:
     def __init__(self, store: Path, run: str) -> None:
         """Take it. Raises RigError if another process, or another writer of this one, has it."""
         self._file = _lock_file(store, run)
-        self._handle = self._take()
-
-    def _take(self) -> int | None:
+        self._handle: int | None = None
         for _ in range(_TRIES):
             try:
                 handle = os.open(self._file, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
             except OSError:
-                return None
+                return
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(handle, self._file):
-                    return handle
+                    self._handle = handle
+                    return
             except BlockingIOError:
                 # Somebody writes the run, or looks at this moment whether somebody does.
                 time.sleep(_BETWEEN_TRIES_S)
             except OSError:
                 os.close(handle)
-                return None
+                return
             os.close(handle)
         raise RigError(f"{self._file}: is locked by another process that writes this run; wait for it")
 
@@ -131,26 +130,28 @@ class Holder:
         """For the store."""
         return json.dumps(asdict(self))
 
-    def is_writing(self, store: Path, run: str, heartbeat: datetime) -> bool:
-        """Whether it may still be writing a run: whether the run is locked, else whether it is alive."""
-        locked = is_locked(store, run)
-        return self.is_alive(heartbeat) if locked is None else locked
-
     def is_alive(self, heartbeat: datetime) -> bool:
         """Whether the process may still be there. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
-        began = _seconds(self.started)
-        return began is not None and is_running(self.pid, began)
+        try:
+            began = float(self.started)
+        except ValueError:  # a rig before this one wrote a boot and a tick
+            return False
+        return is_running(self.pid, began)
 
 
 def held_by(run: dict[str, Any], store: Path) -> Holder | None:
-    """The live process that is writing a run of a store, from its row."""
+    """The live process that is writing a run of a store, from its row.
+
+    One may still be writing it if the run is locked, or, where no lock can be seen, if it is alive.
+    """
     if run["writer"] is None:
         return None
     holder = Holder.from_text(run["writer"])
     heartbeat = datetime.fromisoformat(run["heartbeat"])
-    return holder if holder.is_writing(store, run["id"], heartbeat) else None
+    locked = is_locked(store, run["id"])
+    return holder if locked or (locked is None and holder.is_alive(heartbeat)) else None
 
 
 def check_unheld(database: Database, run: str, store: Path) -> None:
@@ -163,11 +164,3 @@ def check_unheld(database: Database, run: str, store: Path) -> None:
             f"run {run} is being written by process {holder.pid} on {holder.host}; "
             "stop it first, or wait for it"
         )
-
-
-def _seconds(started: str) -> float | None:
-    """None also for what a rig before this one wrote: a boot and a tick."""
-    try:
-        return float(started)
-    except ValueError:
-        return None

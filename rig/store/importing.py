@@ -14,15 +14,7 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.files import beginning, json_text
-from rig.store.connect import (
-    StoreError,
-    connect_unnoticed,
-    copy_to,
-    inspect,
-    transaction,
-    understood,
-    writing,
-)
+from rig.store import connect
 from rig.store.holder import check_unheld, held_by
 from rig.store.reader import Runs
 from rig.store.views import refresh_views
@@ -88,9 +80,9 @@ def merge(path: Path, other: Path) -> Merged:
         copy = Path(folder) / "other.sqlite"
         with _damage_of(other, copy):
             running = _copy(other, copy)
-            with writing(copy):
+            with connect.writing(copy):
                 pass  # now it is as this rig has it
-            with writing(path) as database:
+            with connect.writing(path) as database:
                 database.execute("ATTACH ? AS other", [str(copy)])
                 rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
                 for row in rows:
@@ -106,23 +98,23 @@ def merge(path: Path, other: Path) -> Merged:
 def _damage_of(other: Path, copy: Path) -> Iterator[None]:
     """What is wrong with the copy of a store, or is wrong here with what comes from it, is wrong with it."""
     try:
-        with understood(other):
+        with connect.understood(other):
             yield
     except sqlite3.IntegrityError as error:
-        raise StoreError(f"{other}: {error}; it is damaged; import a copy of it") from error
-    except StoreError as error:
-        raise StoreError(str(error).replace(str(copy), str(other))) from error
+        raise connect.StoreError(f"{other}: {error}; it is damaged; import a copy of it") from error
+    except connect.StoreError as error:
+        raise connect.StoreError(str(error).replace(str(copy), str(other))) from error
 
 
 def _copy(other: Path, copy: Path) -> set[str]:
     """Copy a store to a place of its own. Returns which of its runs are being written."""
-    with connect_unnoticed(other) as database:
+    with connect.connect_unnoticed(other) as database:
         names = set(database.table_names()) if is_store(other) else set()
         if not {"runs", "arms", "turns"} <= names:
             raise RigError(f"{other}: is not a run store")
-        inspect(database, other)
+        connect.inspect(database, other)
         running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
-        copy_to(database, copy)
+        connect.copy_to(database, copy)
     return running
 
 
@@ -137,7 +129,7 @@ def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -
     if twins:
         merged.left.append(f"run {row['id']} is here as {twins[0]} with other turns; delete that one first")
         return
-    with transaction(database):
+    with connect.transaction(database):
         same_id = next(database.query("SELECT 1 FROM main.runs WHERE id = ?", [row["id"]]), None)
         run = new_run_id(path) if same_id else row["id"]
         _insert(database, row, run)
@@ -218,7 +210,7 @@ def delete_run(path: Path, run: str) -> None:
     """
     if not path.is_file():
         raise RigError(f"{path}: no such file; it held run {run}")
-    with writing(path) as database, transaction(database):
+    with connect.writing(path) as database, connect.transaction(database):
         check_unheld(database, run, path)
         database.execute("DELETE FROM runs WHERE id = ?", [run])
         database.execute("DELETE FROM sources WHERE sha256 NOT IN (SELECT source FROM conversations)")

@@ -91,7 +91,14 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         outcome = Outcome(json.loads(row["response"]), exception)
         executed = ExecutedCall(Call(name, arguments), outcome, row["username"])
         call = Call(name, json.loads(row["arguments"]))
-        verdict = _verdict(row)
+        if row["match"] is not None:  # else there was nothing to match it with
+            verdict = Verdict(
+                match=bool(row["match"]),
+                ground_truth=_place(row),
+                bad_action=bool(row["bad_action"]),
+                reason=row["reason"],
+                differences=tuple(Difference(**found) for found in json.loads(row["differences"])),
+            )
     values: dict[str, Any] = {name: row[name] for name in (*_TEXTS, *_PLAIN)}
     values |= {name: _tuple(row[name]) for name in _TOKENS}
     prediction = Prediction(
@@ -109,22 +116,12 @@ def _tuple(text: str) -> tuple[Any, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def _verdict(row: Mapping[str, Any]) -> Verdict | None:
-    """How a call was judged; None if there was nothing to match it with."""
-    if row["match"] is None:
-        return None
-    return Verdict(
-        match=bool(row["match"]),
-        ground_truth=_place(row),
-        bad_action=bool(row["bad_action"]),
-        reason=row["reason"],
-        differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
-    )
-
-
 def _place(row: Mapping[str, Any]) -> CallPlace | None:
     turn = row["ground_truth_turn"]
     return None if turn is None else CallPlace(turn, row["ground_truth_call"])
+
+
+_OF_FAULT = ("text", "tool", "argument")
 
 
 def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
@@ -137,7 +134,7 @@ def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
         "step": fault.step,
         "ground_truth_turn": turn,
         "ground_truth_call": call,
-        **{name: storable(getattr(fault, name)) for name in ("text", "tool", "argument")},
+        **{name: storable(getattr(fault, name)) for name in _OF_FAULT},
         **{name: to_json(getattr(fault, name)) for name in ("expected", "got")},
     }
 
@@ -146,14 +143,10 @@ def fault_from_row(row: Mapping[str, Any]) -> Fault:
     """The inverse of `fault_row`."""
     return Fault(
         kind=FaultKind(row["kind"]),
-        turn=row["turn"],
-        text=row["text"],
-        step=row["step"],
         ground_truth=_place(row),
-        tool=row["tool"],
-        argument=row["argument"],
         expected=json.loads(row["expected"]),
         got=json.loads(row["got"]),
+        **{name: row[name] for name in ("turn", "step", *_OF_FAULT)},
     )
 
 

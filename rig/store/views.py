@@ -45,12 +45,6 @@ _MACHINE = ", ".join(f"'{kind}'" for kind in sorted(MACHINE))
 
 _GRADER = "grader, grader_version, similarity"
 
-_METRICS = """
-SELECT runs.id AS run, runs.method, json_extract(each.value, '$.name') AS metric,
-    json_extract(each.value, '$.numerator') AS numerator,
-    json_extract(each.value, '$.denominator') AS denominator, json_extract(each.value, '$.better') AS better
-FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
-"""
 
 _RATE = RATE_SQL.format(part="above.value", whole="below.value")
 """A metric's rate; `above` and `below` are counts."""
@@ -65,7 +59,14 @@ _SAME = """
     AND above.similarity = below.similarity
 """
 
-_RATES = f"""
+_FIRST = {
+    "metrics": """
+SELECT runs.id AS run, runs.method, json_extract(each.value, '$.name') AS metric,
+    json_extract(each.value, '$.numerator') AS numerator,
+    json_extract(each.value, '$.denominator') AS denominator, json_extract(each.value, '$.better') AS better
+FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
+""",
+    "rates": f"""
 WITH totals AS ({_TOTALS})
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, metrics.metric,
     {_RATE} AS value, below.grader, below.grader_version, below.similarity
@@ -74,17 +75,19 @@ JOIN arms ON arms.id = below.arm
 JOIN runs ON runs.id = arms.run
 JOIN metrics ON metrics.run = runs.id AND metrics.denominator = below.name
 LEFT JOIN totals AS above ON {_SAME} AND above.name = metrics.numerator
-"""
+""",
+}
+"""Views that others read."""
 
-_ARM_SETTINGS = """
+_PLAIN = {
+    "arm_settings": """
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, setting.key AS setting,
     CASE WHEN setting.type IN ('true', 'false') THEN setting.type ELSE setting.value END AS value
 FROM arms
 JOIN runs ON runs.id = arms.run
 JOIN json_each(arms.fingerprint) AS setting
-"""
-
-_TURN_RESULTS = f"""
+""",
+    "turn_results": f"""
 WITH judged AS (
     SELECT turns.arm, turns.conversation, turns.repeat, predictions.ground_truth_turn AS turn, count(*) AS n
     FROM predictions JOIN turns ON turns.id = predictions.turn
@@ -110,9 +113,8 @@ WHERE EXISTS (
     SELECT * FROM scores
     WHERE scores.arm = turns.arm AND scores.conversation = turns.conversation AND scores.repeat = turns.repeat
 )
-"""
-
-_STEPS = f"""
+""",
+    "steps": f"""
 SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, predictions.tool,
     predictions.arguments, predictions.reply, predictions.error, predictions.error_detail,
     predictions.finish_reason, predictions.raw, predictions.response, predictions.exception,
@@ -126,22 +128,13 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.accepted_tokens
 {_PLAYED}
 JOIN conversations ON conversations.id = turns.conversation
-"""
-
-_ERRORS = f"""
-SELECT runs.id AS run, arms.name AS arm, predictions.error, count(*) AS predictions
-{_PLAYED}
-WHERE predictions.error IS NOT NULL
-GROUP BY arms.id, predictions.error
-"""
-
-_CALLS = """
+""",
+    "calls": """
 SELECT run, arm, conversation, repeat, turn, position, step, tool, arguments, response, exception, match,
     bad_action, reason
 FROM steps WHERE kind = 'call'
-"""
-
-_TURN_FAULTS = f"""
+""",
+    "turn_faults": f"""
 SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat,
     {number("faults.turn")} AS turn, faults.turn AS position,
     faults.step, faults.kind, faults.tool, faults.argument, faults.expected, faults.got, faults.text,
@@ -151,14 +144,21 @@ JOIN scores ON scores.id = faults.score
 JOIN arms ON arms.id = scores.arm
 JOIN runs ON runs.id = arms.run
 JOIN conversations ON conversations.id = scores.conversation
-"""
-
-_SALVAGED = f"""
+""",
+    "errors": f"""
+SELECT runs.id AS run, arms.name AS arm, predictions.error, count(*) AS predictions
+{_PLAYED}
+WHERE predictions.error IS NOT NULL
+GROUP BY arms.id, predictions.error
+""",
+    "salvaged": f"""
 SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, count(*) AS predictions
 {_PLAYED}
 WHERE predictions.salvage <> ''
 GROUP BY arms.id, predictions.salvage, predictions.kind
-"""
+""",
+}
+"""Views of fixed columns, each after those that it reads."""
 
 
 def refresh_views(database: Database) -> None:
@@ -190,18 +190,11 @@ def _views(database: Database) -> list[tuple[str, str]]:
     outcomes = [name for name in _distinct(part.name for part in parts) if name in counts]
     wholes = [name for name in _distinct((part.whole for part in parts), outcomes) if name in counts]
     return [
-        ("metrics", _METRICS),
-        ("rates", _RATES),
+        *_FIRST.items(),
         ("summary", _summary(metrics, counts)),
         ("conversation_scores", _conversation_scores(metrics, counts)),
         ("flips", _flips(outcomes, wholes)),
-        ("arm_settings", _ARM_SETTINGS),
-        ("turn_results", _TURN_RESULTS),
-        ("steps", _STEPS),
-        ("calls", _CALLS),
-        ("turn_faults", _TURN_FAULTS),
-        ("errors", _ERRORS),
-        ("salvaged", _SALVAGED),
+        *_PLAIN.items(),
     ]
 
 

@@ -5,13 +5,12 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Literal
 
 from sqlite_utils import Database
@@ -32,7 +31,7 @@ from rig.store.views import refresh_views
 from rig.tasks import PlayedTurn
 
 
-class RunWriter:
+class RunWriter(AbstractContextManager["RunWriter"]):
     """Holds a run for writing until closed. Every method is one transaction; all raise StoreError.
 
     Scores are stored as those of a `grader`, which who stores any has to name.
@@ -56,28 +55,27 @@ class RunWriter:
     @classmethod
     def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
         """Store a new run, in a file that is created where there is none."""
-        return cls._holding(path, new.id, grader, lambda database: _insert_run(database, new))
+        return cls._holding(path, new.id, grader, new)
 
     @classmethod
     def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> "RunWriter":
         """Take over a run that nobody is writing. Raises RigError when somebody is."""
-
-        def take_over(database: Database) -> None:
-            check_unheld(database, run, path)
-            claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
-            database.table("runs").update(run, claim)
-
-        return cls._holding(path, run, grader, take_over)
+        return cls._holding(path, run, grader)
 
     @classmethod
     def _holding(
-        cls, path: Path, run: str, grader: GraderInfo | None, prepare: Callable[[Database], None]
+        cls, path: Path, run: str, grader: GraderInfo | None, new: NewRun | None = None
     ) -> "RunWriter":
         database = connect_for_writing(path)
         lock = None
         try:
             with faults(path), transaction(database):
-                prepare(database)
+                if new is None:
+                    check_unheld(database, run, path)
+                else:
+                    _insert_run(database, new)
+                claim = {"writer": Holder.current().as_text(), "heartbeat": _now()}
+                database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
         except BaseException:
@@ -86,12 +84,7 @@ class RunWriter:
                 lock.release()
             raise
 
-    def __enter__(self) -> "RunWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def arm_ready(self, arm: int, fingerprint: JsonObject, load_s: float) -> None:
@@ -387,8 +380,6 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "repeats": new.repeats,
             "method": new.declaration.method,
             "declaration": to_json(new.declaration.to_json()),
-            "writer": Holder.current().as_text(),
-            "heartbeat": _now(),
         }
     )
     refresh_views(database)

@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from rig import plugins
 from rig.calls import Json, JsonObject
@@ -51,52 +52,37 @@ class RecordedWorld(World):
             table.insert(row)
 
 
-class _Recorded(NamedTuple):
-    """A true call as it lies in the world."""
-
-    number: int
-    answered: bool
-    arguments: JsonObject
-    rules: Mapping[str, Rule]
-    outcome: Mapping[str, Json] | None
-
-    def rank(self, arguments: JsonObject) -> tuple[bool, bool, int]:
-        """What is answered with first: the very same call, one that was not answered, else the latest."""
-        return self.arguments != arguments, self.answered, -self.number if self.answered else self.number
-
-
 def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Json:
     """The function of a tool that has no code."""
-    fitting = [call for call in _true_calls(world, declared.name) if _fits(declared, call, arguments)]
+    calls = world.database.execute(
+        f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [declared.name]
+    )
+    fitting = []
+    for number, answered, text in calls.fetchall():
+        true = json.loads(text)
+        if _fits(declared, true, arguments):
+            # The very same call comes first, then one that was not answered, else the latest.
+            rank = true["arguments"] != arguments, bool(answered), -number if answered else number
+            fitting.append((rank, number, true["outcome"]))
     if not fitting:
         if declared.default is UNSAID:
             raise ToolError(f"{declared.name} has no answer to this call.")
         return declared.default
-    chosen = min(fitting, key=lambda call: call.rank(arguments))
-    world.database.table(RECORDED_CALLS).update(chosen.number, {"answered": 1})
-    if chosen.outcome is None:
+    _, number, outcome = min(fitting, key=itemgetter(0))
+    world.database.table(RECORDED_CALLS).update(number, {"answered": 1})
+    if outcome is None:
         return dict(DONE) if declared.default is UNSAID else declared.default
-    if chosen.outcome["exception"] is not None:
-        raise ToolError(str(chosen.outcome["exception"]))
-    return chosen.outcome["response"]
+    if outcome["exception"] is not None:
+        raise ToolError(str(outcome["exception"]))
+    return outcome["response"]
 
 
-def _true_calls(world: World, tool: str) -> Iterable[_Recorded]:
-    rows = world.database.execute(
-        f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [tool]
-    )
-    for number, answered, text in rows.fetchall():
-        call = json.loads(text)
-        ruled = {name: rules.parse(rule) for name, rule in call["match"].items()}
-        present = {name: rule for name, rule in ruled.items() if rule is not None}
-        yield _Recorded(number, bool(answered), call["arguments"], present, call["outcome"])
-
-
-def _fits(declared: ToolDeclaration, true: _Recorded, arguments: JsonObject) -> bool:
+def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) -> bool:
     """Whether a call is this true one, as far as that can be told without judging free texts."""
-    for name in {**true.arguments, **true.rules}:
-        rule = true.rules.get(name) or declared.match.get(name) or Rule("exact")
-        if not rule.is_text and not rule.agrees(true.arguments.get(name), arguments.get(name, ABSENT)):
+    expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
+    for name in {**expected, **ruled}:
+        rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
+        if not rule.is_text and not rule.agrees(expected.get(name), arguments.get(name, ABSENT)):
             return False
     return True
 

@@ -15,46 +15,26 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from rig import times
 from rig.calls import Json, JsonObject
 from rig.options import Answers
+from rig.toolbox import state
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
 from rig.toolbox.client import McpClient, McpServerFault, ServerListing
 from rig.toolbox.isolation import confined, environment, program_of
+from rig.toolbox.listing import ToolDeclaration
 from rig.toolbox.schemas import with_texts
 from rig.toolbox.server_config import Server, own_path
 from rig.toolbox.spec import ToolError, Unavailable
-from rig.toolbox.state import (
-    BESIDE,
-    UNSEEN,
-    Depot,
-    Files,
-    Manifest,
-    PathState,
-    StateFault,
-    initial,
-    is_unseen,
-    records,
-    remove,
-    sha256_of,
-)
+from rig.toolbox.state import BESIDE, UNSEEN, Files, Manifest, PathState, StateFault
 from rig.toolbox.world import World, encode
 
 ROOT = "/state"
 """What models call the folder that a server works in."""
 LONGEST = 2**20
 """Characters of an answer. No model reads as much."""
-
-
-class Route(NamedTuple):
-    """The server that has a tool, the tool's name there, its schema, and whether it changes things."""
-
-    server: str
-    tool: str
-    parameters: JsonObject
-    action: bool
 
 
 @dataclass(eq=False)
@@ -70,19 +50,21 @@ class Servers:
     redact: Redact = lambda value: value
     restore: Redact = lambda value: value
     recording: Cassette | None = None
-    routes: Mapping[str, Route] = field(default_factory=dict)
+    routes: Mapping[str, ToolDeclaration] = field(default_factory=dict)
+    """The tools by their names, each with its server and its name there."""
     listings: dict[str, ServerListing] = field(default_factory=dict)
     _worlds: int = 0
 
-    @cached_property
-    def depot(self) -> Depot:
-        return Depot(self.own_folder() / "contents")
+    @property
+    def depot(self) -> Path:
+        """Where contents of files are kept, by their hash."""
+        return self.own_folder() / "contents"
 
     @cached_property
     def base(self) -> Manifest:
         """The files that conversations begin with. Raises RigError."""
         names = [name for server in self.servers.values() for name in server.state]
-        return initial(self.folder, names, self.depot)
+        return state.initial(self.folder, names, self.depot)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -102,7 +84,7 @@ class Servers:
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
-        remove(temporary)
+        state.remove(temporary)
         temporary.mkdir(parents=True)
         words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
         named = {
@@ -150,7 +132,6 @@ class ServerWorld(World):
     """A world of servers. What they were called, and what their files hold, are rows like any other's."""
 
     schema: ClassVar[str] = _SCHEMA
-    hint = ""
 
     def __init__(self, servers: Servers) -> None:
         super().__init__()
@@ -222,13 +203,13 @@ class ServerWorld(World):
 
     def _live_state(self) -> str:
         unseen = self._servers.unseen
-        counting = {path: of for path, of in self._manifest().items() if not is_unseen(path, unseen)}
-        manifest = sha256_of(counting)
+        counting = {path: of for path, of in self._manifest().items() if not state.is_unseen(path, unseen)}
+        manifest = state.sha256_of(counting)
         remembers = any(server.restart == "replay" for server in self._servers.servers.values())
         calls = [call for call, acts in self._calls() if acts] if remembers else []
         return hashlib.sha256(json.dumps([manifest, calls]).encode()).hexdigest() if calls else manifest
 
-    def _answer(self, route: Route, arguments: JsonObject) -> JsonObject | None:
+    def _answer(self, route: ToolDeclaration, arguments: JsonObject) -> JsonObject | None:
         """The answer of a running server; None if it fails at this call twice, from the same state."""
         for _ in range(2):
             try:
@@ -306,15 +287,15 @@ class ServerWorld(World):
         for path in dict.fromkeys(changed):
             self.database.execute("DELETE FROM files WHERE path = ?", [encode(path)])
             self.database.execute("DELETE FROM database_rows WHERE file = ?", [encode(path)])
-        root = str(self._place / "state")
-        for path, content, inside in records(manifest, self._servers.depot, self._servers.unseen, changed):
+        root, unseen = str(self._place / "state"), self._servers.unseen
+        for path, content, inside in state.records(manifest, self._servers.depot, unseen, changed):
             files.insert({"path": encode(path), "content": encode(str(content).replace(root, ROOT))})
             for table, row in dict.fromkeys(inside):
                 named = {"file": encode(path), "in_table": encode(table), "row": encode(row)}
                 rows.insert({**named, "copies": inside.count((table, row))})
         self._set("manifest", json.dumps(manifest))
 
-    def _note(self, call: str, route: Route, after: str | None) -> None:
+    def _note(self, call: str, route: ToolDeclaration, after: str | None) -> None:
         self.database.table("server_calls").insert({"call": call, "acts": int(route.action)})
         if after is not None:
             self._set("recorded", after)

@@ -26,7 +26,7 @@ from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.isolation import without_network, writes_elsewhere
 from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
 from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
-from rig.toolbox.server_world import Route, Servers, ServerWorld, sha256_of_listing
+from rig.toolbox.server_world import Servers, ServerWorld, sha256_of_listing
 from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import World
@@ -119,10 +119,7 @@ def servers_of(toolbox: Toolbox) -> Servers | None:
 def record_into(servers: Servers) -> Cassette:
     """What is recorded from now on of the calls that are made in the worlds of these servers."""
     _asked(servers, servers.folder / CONFIG)
-    told = {
-        name: {"name": name, "protocol": of.protocol, "server": of.server, "tools": of.tools}
-        for name, of in servers.listings.items()
-    }
+    told = {name: {"name": name, **of._asdict()} for name, of in servers.listings.items()}
     world = ServerWorld(servers)
     servers.recording = Cassette(told, world.state)
     world.close()
@@ -137,9 +134,7 @@ def _toolbox(
     name: str, servers: Servers, tools: Sequence[ToolDeclaration], suites: tuple[Path, ...], sha256: str
 ) -> Toolbox:
     first = next(iter(servers.servers))
-    routes = {
-        of.name: Route(of.server or first, of.tool or of.name, of.parameters, of.action) for of in tools
-    }
+    routes = {of.name: replace(of, server=of.server or first, tool=of.tool or of.name) for of in tools}
     for tool, route in routes.items():
         if route.server not in servers.servers:
             raise RigError(

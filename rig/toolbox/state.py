@@ -54,31 +54,24 @@ class StateFault(Exception):
     """Files that no state may hold."""
 
 
-class Depot:
-    """Contents of files by their hash, in a folder of its own."""
+def keep(path: Path, depot: Path) -> str:
+    """Keep the content of a file in a depot, a folder of contents by their hash. Returns that.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def keep(self, path: Path) -> str:
-        """The hash of a file's content, which is kept. The file may be changed meanwhile."""
-        unhashed = self._folder / f"new-{os.urandom(8).hex()}"
-        _copy(path, unhashed)
-        with unhashed.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        os.replace(unhashed, self._folder / digest)
-        return digest
-
-    def place(self, digest: str) -> Path:
-        """Where the content of this hash lies."""
-        return self._folder / digest
+    The file may be changed meanwhile.
+    """
+    depot.mkdir(parents=True, exist_ok=True)
+    unhashed = depot / f"new-{os.urandom(8).hex()}"
+    _copy(path, unhashed)
+    with unhashed.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    os.replace(unhashed, depot / digest)
+    return digest
 
 
 class Files:
     """A folder that a server works in, as it was when it was last looked at."""
 
-    def __init__(self, root: Path, depot: Depot) -> None:
+    def __init__(self, root: Path, depot: Path) -> None:
         self.root = root
         self._depot = depot
         self._seen: dict[str, tuple[tuple[int, ...], str]] = {}
@@ -101,7 +94,7 @@ class Files:
                     raise StateFault(f"its files hold more than {MOST_BYTES >> 20} MiB")
                 mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
                 before, digest = self._seen.get(path, ((), ""))
-                digest = digest if before == mark else self._depot.keep(self.root / path)
+                digest = digest if before == mark else keep(self.root / path, self._depot)
                 seen[path] = mark, digest
                 manifest[path] = PathState("file", digest, bool(status.st_mode & stat.S_IXUSR))
             else:
@@ -140,7 +133,7 @@ class Files:
                 if entry.kind == "link":
                     os.symlink(entry.content, target)
                 else:
-                    _copy(self._depot.place(entry.content), target)
+                    _copy(self._depot / entry.content, target)
                     target.chmod(0o755 if entry.executable else 0o644)
         self.age(manifest, now)
 
@@ -206,7 +199,7 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copyfileobj(read, written, 1 << 20)
 
 
-def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
+def initial(folder: Path, names: Sequence[str], depot: Path) -> Manifest:
     """The state that lies in a folder under these names. Raises RigError, with the place."""
     manifest: dict[str, PathState] = {}
     for name in dict.fromkeys(names):
@@ -220,7 +213,7 @@ def initial(folder: Path, names: Sequence[str], depot: Depot) -> Manifest:
         try:
             if place.is_file():
                 executable = bool(place.stat().st_mode & stat.S_IXUSR)
-                manifest[name] = PathState("file", depot.keep(place), executable)
+                manifest[name] = PathState("file", keep(place, depot), executable)
                 continue
             inside = Files(place, depot).take()
         except StateFault as error:
@@ -238,7 +231,7 @@ def _leaves(path: str, target: str) -> bool:
 
 
 def records(
-    manifest: Manifest, depot: Depot, unseen: Sequence[str], only: Sequence[str] | None = None
+    manifest: Manifest, depot: Path, unseen: Sequence[str], only: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Json, list[tuple[str, str]]]]:
     """What people compare of a state: each path, what lies there, and the rows of a database as (table, row).
 
@@ -268,15 +261,15 @@ def is_unseen(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in patterns)
 
 
-def _is_database(entry: PathState, depot: Depot) -> bool:
+def _is_database(entry: PathState, depot: Path) -> bool:
     if entry.kind != "file":
         return False
-    with depot.place(entry.content).open("rb") as file:
+    with (depot / entry.content).open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _text(depot: Depot, digest: str) -> str:
-    place = depot.place(digest)
+def _text(depot: Path, digest: str) -> str:
+    place = depot / digest
     size = place.stat().st_size
     if size <= _LONGEST_TEXT:
         with suppress(UnicodeDecodeError):
@@ -284,14 +277,14 @@ def _text(depot: Depot, digest: str) -> str:
     return f"{size:,} bytes, SHA-256 {digest}"
 
 
-def _rows(path: str, manifest: Manifest, depot: Depot) -> list[tuple[str, str]] | None:
+def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] | None:
     """The rows of a database as text; None if it cannot be read, or holds too many. Its code is not run."""
-    folder = depot.place("reading")
+    folder = depot / "reading"
     remove(folder)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for ending in ("", "-wal", "-journal"):
         if (entry := manifest.get(f"{path}{ending}")) is not None and entry.kind == "file":
-            shutil.copyfile(depot.place(entry.content), folder / f"x{ending}")
+            shutil.copyfile(depot / entry.content, folder / f"x{ending}")
     until = time.monotonic() + _READ_S
     rows: list[tuple[str, str]] = []
     try:

@@ -115,12 +115,11 @@ class Toolbox:
         if unknown:
             raise RigError(f"no tool is named {', '.join(unknown)}")
         tools = [tool for tool in self.tools.values() if names is None or tool.name in names]
-        if descriptions:
-            return tuple(
-                ToolDoc(tool.name, tool.description, tool.parameters, tool.returns) for tool in tools
-            )
         docs = []
         for tool in tools:
+            if descriptions:
+                docs.append(ToolDoc(tool.name, tool.description, tool.parameters, tool.returns))
+                continue
             properties = tool.parameters["properties"].items()
             bare = {name: {**schema, "description": ""} for name, schema in properties}
             docs.append(ToolDoc(tool.name, "", {**tool.parameters, "properties": bare}))

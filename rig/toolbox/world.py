@@ -77,9 +77,9 @@ _SEED = 489
 class Identifiers:
     """An endless sequence of ids of one kind, computed once and indexed from 0."""
 
-    def __init__(self, draw: Callable[[Random], str], seed: int = _SEED) -> None:
+    def __init__(self, draw: Callable[[Random], str]) -> None:
         self._draw = draw
-        self._random = Random(seed)
+        self._random = Random(_SEED)
         self._drawn: list[str] = []
 
     def __getitem__(self, position: int) -> str:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from rig.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
 from rig.errors import RigError
 from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
-from rig.scoring.fixed import FixedRules
 from rig.scoring.matching import Matching, Terms
+from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import NamedMeasure, load
 from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
-from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.spec import Equality, Text
 from rig.tooltalk import TOOLTALK
@@ -69,7 +68,7 @@ def begun(truths: Sequence[ExecutedCall], mode: Mode = "default", terms: Terms =
 
 # Rules, one by one
 
-FIXED = FixedRules(Exact(), TOOLTALK)
+FIXED = Rules(Exact(), TOOLTALK)
 UPSTREAM = UpstreamRules(Exact(), TOOLTALK)
 
 EQUAL: list[tuple[Equality, Any, Any, bool, bool]] = [
@@ -133,7 +132,7 @@ def test_no_arguments_of_a_model_make_a_comparison_fail(
 
 
 def test_a_kind_of_text_that_no_tool_has_is_compared_as_strictly_as_can_be() -> None:
-    rules = FixedRules(Doubtful(), TOOLTALK)
+    rules = Rules(Doubtful(), TOOLTALK)
     own = Text("own")
     assert rules.text("x", own, "a", "a") is None
     unclear = rules.text("x", own, "a", "A")

@@ -299,14 +299,14 @@ def test_calls_of_their_own_turns_are_not_compared_with_every_true_call() -> Non
     calls = [ExecutedCall(Call("AddAlarm", {"time": f"07:{turn:02}:00"}), Outcome({})) for turn in range(60)]
     grader = Grader("default", Exact(), TOOLTALK)
     compared = 0
-    compare = grader._rules.compare
+    compare = grader.rules.compare
 
     def counting(*arguments: Any) -> Any:
         nonlocal compared
         compared += 1
         return compare(*arguments)
 
-    grader._rules.compare = counting  # type: ignore[method-assign]
+    grader.rules.compare = counting  # type: ignore[method-assign]
     matching = grader.start([(CallPlace(turn, 0), call) for turn, call in enumerate(calls)])
     assert all(matching.add(turn, call).match for turn, call in enumerate(calls))
     assert list(matching.unclear()) == []

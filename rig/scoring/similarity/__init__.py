@@ -6,12 +6,9 @@ from pathlib import Path
 
 from rig.errors import RigError
 from rig.paths import real
-from rig.scoring.similarity.adjudicated import Adjudicated
-from rig.scoring.similarity.distilbert import DistilBert
-from rig.scoring.similarity.embedding import Embedding
-from rig.scoring.similarity.exact import Exact
+from rig.scoring.similarity.embedding import DistilBert, Embedding
 from rig.scoring.similarity.minilm import MiniLM
-from rig.scoring.similarity.protocol import Similarity
+from rig.scoring.similarity.protocol import Adjudicated, Exact, Similarity
 
 __all__ = [
     "Adjudicated",

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,13 +17,14 @@ from typing import Any
 from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
-from rig.scoring.similarity.encoder import Encoder, Recipe, encodable, load_encoder
+from rig.scoring.similarity.encoder import encodable, load_encoder
 from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
 from rig.toolbox.spec import Text
 
 MAX_CHARACTERS = 16_384
 """More than an encoder reads; what the tokenizer would cut off later costs a second per megabyte."""
 CACHED_TEXTS = 1024
+HINT = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"
 
 
 class Embedding:
@@ -33,7 +34,8 @@ class Embedding:
     `threshold` is from which cosine on texts of every kind count as the same; without one nobody knows.
     """
 
-    recipe = Recipe.AS_SAVED
+    is_plain = False
+    """Whether it is a plain transformers model, of which the first token's vector counts."""
 
     def __init__(
         self, directory: Path, *, name: str, release: str | None = None, threshold: float | None = None
@@ -44,7 +46,6 @@ class Embedding:
         self._directory = directory
         self._release = release
         self._lock = threading.Lock()
-        self._encoder: Encoder | None = None
         self._embedding = lru_cache(CACHED_TEXTS)(self._embed)
 
     def threshold(self, kind: Text) -> float | None:
@@ -87,15 +88,44 @@ class Embedding:
 
     def _embed(self, text: str) -> Any:
         with self._lock:
-            return self._loaded().text(text)
+            return self._encode(text)
 
-    def _loaded(self) -> Encoder:
-        if self._encoder is None:
-            self._encoder = load_encoder(self._directory, self.recipe)
-        return self._encoder
+    @cached_property
+    def _encode(self) -> Callable[[str], Any]:
+        return load_encoder(self._directory, is_plain=self.is_plain)
 
     def _check(self, directory: Path) -> None:
-        _check_modules(directory)
+        modules = directory / "modules.json"
+        try:
+            kinds = [str(module["type"]) for module in json.loads(read_text(modules))]
+        except RigError as error:
+            raise RigError(f"{error}; {HINT}") from error
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise RigError(f"{modules}: not a list of modules ({error}); {HINT}") from error
+        foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+        if not kinds:
+            raise RigError(f"{modules}: names no modules; {HINT}")
+        if foreign:
+            raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {HINT}")
+
+
+class DistilBert(Embedding):
+    """The recipe of ToolTalk's paper: distilbert-base-uncased as transformers saves it, used as sent2vec
+    0.3.0 does: the last hidden state of the first token, not normalized. Raises RigError when the directory
+    holds no such model.
+    """
+
+    is_plain = True
+
+    def threshold(self, kind: Text) -> float:
+        return kind.cosine if self.cosine_threshold is None else self.cosine_threshold
+
+    def _check(self, directory: Path) -> None:
+        if not (directory / "config.json").is_file():
+            raise RigError(
+                f"{directory}: no config.json; distilbert: takes the directory of "
+                "distilbert-base-uncased as transformers saves it"
+            )
 
 
 def cosine(first: Any, second: Any) -> float:
@@ -103,24 +133,6 @@ def cosine(first: Any, second: Any) -> float:
     norm = math.sqrt(float(first @ first) * float(second @ second))
     value = float(first @ second) / norm if norm else 0.0
     return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0
-
-
-HINT = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"
-
-
-def _check_modules(directory: Path) -> None:
-    modules = directory / "modules.json"
-    try:
-        kinds = [str(module["type"]) for module in json.loads(read_text(modules))]
-    except RigError as error:
-        raise RigError(f"{error}; {HINT}") from error
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RigError(f"{modules}: not a list of modules ({error}); {HINT}") from error
-    foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
-    if not kinds:
-        raise RigError(f"{modules}: names no modules; {HINT}")
-    if foreign:
-        raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {HINT}")
 
 
 def hash_of(directory: Path) -> str:

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +23,24 @@ GROUP = 32
 """Numbers that share a scale."""
 
 
-class Recipe(Enum):
-    """How a directory of weights becomes an encoder."""
+def load_encoder(directory: Path, *, is_plain: bool = False) -> Callable[[str], Any]:
+    """What makes of a text its embedding, a numpy vector, with the model in `directory`: one as
+    sentence-transformers saved it, or a plain transformers model, of which it is the last hidden state of the
+    first token, [CLS].
 
-    AS_SAVED = "as sentence-transformers saved it"
-    FIRST_TOKEN = "a plain transformers model, and the last hidden state of its first token, [CLS]"
-
-
-class Encoder:
-    """A loaded model. Texts are embedded one at a time, so that an embedding never depends on its neighbours
-    in a batch.
+    Texts are embedded one at a time, so that an embedding never depends on its neighbours in a batch. Raises
+    RigError when the model cannot be loaded.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def load(st: Any) -> Any:
+        if not is_plain:
+            return st.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+        transformer = st.models.Transformer(str(directory))
+        pooling = st.models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="cls")
+        return st.SentenceTransformer(modules=[transformer, pooling], device="cpu")
 
-    def text(self, text: str) -> Any:
-        """The embedding of a text, a numpy vector."""
-        return self._model.encode(text, convert_to_numpy=True, show_progress_bar=False).astype("float64")
-
-
-def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:
-    """The model in `directory`. Raises RigError when it cannot be loaded."""
-    return Encoder(_quietly(directory, lambda st: _load(st, directory, recipe)))
+    model = _quietly(directory, load)
+    return lambda text: model.encode(text, convert_to_numpy=True, show_progress_bar=False).astype("float64")
 
 
 def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
@@ -170,11 +164,3 @@ def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:
             return load(sentence_transformers)
         except Exception as error:  # whatever the libraries make of a broken model
             raise RigError(f"{directory}: not a sentence-transformers model that loads: {error}") from error
-
-
-def _load(st: Any, directory: Path, recipe: Recipe) -> Any:
-    if recipe is Recipe.AS_SAVED:
-        return st.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
-    transformer = st.models.Transformer(str(directory))
-    pooling = st.models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="cls")
-    return st.SentenceTransformer(modules=[transformer, pooling], device="cpu")

@@ -4,11 +4,14 @@ Both texts are read clause by clause, and what remains of aligned clauses must b
 docs/explanation/free-text.md says how, and how often it errs.
 """
 
+import re
+from collections.abc import Sequence
+
+from rig.scoring.texts.around import Elsewhere, beside
 from rig.scoring.texts.checks import Meaning
-from rig.scoring.texts.elsewhere import Elsewhere, beside
 from rig.scoring.texts.judgement import Aligned, Band, TextJudgement, judge
-from rig.scoring.texts.marking import marked
 from rig.scoring.texts.residue import Residue
+from rig.toolbox.spec import FREE_TEXT
 
 __all__ = [
     "Aligned",
@@ -21,3 +24,19 @@ __all__ = [
     "judge",
     "marked",
 ]
+
+
+def marked(first: str, second: str) -> list[tuple[str, str]]:
+    """The clauses of two texts that are not the same, side by side, each word that remains in brackets."""
+    judged = judge(FREE_TEXT, first, second, lambda _: 0.5, Band(0.5, 0.5))
+    return [
+        (_bracketed(clause.first, clause.left[0]), _bracketed(clause.second, clause.left[1]))
+        for clause in judged.clauses
+        if clause.meaning is not Meaning.SAME
+    ]
+
+
+def _bracketed(clause: str, words: Sequence[str]) -> str:
+    for word in dict.fromkeys(words):
+        clause = re.sub(rf"(?<![\w\[]){re.escape(word)}(?![\w\]])", f"[{word}]", clause)
+    return clause

@@ -1,16 +1,19 @@
-"""Which clause of one text belongs to which of another: likeness proposes, an assignment decides."""
+"""Which words and clauses of two texts belong together: likeness proposes, an assignment decides."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
-from rig.reading.clauses import Atom, Clause
-from rig.scoring.texts.atoms import matching
+from rig.reading.clauses import Atom, AtomKind, Clause
+from rig.reading.lexicon import given_names, roots, synonymous
+from rig.reading.typos import distance
 
 POSITION = 0.05
 """What standing at the same place is worth beside the words that clauses share."""
 CLOSED_WORDS = 0.2
 """What shared closed-class words are worth, which say little of where a clause belongs."""
+
+NEAR_NAMES = 2
+"""Letters by which names differ that are never taken for one another: Jon is not John."""
 
 
 @dataclass(slots=True)
@@ -70,11 +73,6 @@ def _overlap(one: Clause, other: Clause, here: float, there: float) -> float:
     return shared + CLOSED_WORDS * closed * (shared > 0 or not total) - POSITION * abs(here - there)
 
 
-def atoms_of(clauses: Iterable[Clause]) -> tuple[Atom, ...]:
-    """The atoms of some clauses, in order."""
-    return tuple(chain.from_iterable(clause.atoms for clause in clauses))
-
-
 def _joined(groups: list[Group], texts: Texts) -> list[Group]:
     """The groups, with each clause that stands alone put to the group that lacks what it says."""
     for side in (0, 1):
@@ -104,3 +102,41 @@ def _matched(group: Group, texts: Texts) -> int:
 
 def _sides(group: Group) -> tuple[list[int], list[int]]:
     return group.first, group.second
+
+
+def matching(first: Sequence[Atom], second: Sequence[Atom]) -> dict[int, int]:
+    """Which atom of the second says what one of the first does, each once; equal ones before synonyms."""
+    pairs: dict[int, int] = {}
+    free = dict.fromkeys(range(len(second)))
+    for alike in (_equal, _synonymous):
+        for m, one in enumerate(first):
+            if m not in pairs:
+                n = next((n for n in free if alike(one, second[n])), None)
+                if n is not None:
+                    pairs[m] = n
+                    del free[n]
+    return dict(sorted(pairs.items()))
+
+
+def _equal(one: Atom, other: Atom) -> bool:
+    if one.fact is not None or other.fact is not None:
+        return one.fact is not None and other.fact is not None and one.fact.agrees(other.fact)
+    return one.key == other.key
+
+
+def _synonymous(one: Atom, other: Atom) -> bool:
+    if one.fact is not None or other.fact is not None:
+        return False
+    if AtomKind.NAME in (one.sort, other.sort):
+        return same_name(one.shown, other.shown)
+    return synonymous(one.key, other.key) or not roots(one.key).isdisjoint(roots(other.key))
+
+
+def same_name(first: str, second: str) -> bool:
+    """Whether two words can be one name: its forms (Tom, Thomas), or its plural."""
+    if first.removesuffix("s") == second.removesuffix("s"):
+        return True
+    if distance(first, second) <= NEAR_NAMES and not (first.startswith(second) or second.startswith(first)):
+        return False
+    names = given_names()
+    return not names.get(first, frozenset()).isdisjoint(names.get(second, frozenset()))

@@ -1,10 +1,16 @@
-"""What stands around the clauses of a text: greeting, signature and pictures."""
+"""What stands around the clauses of a text: greeting, signature and pictures; and in other arguments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
 
 from rig.reading.characters import mood
-from rig.reading.clauses import ReadText
-from rig.scoring.texts.atoms import same_name
+from rig.reading.clauses import ReadText, read_parts
+from rig.reading.facts import Fact, Sort, TextSpan
+from rig.reading.times import WEEKDAYS
+from rig.reading.words import opened
+from rig.scoring.texts.aligning import same_name
 from rig.scoring.texts.checks import Finding, Meaning, different
 
 
@@ -25,3 +31,37 @@ def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
     other = all(pictures) and pictures[0].isdisjoint(pictures[1]) and (moods[0] != moods[1] or not moods[0])
     if alone or other or (moods[0] ^ moods[1]) & {"no", "sad"}:
         yield Finding(Meaning.UNCLEAR, "emoji")
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What is said beside both texts, in other arguments: a fact that stands there is not missing."""
+
+    facts: tuple[Fact, ...] = ()
+    stems: frozenset[str] = frozenset()
+
+
+NOWHERE = Elsewhere()
+
+
+def beside(values: Iterable[str]) -> Elsewhere:
+    """The facts and words of the other arguments. A date says its weekday too."""
+    facts: list[Fact] = []
+    stems: set[str] = set()
+    for value in values:
+        read = read_parts(opened(value))
+        facts += [*read.facts, *_weekday(read.facts)]
+        stems.update(atom.key for atom in read.atoms)
+    return Elsewhere(tuple(facts), frozenset(stems))
+
+
+def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
+    facts = list(facts)
+    sorts = (Sort.YEAR, Sort.MONTH, Sort.DAY)
+    parts = [[fact.values for fact in facts if fact.sort is sort] for sort in sorts]
+    for year, month, day in product(*(values[0] if values else () for values in parts)):
+        try:
+            name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
+        except ValueError:
+            continue
+        yield Fact(Sort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))

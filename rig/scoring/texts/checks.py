@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, AtomKind, conflicting, is_past
+from rig.reading.clauses import Atom, AtomKind, ReadText, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
 from rig.reading.lexicon import contrasting, in_order, opposites, stem, vocabulary
+from rig.reading.words import is_small
 from rig.scoring.texts.residue import PASSIVE, Residue
 
 
@@ -39,30 +41,11 @@ LIGHT = vocabulary("of for with on at in about from by to")
 """Prepositions that a title may do without, in another order: "board minutes", "minutes of the board"."""
 DETERMINERS = vocabulary("a the one my our your his her their its")
 """Any of these may stand for "the" where more is worded otherwise."""
-EXCHANGEABLE = tuple(
-    map(
-        vocabulary,
-        (
-            "a one",
-            "in at",
-            "on at",
-            "of for",
-            "of from",
-            "of in",
-            "of with",
-            "of about",
-            "on about",
-            "for to",
-            "by via through",
-            "any some",
-            "not never",
-            "until to",
-            "can could",
-            "will would",
-            "if whether",
-        ),
-    )
-)
+_EXCHANGED = """
+a one; in at; on at; of for; of from; of in; of with; of about; on about; for to; by via through; any some
+not never; until to; can could; will would; if whether
+"""
+EXCHANGEABLE = tuple(map(vocabulary, re.split(r"[;\n]", _EXCHANGED.strip())))
 """Sets of closed-class words that can stand for one another where more is worded otherwise."""
 LOOSE = LIGHT | vocabulary("i we you my our your have had get")
 """Where more is worded otherwise, these may stand in one text alone."""
@@ -86,22 +69,21 @@ _DIGITS = re.compile(r"\d+")
 HELPERS = frozenset(("helper", "copula"))
 
 
+MAX_PAIRS = 100_000
+"""Pairs of words that are looked at for one within the other."""
+
 Check = Callable[[Residue], Iterator[Finding]]
 
 
-def different(reason: str) -> Finding:
-    """What proves a difference."""
-    return Finding(Meaning.DIFFERENT, reason)
+different = partial(Finding, Meaning.DIFFERENT)
+"""What proves a difference, with the reason."""
+unclear = partial(Finding, Meaning.UNCLEAR, is_open=True)
+"""What may be a difference, with the reason."""
 
 
 def missing(shown: str) -> Finding:
     """What only one says, which is another thing unless the rest says it too."""
-    return Finding(Meaning.DIFFERENT, f"only one says: {shown}", is_open=True)
-
-
-def unclear(reason: str) -> Finding:
-    """What may be a difference."""
-    return Finding(Meaning.UNCLEAR, reason, is_open=True)
+    return different(f"only one says: {shown}", is_open=True)
 
 
 def facts(found: Residue) -> Iterator[Finding]:
@@ -404,6 +386,38 @@ def omitted(found: Residue) -> Iterator[Finding]:
         if words and not other and (len(words) > 1 or found.is_plain):
             text = " ".join(atom.shown for atom in words)
             yield missing(text) if len(words) > 2 else unclear(f"only one says: {text}")
+
+
+def foreign(first: ReadText, second: ReadText) -> Finding:
+    """Of other languages only the words are known: the same ones, in an order that moves no name."""
+    atoms = [text.atoms for text in (first, second)]
+    bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
+    left = [
+        [word for word in bag if word not in other]
+        for bag, other in zip(bags, map(set, bags[::-1]), strict=True)
+    ]
+    is_short = len(left[0]) * len(left[1]) <= MAX_PAIRS
+    within = is_short and any(one in other or other in one for one in left[0] for other in left[1])
+    if left[0] and left[1] and not within:
+        return different(f"other word: {left[0][0]} is not {left[1][0]}")
+    if left[0] or left[1]:
+        return Finding(Meaning.UNCLEAR, f"only one says: {(left[0] or left[1])[0]}")
+    small = [Counter(atom.shown for atom in side if is_small(atom.shown)) for side in atoms]
+    capital = [{atom.shown for atom in side if atom.word.capital and not atom.word.first} for side in atoms]
+    rows = [[atom.shown for atom in side if atom.shown in capital[0] & capital[1]] for side in atoms]
+    if rows[0] != rows[1] or small[0] != small[1]:
+        return Finding(Meaning.UNCLEAR, "the small words and their order")
+    return Finding(Meaning.SAME, "the same words")
+
+
+def foreign_clause(found: Residue) -> Finding:
+    """A clause of another language: the same words, in any order."""
+    ones, others = found.left
+    if found.content[0] and found.content[1]:
+        return different(f"other word: {ones[0]} is not {others[0]}")
+    if ones or others:
+        return Finding(Meaning.UNCLEAR, f"only one says: {(ones or others)[0]}")
+    return Finding(Meaning.SAME, "the same words")
 
 
 CHECKS: dict[str, Check] = {

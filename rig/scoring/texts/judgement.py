@@ -5,32 +5,20 @@ wording is asked only where nothing but words that carry meaning remains of both
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
-from operator import attrgetter
 
 from rig.reading.characters import readable
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
 from rig.reading.facts import Sort
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, opened
-from rig.scoring.texts.aligning import Group, align, atoms_of
-from rig.scoring.texts.around import around
-from rig.scoring.texts.atoms import matching
-from rig.scoring.texts.checks import (
-    CHECKS,
-    Finding,
-    Meaning,
-    different,
-    is_list_moved,
-    missing,
-    unclear,
-    without_double_negation,
-)
-from rig.scoring.texts.elsewhere import NOWHERE, Elsewhere
-from rig.scoring.texts.foreign import foreign, foreign_clause
+from rig.scoring.texts import checks
+from rig.scoring.texts.aligning import Group, align, matching
+from rig.scoring.texts.around import NOWHERE, Elsewhere, around
+from rig.scoring.texts.checks import Finding, Meaning, different, missing, unclear
 from rig.scoring.texts.least import exchanged
 from rig.scoring.texts.passages import Passage, Reader, joined, least_alike
 from rig.scoring.texts.residue import Residue, residue
@@ -41,7 +29,6 @@ MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
 MAX_TEXT = 1_000_000
 LONGEST_REASON = 100
-SIDES = (attrgetter("first"), attrgetter("second"))
 ORDERING = frozenset(("then", "before", "after"))
 """With these the order of a list counts."""
 LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
@@ -109,25 +96,12 @@ def judge(
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
         return TOO_LONG
-    turned = first > second
-    one, other = sorted((first, second))
-    judged = _judged(kind, one, other, likeness, band, elsewhere, reader)
-    return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
-
-
-def _turned(aligned: Aligned) -> Aligned:
-    return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
-
-
-def _judged(
-    kind: Text,
-    first: str,
-    second: str,
-    likeness: Likeness | None,
-    band: Band,
-    elsewhere: Elsewhere,
-    reader: Reader | None,
-) -> TextJudgement:
+    if first > second:
+        judged = judge(kind, second, first, likeness, band, elsewhere, reader)
+        turned = (
+            replace(one, first=one.second, second=one.first, left=one.left[::-1]) for one in judged.clauses
+        )
+        return replace(judged, clauses=tuple(turned))
     parts = [opened(text) for text in (first, second)]
     # One character can stand for many: a ligature for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
@@ -136,12 +110,12 @@ def _judged(
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
-        told = foreign(first_text, second_text)
+        told = checks.foreign(first_text, second_text)
         return SAME if told.meaning is Meaning.SAME else _found(told.meaning, 0.0, told.reason)
     whole = corrected(*brought_together(*map(readable, (first, second))))
     pairs = exchanged(*whole, kind.like == "task")
     least = [Finding(Meaning.UNCLEAR, f"{one} is not {other}") for one, other in pairs]
-    comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
+    comparison = _Comparison(kind, (first_text, second_text), likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
@@ -189,31 +163,25 @@ def _found(
     return TextJudgement(meaning, likeness, note[:LONGEST_REASON], clauses)
 
 
+@dataclass
 class _Comparison:
     """Two texts, held together clause by clause. `least` is the least likeness of wording among them."""
 
-    def __init__(
-        self,
-        kind: Text,
-        first: ReadText,
-        second: ReadText,
-        likeness: Likeness | None,
-        band: Band,
-        elsewhere: Elsewhere,
-    ) -> None:
-        self.kind = kind
-        self.texts = (first, second)
-        self.likeness, self.band, self.elsewhere = likeness, band, elsewhere
-        self.least = 1.0
-        self.rest: tuple[list[Clause], list[Clause]] = ([], [])
-        self.compared: list[tuple[Group, Residue]] = []
-        self.findings: list[Finding] = []
-        """Of each group that was compared, what it means."""
-        self.lists: list[Group] = []
-        """Sentences in which only the items of a list have changed places."""
-        self.heads: set[tuple[str, ...]] = set()
-        self.is_told_elsewhere = False
-        """Whether something that only one text says stands in other arguments, which no reader sees."""
+    kind: Text
+    texts: tuple[ReadText, ReadText]
+    likeness: Likeness | None
+    band: Band
+    elsewhere: Elsewhere
+    least: float = 1.0
+    rest: tuple[list[Clause], list[Clause]] = ([], [])
+    compared: list[tuple[Group, Residue]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """Of each group that was compared, what it means."""
+    lists: list[Group] = field(default_factory=list)
+    """Sentences in which only the items of a list have changed places."""
+    heads: set[tuple[str, ...]] = field(default_factory=set)
+    is_told_elsewhere: bool = False
+    """Whether something that only one text says stands in other arguments, which no reader sees."""
 
     def clauses(self) -> Iterator[Aligned]:
         """The clauses that only one text has word for word, aligned and judged."""
@@ -270,7 +238,8 @@ class _Comparison:
         return [" ".join(clause.shown for clause in side) for side in self._sides(group)]
 
     def _residue(self, group: Group) -> Residue:
-        return residue(self.kind, *(atoms_of(side) for side in self._sides(group)))
+        sides = ([atom for clause in side for atom in clause.atoms] for side in self._sides(group))
+        return residue(self.kind, *sides)
 
     def _listed(self, groups: list[Group]) -> list[Group]:
         """The groups, with those of one sentence made one where only items of a list have changed places."""
@@ -279,14 +248,16 @@ class _Comparison:
             for number in {self.rest[0][n].sentence for n in group.first}:
                 by_sentence.setdefault(number, []).append(group)
         for several in by_sentence.values():
-            first, second = (sorted(n for group in several for n in side(group)) for side in SIDES)
-            whole = Group(first, second)
+            whole = Group(
+                sorted(n for group in several for n in group.first),
+                sorted(n for group in several for n in group.second),
+            )
             one_each = len({self.rest[1][n].sentence for n in whole.second}) == 1
             if len(several) > 1 and one_each and all(group in groups for group in several):
                 starts = [
                     list(accumulate(len(clause.content) for clause in side)) for side in self._sides(whole)
                 ]
-                if is_list_moved(self._residue(whole), *starts):
+                if checks.is_list_moved(self._residue(whole), *starts):
                     groups = [group for group in groups if group not in several]
                     self.lists.append(whole)
         return [*groups, *self.lists]
@@ -320,15 +291,15 @@ class _Comparison:
             findings.append(unclear("more clauses on one side, like none on the other"))
         if group in self.lists:
             return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
-        remains = without_double_negation(remains)
+        remains = checks.without_double_negation(remains)
         for side in (0, 1):
             if tuple(atom.key for atom in remains.content[side]) in self.heads:
                 remains = remains.without(side, len(remains.content[side]))
         remains = replace(remains, content=(self._new(remains.content[0]), self._new(remains.content[1])))
-        findings += chain.from_iterable(check(remains) for check in CHECKS.values())
+        findings += chain.from_iterable(check(remains) for check in checks.CHECKS.values())
         is_proven = any(finding.meaning is Meaning.DIFFERENT for finding in findings)
         if not is_proven and not self.kind.place and any(map(is_foreign, self._shown(group))):
-            return foreign_clause(remains)
+            return checks.foreign_clause(remains)
         words = [[atom for atom in side if atom.fact is None] for side in remains.content]
         is_worded_otherwise = not is_proven and words[0] and words[1]
         if is_worded_otherwise and self.likeness is None:
@@ -419,25 +390,21 @@ def _flat(text: ReadText) -> list[tuple[str, object]]:
 
 def _unshared(first: Sequence[Clause], second: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
     """The clauses of the sentences that the other text has not word for word."""
-    texts = [_by_sentence(text) for text in (first, second)]
-    keys = [[_key(sentence) for sentence in text] for text in texts]
+    texts: list[dict[int, list[Clause]]] = [defaultdict(list), defaultdict(list)]
+    for by_number, clauses in zip(texts, (first, second), strict=True):
+        for clause in clauses:
+            by_number[clause.sentence].append(clause)
+    keys = [[_key(sentence) for sentence in text.values()] for text in texts]
     shared = Counter(keys[0]) & Counter(keys[1])
     rest: tuple[list[Clause], list[Clause]] = ([], [])
     for side, text in enumerate(texts):
         left = Counter(shared)
-        for key, sentence in zip(keys[side], text, strict=True):
+        for key, sentence in zip(keys[side], text.values(), strict=True):
             if left[key] > 0:
                 left[key] -= 1
             else:
                 rest[side].extend(sentence)
     return rest
-
-
-def _by_sentence(clauses: Sequence[Clause]) -> list[list[Clause]]:
-    rows: dict[int, list[Clause]] = {}
-    for clause in clauses:
-        rows.setdefault(clause.sentence, []).append(clause)
-    return list(rows.values())
 
 
 def _key(sentence: Sequence[Clause]) -> tuple[object, ...]:

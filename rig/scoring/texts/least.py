@@ -14,7 +14,7 @@ from rig.reading.lexicon import folded, given_names, is_common, opposites, place
 from rig.reading.times import MONTHS, PARTS, RELATIVE, WEEKDAYS
 from rig.reading.typos import distance
 from rig.reading.words import words_of
-from rig.scoring.texts.atoms import same_name
+from rig.scoring.texts.aligning import same_name
 
 MAX_SENTENCES = 160
 """Of either text that the other has not. Of more, the texts are too different to be held together."""
@@ -25,14 +25,14 @@ DEGREES = frozenset(("r", "er", "st", "est"))
 CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
-Tokens = tuple[str, ...]
-
 
 def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, str]]:
     """The words that stand in place of one another in sentences that are equal otherwise. `spoken_for` says
     that the writer speaks for the reader, so that "my" and "your" are the same.
     """
-    texts = [Counter(map(_words, sentences(text))) for text in (first, second)]
+    texts = [
+        Counter(tuple(_WORD.findall(sentence)) for sentence in sentences(text)) for text in (first, second)
+    ]
     rest = texts[0] - texts[1], texts[1] - texts[0]
     if max(map(len, rest)) > MAX_SENTENCES:
         return
@@ -44,10 +44,6 @@ def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, 
         owners = {folded(first_word), folded(second_word)} == {"my", "your"}
         if not (spoken_for and owners) and not _is_one_word(first_word, second_word, places[0] > 0):
             yield first_word, second_word
-
-
-def _words(sentence: str) -> Tokens:
-    return tuple(_WORD.findall(sentence))
 
 
 def _is_one_word(first: str, second: str, is_inner: bool) -> bool:

@@ -4,16 +4,23 @@ Every word that is left must be proven harmless; what is not makes the clauses d
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, AtomKind
+from rig.reading.clauses import Atom, AtomKind, is_past
 from rig.reading.facts import Sort
 from rig.reading.lexicon import vocabulary
-from rig.scoring.texts.atoms import matching
-from rig.scoring.texts.verbs import is_helper, verb_of
+from rig.scoring.texts.aligning import matching
 from rig.toolbox.spec import Text
+
+PAST, PRESENT, FUTURE = "past", "present", "future"
+BEING = vocabulary("is be was been being")
+GETTING = vocabulary("get got getting")
+HELPING = BEING | vocabulary("do does did will")
+"""The closed-class words that say when and by whom something is done, and nothing else."""
+OTHERWISE = vocabulary("would can could may might must should neednot mustnot let to")
+"""With one of these the verb says what is possible, due or wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +126,14 @@ PASSIVE = vocabulary("is be was been being get got have")
 
 def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residue:
     """Take away what two clauses share."""
-    places = [[n for n, atom in enumerate(atoms) if atom.is_content] for atoms in (first, second)]
-    content = [[atoms[n] for n in at] for atoms, at in zip((first, second), places, strict=True)]
+    content = [[atom for atom in atoms if atom.is_content] for atoms in (first, second)]
     pairs = matching(*content)
     numbers = (
         {m: number for number, m in enumerate(pairs)},
         {n: number for number, n in enumerate(pairs.values())},
     )
-    small = [list(_small(atoms, numbers[side])) for side, atoms in enumerate((first, second))]
+    contexts = _contexts(first), _contexts(second)
+    small = [list(_small(context, numbers[side])) for side, context in enumerate(contexts)]
     small, timed = _same_time(content, small, pairs)
     silent = _silent(content, numbers)
     small = [[word for word in side if word.at not in silent[n]] for n, side in enumerate(small)]
@@ -136,7 +143,6 @@ def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residu
         tuple(atom for m, atom in enumerate(content[0]) if m not in numbers[0] and m not in silent[0]),
         tuple(atom for n, atom in enumerate(content[1]) if n not in numbers[1] and n not in silent[1]),
     )
-    contexts = (tuple(_contexts(first)), tuple(_contexts(second)))
     pieces = (tuple(small[0]), tuple(small[1]))
     return Residue(kind, tuple(content[0]), tuple(content[1]), pairs, contexts, left, pieces, timed)
 
@@ -195,29 +201,25 @@ def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]
     return silent
 
 
-def _contexts(atoms: Sequence[Atom]) -> Iterator[tuple[Atom, ...]]:
-    """The closed-class words before each content word."""
-    waiting: list[Atom] = []
+def _contexts(atoms: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
+    """The closed-class words before each content word, and those behind the last."""
+    contexts: list[list[Atom]] = [[]]
     for atom in atoms:
         if atom.is_content:
-            yield tuple(waiting)
-            waiting = []
+            contexts.append([])
         else:
-            waiting.append(atom)
+            contexts[-1].append(atom)
+    return tuple(map(tuple, contexts))
 
 
-def _small(atoms: Sequence[Atom], numbers: dict[int, int]) -> Iterator[Small]:
+def _small(contexts: Sequence[Sequence[Atom]], numbers: dict[int, int]) -> Iterator[Small]:
     """The closed-class words, each before the next content word that is matched."""
     waiting: list[tuple[Atom, int]] = []
-    at = 0
-    for atom in atoms:
-        if not atom.is_content:
-            waiting.append((atom, at))
-            continue
+    for at, context in enumerate(contexts):
+        waiting += [(atom, at) for atom in context]
         if at in numbers:
             yield from (Small(word, numbers[at], before) for word, before in waiting)
             waiting = []
-        at += 1
     yield from (Small(word, -1, before) for word, before in waiting)
 
 
@@ -244,3 +246,42 @@ def _cancelled(ones: list[Small], others: list[Small], strict: bool) -> list[lis
                 kept.append(small)
         result.append(kept)
     return result
+
+
+class VerbForm(NamedTuple):
+    """The times that a verb can speak of, its voice, and what else its helpers say. "Is coming", "comes" and
+    "will come" are one thing, as are "was delivered" and "has been delivered".
+    """
+
+    times: Set[str]
+    passive: bool
+    otherwise: Set[str]
+
+    def agrees(self, other: "VerbForm") -> bool:
+        """Whether both can speak of one time, in one voice."""
+        same = self.passive == other.passive and self.otherwise == other.otherwise
+        return same and not self.times.isdisjoint(other.times)
+
+
+def is_helper(small: Atom, verb: Atom) -> bool:
+    """Whether a closed-class word helps a verb. "Have" and "get" do so before a participle alone."""
+    return small.key in HELPING or (small.key in GETTING | {"have", "had"} and is_past(verb.word))
+
+
+def verb_of(atom: Atom, before: Sequence[Atom]) -> VerbForm:
+    """How a word that may be a verb is meant, by the closed-class words before it."""
+    keys = {small.key for small in before}
+    texts = {small.shown for small in before}
+    otherwise = keys & OTHERWISE
+    participle = is_past(atom.word)
+    passive = participle and bool(keys & (BEING | GETTING))
+    perfect = "have" in keys and (participle or "been" in texts)
+    if "will" in keys or (otherwise and not passive):
+        return VerbForm({FUTURE}, passive, otherwise)
+    if not keys.isdisjoint(("was", "did", "had")) or (passive and "got" in keys):
+        return VerbForm({PAST}, passive, otherwise)
+    if perfect:
+        return VerbForm({PAST, PRESENT} if passive else {PAST}, passive, otherwise)
+    if participle and not passive:
+        return VerbForm({PAST}, False, otherwise)
+    return VerbForm({PRESENT, FUTURE}, passive, otherwise)
