@@ -138,7 +138,8 @@ class NativeFormat(AnswerFormat):
             text = f"{self._shape.lead}{self._native.words[0]}{answer}"
             cut = len(self._shape.lead + self._native.words[0]) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
-        return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
+        shape = replace(self._shape, open="") if self._shape.lead else self._shape
+        return tuple(span for span in (*closing, *shape.spans([answer])) if span.text)
 
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
