@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, ConversationKey, choose
+from rig.compare.arms import ChosenArm, ConversationKey, choose, common_declaration
 from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
@@ -122,7 +122,7 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
     if not arms:
         why = f" ({left_out[0]})" if left_out else ""
         raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
-    declaration = arms[0].run.declaration
+    declaration = common_declaration([ChosenArm(arm.name, arm.run, arm.arm) for arm in arms])
     metric = deciding_metric(declaration)
     kept: list[RankedArm] = []
     common: frozenset[ConversationKey] = frozenset()

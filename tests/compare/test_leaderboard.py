@@ -62,6 +62,18 @@ def test_arms_of_different_graders_are_said_to_be(rig: Rig) -> None:
     assert [len(arm["settings"]) for arm in (first, other)] == [0, 1]
 
 
+def test_metrics_are_those_that_all_runs_have(rig: Rig) -> None:
+    play = ("run", "oracle", "--limit", "2", "--display", "none", "--json")
+    failing = (*play, "--tool-errors", "1")
+    rig(*failing)
+    assert "failures handled" in rig("leaderboard").out
+    rig(*play)
+    rig(*failing)
+    shown = rig("leaderboard").out
+    assert "failures handled" not in shown
+    assert len(rig("leaderboard", "--json").json["arms"]) == 3
+
+
 def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: Path) -> None:
     rig("run", "oracle", *PLAY, "--limit", "2", "--repeats", "3", "--runs", tmp_path / "runs.sqlite")
     with Runs.open(tmp_path / "runs.sqlite") as runs:
