@@ -254,13 +254,23 @@ class Run(FlatRecord):
         with self._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
-            played = []
-            for cell in runs.each_cell(stored):
-                name = cell.conversation
-                place = (self.id, stored.arms[cell.arm].name, suites[name], name, cell.repeat)
-                success = None if cell.counts is None else stored.declaration.succeeded(cell.counts)
-                state = (cell.state, cell.turns, cell.turns_done, success)
-                played.append(PlayedConversation(*place, *state, self, cell.arm))
+            succeeded = stored.declaration.succeeded
+            played = [
+                PlayedConversation(
+                    run=self.id,
+                    arm=stored.arms[cell.arm].name,
+                    suite=suites[cell.conversation],
+                    conversation=cell.conversation,
+                    repeat=cell.repeat,
+                    state=cell.state,
+                    turns=cell.turns,
+                    turns_done=cell.turns_done,
+                    success=None if cell.counts is None else succeeded(cell.counts),
+                    _run=self,
+                    _position=cell.arm,
+                )
+                for cell in runs.each_cell(stored)
+            ]
         return RecordTable(played)
 
     @property
@@ -268,13 +278,24 @@ class Run(FlatRecord):
         """A record for each finished conversation, arm and repeat."""
         with self._reading() as runs:
             stored = runs.get(self.id)
-            declaration, scores = stored.declaration, []
-            for arm in stored.arms:
-                for cell in runs.scored_cells(stored, arm.grader, [arm.position]) if arm.grader else ():
-                    place = (self.id, arm.name, cell.suite, cell.conversation, cell.repeat)
-                    success, unclear = declaration.succeeded(cell.counts), cell.counts.get("unclear", 0)
-                    sums = (success, round(unclear), declaration.rates(cell.counts), cell.counts)
-                    scores.append(ConversationScore(*place, *sums, cell.errors))
+            declaration = stored.declaration
+            scores = [
+                ConversationScore(
+                    run=self.id,
+                    arm=arm.name,
+                    suite=cell.suite,
+                    conversation=cell.conversation,
+                    repeat=cell.repeat,
+                    success=declaration.succeeded(cell.counts),
+                    unclear=round(cell.counts.get("unclear", 0)),
+                    rates=declaration.rates(cell.counts),
+                    counts=cell.counts,
+                    errors=cell.errors,
+                )
+                for arm in stored.arms
+                if arm.grader is not None
+                for cell in runs.scored_cells(stored, arm.grader, [arm.position])
+            ]
         return RecordTable(scores)
 
     @property
@@ -328,15 +349,31 @@ class Store:
             return comparing.compare(runs, addresses or ("latest",), ComparisonOptions(**question))
 
     def _run(self, stored: StoredRun) -> Run:
-        declaration, arms = stored.declaration, []
-        for arm in stored.arms:
-            fingerprint = arm.fingerprint or {}
-            rates = declaration.rates(arm.rated) if arm.rated else {}
-            conversations = round(arm.counts.get("tasks", 0))
-            facts = (rates, conversations, arm.failure or arm.not_evaluated, arm.speed.as_json(), fingerprint)
-            arms.append(PlayedArm(stored.id, arm.name, fingerprint.get("model.file"), *facts, self))
-        about = (stored.id, stored.name, stored.created, stored.state, declaration.method, stored.repeats)
-        return Run(*about, stored.settings, RecordTable(arms), self)
+        arms = [
+            PlayedArm(
+                run=stored.id,
+                arm=arm.name,
+                model=(arm.fingerprint or {}).get("model.file"),
+                rates=stored.declaration.rates(arm.rated) if arm.rated else {},
+                conversations=round(arm.counts.get("tasks", 0)),
+                failure=arm.failure or arm.not_evaluated,
+                speed=arm.speed.as_json(),
+                fingerprint=arm.fingerprint or {},
+                _store=self,
+            )
+            for arm in stored.arms
+        ]
+        return Run(
+            id=stored.id,
+            name=stored.name,
+            created=stored.created,
+            state=stored.state,
+            method=stored.declaration.method,
+            repeats=stored.repeats,
+            settings=stored.settings,
+            arms=RecordTable(arms),
+            _store=self,
+        )
 
 
 def open(path: str | Path | None = None, *, graded_by: str = "") -> Store:
