@@ -2,7 +2,7 @@
 
 The runner plays a method's episodes, the store keeps its turns and counts, and every display shows them;
 none of them knows any method by name. `rig.plugins` says how to register one, and
-docs/tutorials/methods.md how to write one. By default, these classes offer nothing beyond the basics.
+docs/tutorials/methods.md how to write one. What a class does not override, its method does not offer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

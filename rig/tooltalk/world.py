@@ -359,7 +359,7 @@ class World(worlds.World):
 
     @classmethod
     def open(cls, path: Path = WORLD_DATABASE) -> Self:
-        """Open a copy of a world file, by default of the one that ships. Raises RigError if it cannot."""
+        """Open a copy of a world file, by default of the one that ships. Raises RigError if that fails."""
         return super().open(path)
 
     def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:

@@ -138,7 +138,7 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
 
 
 def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: type | None) -> bool:
-    """Return whether a value is a variable, by the type of the allowed values. Raises Wrong if neither."""
+    """Return whether the allowed values' type makes a value a variable. Raises Wrong for a wrong type."""
     told = next((type(element) for element in allowed if element != ""), None)
     if type(value) is outer:
         if inner is None or any(_has_elements(value, element, inner) for element in allowed):

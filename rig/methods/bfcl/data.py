@@ -30,7 +30,7 @@ CATEGORIES = (
     *("irrelevance", "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"),
     *("live_irrelevance", "live_relevance"),
 )
-"""The categories of one turn, in BFCL's order. Each is a suite of its own."""
+"""The categories of one turn, in BFCL's order. Each is a suite."""
 FORMAT_SENSITIVITY = "format_sensitivity"
 """A category that lists entries of others by id, to be asked in several forms (`rig.methods.bfcl.forms`)."""
 
@@ -184,7 +184,7 @@ def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
         source,
     )
     try:
-        # An entry whose truth cannot be read as calls would end a run that has begun.
+        # Checked here, because an unreadable truth would otherwise end a run that has begun.
         entry.answer()
     except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
         raise RigError(f"{where}: the truth is no calls: {type(error).__name__}: {error}") from error

@@ -199,7 +199,7 @@ FORMS = (*_forms(("tag", ""), ("python", "xml", "")), "python:markdown", "python
 
 
 def form_told_by(instructions: str) -> PromptForm | None:
-    """Return the form that instructions ask for, without how functions are written; None if none."""
+    """Return the form that instructions ask for, or None. It leaves open how functions are written."""
     names = _forms(("", "tag"), ("", "markdown"), ("", "experimental"))
     forms = filter(None, map(PromptForm.parse, names))
     return next((form for form in forms if form.instructions == instructions), None)

@@ -277,7 +277,7 @@ class BFCL(BfclMethod):
         return BfclSettings(values["names"], values["form"])
 
     def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
-        """Return how a request begins. With a form, its context has the functions, and any text may come."""
+        """Return how a request begins. With a form, the context has the functions; the answer is any text."""
         tools = tools_of(task.functions, task.language, settings)
         request = opening(task.name, 0, task.question, tools)
         form = settings.prompt_form

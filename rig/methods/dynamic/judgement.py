@@ -75,7 +75,7 @@ class ReturnedValue:
 def asked_for(
     turns: Iterable[tuple[Sequence[str], Sequence[ExecutedCall], str]], drawn: frozenset[str]
 ) -> tuple[ReturnedValue, ...]:
-    """Return the returned values that true replies state. A turn has the user's words, calls and a reply.
+    """Return the tools' values that true replies state. A turn has the user's words, calls and a reply.
 
     Values that the user has said before are left out, and so are the `drawn` ids, which may differ.
     """

@@ -135,7 +135,7 @@ class DynamicSetup(WorldSetup):
 
 
 class Dynamic(Method):
-    """A user talks to the assistant as in a true conversation; the world goes on from its own calls.
+    """A user talks to the assistant as in a true conversation; the world goes on from the assistant's calls.
 
     It recognises no files: they are ToolTalk's.
     """

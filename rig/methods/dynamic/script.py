@@ -1,6 +1,6 @@
 """ToolTalk's conversations as tasks whose turns are not known in advance, and a user without a model.
 
-The user says the user's words of the true conversation, in order, no matter what the assistant does. If the
+The user says what the true conversation's user said, in order, no matter what the assistant does. If the
 assistant asks for something that was not asked for there, the user answers if it is in the script, says yes
 to a yes-or-no question, and otherwise tells the assistant once to go on without it. Nothing is random.
 """
@@ -151,7 +151,7 @@ GO_ON = "I don't know. Please do it without."
 
 
 class LiveUser(ScriptedUser):
-    """Plays the user of conversations, looked up by the request's key."""
+    """A scripted user of conversations, which are looked up by the request's key."""
 
     rules = f"dynamic {RULES}"
     toolbox = TOOLTALK

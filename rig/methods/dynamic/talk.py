@@ -44,7 +44,7 @@ class DynamicSettings:
 
     @property
     def stress(self) -> Stress:
-        """The dials that are turned."""
+        """The dials that are turned on."""
         return self.tooltalk.stress
 
     @property

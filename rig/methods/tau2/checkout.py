@@ -138,7 +138,7 @@ class TicketWorld:
 
 
 def domain(place: str, name: str, policy: str, is_solo: bool = True) -> Domain:
-    """Load a domain of the checkout or installed package at a place. Raises RigError if it cannot."""
+    """Load a domain of the checkout or installed package at a place. Raises RigError if that fails."""
     package, data = _places(place)
     if name not in domains_of(place, is_solo):
         kind = "with a solo mode" if is_solo else "that rig plays with a user"

@@ -1,4 +1,4 @@
-"""Searching for an answer: independent chains, and a depth-first tree of decisions.
+"""Search for an answer, by independent chains or a depth-first tree of decisions.
 
 Source: ToolBench's `CoT@n` and `DFS` (DFSDT), with their budgets and depth rules. A node is a thought, the
 name of a tool, or its arguments, so a call takes two of the levels and a thought before it one more. The
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from rig.errors import RigError
 
 DEPTH = 12
-"""Nodes below the root, at most."""
+"""The most levels of nodes below the root."""
 BUDGET = 200
 """Questions to the model in one search of a tree, at most; the answer to the last is ignored."""
 
@@ -27,7 +27,7 @@ _DFS = re.compile(r"dfs(?:_wofilter)?(?:_w(\d{1,2}))?(_filter)?", re.IGNORECASE)
 
 
 class Strategy(NamedTuple):
-    """How to search. `tries` are chains one after another, `width` the children of a node of a tree."""
+    """How to search. `tries` is the number of chains, `width` the number of a node's children in a tree."""
 
     tries: int = 1
     width: int = 0

@@ -201,7 +201,7 @@ def judge(
 ) -> Score:
     """Score turns that were played. A `matching` must already have their calls, in this order.
 
-    `ended` has the turns whose end is judged, each with a line on everything that does not hold.
+    `ended` has the turns whose end is judged, each with a line on everything that is not as expected.
     """
     if matching is None:
         matching = grader.start(truths, conversation.terms)
