@@ -139,8 +139,8 @@ class Paper:
     """A paper's files and tables. A subclass overrides what it offers; the rest is refused in one line.
 
     `methods` are those whose runs its files hold; imports go to the first. `writes` says how the tasks of a
-    run are written: `files` for one file each, `lines` for one file per arm with a line each. `is_log` says
-    that its files become conversations, `takes_any` that it can write the runs of any method.
+    run are written: `files` for one file each, `lines` for a line each in the files that `file_of` names.
+    `is_log` says that its files become conversations, `takes_any` that it can write any method's runs.
     """
 
     name: str = ""

@@ -147,7 +147,7 @@ def domain(place: str, name: str, policy: str, is_solo: bool = True) -> Domain:
 
 
 def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
-    """Return the domains of a checkout that have a solo mode, or else those that can be played with a user.
+    """Return a checkout's domains: with `is_solo` those with a solo mode, else all that a user can play in.
 
     Raises RigError if the place is no checkout.
     """

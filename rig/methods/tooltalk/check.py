@@ -151,7 +151,7 @@ class FileCheck:
         return Defect(self.path.name, kind, text, position, call, turn)
 
     def faults(self) -> Iterator[Defect]:
-        """Yield the faults of the file: parts missing, in a wrong order or in conflict, and wrong calls."""
+        """Yield the faults of the file: missing or contradictory parts, malformed turns, and wrong calls."""
         conversation = self.conversation
         for part in PARTS:
             if part not in conversation.source:

@@ -137,7 +137,7 @@ def _differing(
     conversation: Conversation, places: list[str], simulator: Simulator, servers: Servers
 ) -> Iterator[str]:
     """Yield where servers answer differently, or leave different files, when everything is played again in
-    another world, whose processes are restarted before each turn's calls.
+    another world, whose processes are restarted with each turn.
     """
     again = simulator.twin()
     once, twice = replay(conversation, simulator), replay(conversation, again)
@@ -160,7 +160,7 @@ def _differing(
 def _differences(
     one: ExecutedCall, other: ExecutedCall, servers: Servers | None
 ) -> Iterator[tuple[str, Json, Json]]:
-    """Yield where two outcomes of a call differ, except where its server is declared volatile."""
+    """Yield where two outcomes of a call differ, except in the parts that its server declares volatile."""
     volatile: tuple[str, ...] = ()
     if servers is not None:
         route = servers.routes[one.name]

@@ -173,7 +173,7 @@ class _ExaminedTurn:
         executed, _ = self.acted.calls[step]
         unfounded = self._unfounded(executed)
         differences = self.grader.compare(executed, meant[1])
-        # A failure or another response follows from wrong arguments, so it only counts if those are right.
+        # A failure or another response follows from wrong arguments: it is only reported if those are right.
         decisive = [value for value in differences if value.what not in ("exception", "response")]
         for difference in decisive or differences:
             if difference.what in unfounded:
