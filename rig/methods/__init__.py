@@ -13,12 +13,12 @@ ALL = "all"
 
 
 def known() -> Mapping[str, Method]:
-    """Every method there is, by name."""
+    """Return all registered methods, by name."""
     return plugins.registered().methods
 
 
 def get(name: str) -> Method:
-    """The method of this name. Raises RigError when there is none."""
+    """Return the method of this name. Raises RigError if there is none."""
     if name not in known():
         there_are = ", ".join(known())
         raise RigError(
@@ -29,37 +29,37 @@ def get(name: str) -> Method:
 
 
 def first() -> Method:
-    """The method that is meant where nobody says which."""
+    """Return the default method."""
     return next(iter(known().values()))
 
 
 def other_roles() -> tuple[str, ...]:
-    """The roles of all methods that are not the evaluated ones, each once."""
+    """Return the roles of all methods except the evaluated ones, each once."""
     tenants = plugins.registered().methods
     return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
 
 
 def suites() -> dict[str, tuple[Method, Path]]:
-    """The suites that come with the methods, by name."""
+    """Return the suites that come with the methods, by name, each with its method."""
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
 
 
 def made_suites() -> Mapping[str, Any]:
-    """The suites that are made from a seed when they are first used (`rig.authoring`), by name."""
+    """Return the suites that are made from a seed on first use (`rig.authoring`), by name."""
     return plugins.registered().suites
 
 
 def with_suite(name: str) -> Method | None:
-    """The method that a suite comes with, without a look at those after it; None for no suite's name."""
+    """Return the first method that a suite comes with, or None if no suite has this name."""
     if name in made_suites():
         return get(plugins.registered().suites.attribute(name, "method"))
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
 def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name.
+    """Load the tasks of a suite, or with `all` those of the first method. Raises RigError for other names.
 
-    The method `named` plays them, else the one that they come with.
+    The method `named` plays them, or by default the one that they come with.
     """
     owner = with_suite(name)
     if owner is None:
@@ -77,19 +77,19 @@ def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:
 
 
 def of_place(place: Path, named: str | None = None) -> Method:
-    """The method of this name, else the one that recognises the tasks of a folder or file, else the first."""
+    """Return the method of this name, the one that recognises the tasks of a place, or else the first."""
     if named is not None:
         return get(named)
     recognised = [method for method in known().values() if method.recognises(place)]
     if len(recognised) > 1:
         names = ", ".join(method.name for method in recognised)
         raise RigError(f"{place}: could be of the methods {names}; say which with --method")
-    # What nobody recognises is for the first method to say why not.
+    # If no method recognises the place, the first method says why when it loads it.
     return recognised[0] if recognised else first()
 
 
 def of_results(place: Path, named: str | None = None) -> list[Method]:
-    """The methods that the predictions in a folder or file are of: of one, but where methods share files."""
+    """Return the methods whose predictions a place holds: several only if methods share its files."""
     papers = plugins.registered().papers
     paper = papers[named] if named is not None and named in papers else None
     sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
@@ -97,9 +97,9 @@ def of_results(place: Path, named: str | None = None) -> list[Method]:
 
 
 def find_tasks(suite: str, place: Path | None = None, named: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a place, or of a suite by its name or its path. Raises RigError if there are none.
+    """Load the tasks of a place, or of a suite by name or path. Raises RigError if there are none.
 
-    The method `named` reads those of a place, else the one that recognises them.
+    The method `named` reads the tasks of a place, or by default the one that recognises them.
     """
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)

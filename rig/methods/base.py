@@ -1,8 +1,8 @@
 """What a method is: how tasks are read, played and scored.
 
-A method is a tenant of the house. The runner plays its episodes, the store keeps its turns and counts, and
-every display shows them, without knowing it by name. `rig.plugins` says how one registers, and
-docs/tutorials/methods.md how one is written. The defaults of these classes are what is not offered.
+The runner plays a method's episodes, the store keeps its turns and counts, and every display shows them;
+none of them knows any method by name. `rig.plugins` says how to register one, and
+docs/tutorials/methods.md how to write one. What a class does not override, its method does not offer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from rig.toolbox.world import Snapshot
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check of a place found: how many tasks there are, and a line on each fault."""
+    """The result of checking a place: the number of tasks, and a line on each fault."""
 
     place: Path
     tasks: int
@@ -37,26 +37,26 @@ class Checked:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """What is said in the end, line by line."""
+        """The lines that report the check."""
         return (f"{self.place}: {counted(self.tasks, 'task')}, {counted(len(self.faults), 'fault', 'no')}",)
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return the place, the number of tasks and the faults as a JSON object."""
         return {"directory": str(self.place), "conversations": self.tasks, "faults": list(self.faults)}
 
 
 class Settings(Protocol):
-    """How a method puts tasks to models: a hashable value. Arms of one run can differ in it."""
+    """How a method puts tasks to models: a hashable value, in which the arms of one run can differ."""
 
     @property
     def fingerprint(self) -> JsonObject:
-        """Everything of it that can change an answer, as flat JSON values."""
+        """Everything in the settings that can change an answer, as flat JSON values."""
         ...
 
 
 @dataclass(frozen=True)
 class OptionValues:
-    """The settings of a method that has nothing but its options: their values, by name."""
+    """The settings of a method that has only options: their values by name."""
 
     protocol: str
     values: tuple[tuple[str, Any], ...]
@@ -70,7 +70,7 @@ class OptionValues:
 
 
 class Grading(NamedTuple):
-    """Who scores: the grader's name, its version and its similarity of texts. Stored with every score.
+    """The grader: its name, its version and its similarity of texts. It is stored with every score.
 
     `fingerprint` is everything that can change a score of the same predictions, as flat JSON values.
     """
@@ -82,7 +82,7 @@ class Grading(NamedTuple):
 
 
 class Loaded(list[Any]):
-    """Tasks that were read, in order. `faults` has a line on each that could not be and is left out."""
+    """The tasks that were read, in order. `faults` has a line on each task left out as unreadable."""
 
     def __init__(self, tasks: Iterable[Any] = (), faults: Iterable[str] = ()) -> None:
         super().__init__(tasks)
@@ -90,23 +90,23 @@ class Loaded(list[Any]):
 
     @classmethod
     def of(cls, parts: Iterable[Sequence[Any]]) -> "Loaded":
-        """What was read at several places as one."""
+        """Join what was read at several places into one."""
         places = list(parts)
         faults = (fault for place in places if isinstance(place, Loaded) for fault in place.faults)
         return cls((task for place in places for task in place), faults)
 
 
 class Setup:
-    """A method made ready for a run: its world and its grader. `settings` are of the run's first arm."""
+    """A method made ready for a run: its world and its grader. `settings` are those of the first arm."""
 
     has_world = False
     """Whether calls act in a world, so that they can be executed again."""
 
     remembers = False
-    """Whether `remember` is to be told what was played before a run was interrupted."""
+    """Whether `remember` must be called with what was played before a run was interrupted."""
 
     is_recorded = False
-    """Whether its answers were made elsewhere. Nobody knows which of them are right."""
+    """Whether its answers were made elsewhere, so that nobody knows which of them are right."""
 
     def __init__(self, method: "Method", settings: Any) -> None:
         self.method = method
@@ -114,60 +114,60 @@ class Setup:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """What shapes results besides models, settings and grader, by flat names: the world, the toolbox."""
+        """What shapes results besides models, settings and grader (world, toolbox), by flat names."""
         return {}
 
     @property
     def grader(self) -> Grading:
-        """Who scores."""
+        """The grader of this setup."""
         version = self.method.version
         return Grading("default", version, "", {"grader": "default", "version": version})
 
     def adjudicated(self, answers: Path) -> "Setup":
-        """The setup with what people said of unclear texts, in a file of `rig.scoring.answers`."""
+        """Return the setup with people's answers about unclear texts, a file of `rig.scoring.answers`."""
         return self
 
     def check(self, task: Any, settings: Any) -> None:
         """Raise RigError if the task cannot be played with these settings."""
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Take note of who plays the arm that is about to begin, by role."""
+        """Take note of the models that play the next arm, by role."""
 
     def remember(self, task: Any, turns: Sequence[PlayedTurn]) -> None:
-        """Take in what was played of a task before the run was interrupted, for the episodes to come."""
+        """Take in the turns of a task that were played before the run was interrupted, for later episodes."""
 
     def start(self, task: Any, settings: Any, where: Where, emit: Emit, slot: int) -> Episode:
-        """Begin an episode. Of those with the same `slot` only one is under way at a time."""
+        """Begin an episode. Only one episode of the same `slot` is under way at a time."""
         return self.method.episode(self, task, settings, where, emit, slot)
 
     def score(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Score:
-        """Score turns that were played before, in order, with an arm's settings."""
+        """Score the turns of an episode that was played before, in order, with an arm's settings."""
         episode = self.start(task, settings, Where(0, task.name), lambda _event: None, 0)
         for turn in turns:
             episode.resume(turn)
         return episode.score()
 
     def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
-        """The steps that lead to the answer, in order, where episodes are searches; else None."""
+        """Return the steps that lead to the answer, in order, or None if episodes are not searches."""
         return None
 
     def searched(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Searched | None:
-        """The result of a finished episode that is a search in one of ToolBench's ways; else None."""
+        """Return the result of a finished episode if it is a search in one of ToolBench's ways, else None."""
         return None
 
     def solution(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Solution | None:
-        """An answer that was made elsewhere, whole; None if there is none."""
+        """Return a whole answer that was made elsewhere, or None if there is none."""
         return None
 
     @property
     def simulator(self) -> Simulator:
-        """Where calls are executed. Raises RigError if its world cannot be had."""
+        """The simulator that executes calls. Raises RigError if its world cannot be opened."""
         raise RigError(
             f"the method {self.method.name} has no world: its calls change nothing, and return nothing"
         )
 
     def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
-        """Each turn of a task by its number, with the world that it begins in, as it was played.
+        """Yield the number of each played turn of a task with the world that the turn begins in.
 
         The caller may act in the simulator between two turns. Raises RigError if the task cannot start in
         this world.
@@ -178,8 +178,8 @@ class Setup:
 class Method:
     """A way to play and score tasks.
 
-    `roles` are who speaks; the first is the one that is evaluated. `declaration` is of its name, and says
-    what it counts. `version` is of its scores, to be raised with any change that can change one.
+    `roles` are those who speak; the first is evaluated. `declaration` has the method's name and says
+    what it counts. `version` is the version of its scores; raise it with any change that can change one.
     """
 
     name: str
@@ -189,40 +189,40 @@ class Method:
     version = "1"
 
     task: Callable[..., Any]
-    """Makes a task of what is stored of it, by the names of its fields."""
+    """Makes a task from its stored fields, which are keyword arguments."""
 
     episode: Callable[..., Episode] = Episode
-    """Begins an episode of a setup: a subclass of `Episode`."""
+    """Begins an episode of a setup; a subclass of `Episode`."""
 
     file = ""
-    """The name of the file in which a folder has its tasks, as a JSON list of what is stored of each."""
+    """The name of the file with a folder's tasks: a JSON list with the stored fields of each."""
 
     oracles: Mapping[str, Callable[[Any, Request], Prediction]] = {"oracle": true_step}
-    """Models that need no weights, by name: what each predicts of a task when it is asked this."""
+    """Models that need no weights, by name: a function that predicts from a task and a request."""
 
     knowing: Mapping[str, str] = {}
-    """One of its `models` for each role that knows what is right; empty if none does. Together they make the
+    """For each role, one of the `models` that knows what is right; empty if none does. Together they play the
     true course that others are measured by."""
 
     shipped: tuple[str, ...] = ()
     """The suites that come with rig itself, by name."""
 
     holds_responses = False
-    """Whether tasks hold what their calls returned in a world, so that it can be checked and written down."""
+    """Whether tasks hold what their calls return in a world, so that `check` and `record` apply to it."""
 
     def suites(self) -> Mapping[str, Path]:
-        """The suites that come with it, by name."""
+        """Return the suites that come with the method, by name."""
         places = {name: CONVERSATIONS / name for name in self.shipped}
         return {name: place for name, place in places.items() if place.is_dir()}
 
     def recognises(self, place: Path) -> bool:
-        """Whether a folder or file holds tasks of this method, told from a glance."""
+        """Return whether a folder or file seems to hold tasks of this method, without reading all of it."""
         return bool(self.file) and (place / self.file).is_file()
 
     def load(self, place: Path) -> Sequence[Any]:
-        """The tasks of a folder or file, in order; as `Loaded` where some of them could not be read.
+        """Read the tasks of a folder or file, in order: a `Loaded` if some of them could not be read.
 
-        Raises RigError if it is not one.
+        Raises RigError if it holds no tasks of this method.
         """
         path = place / self.file
         if not self.file:
@@ -234,42 +234,42 @@ class Method:
         return [self.parse(source, where, place.name) for source, where in named]
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Any:
-        """A task of a suite from its source. `where` names it in errors. Raises RigError."""
+        """Make a task of a suite from its source, which `where` names in errors. Raises RigError."""
         try:
             return self.task(**source, suite=suite)
         except (TypeError, ValueError) as error:
             raise RigError(f"{where}: not a task of the method {self.name}: {error}") from error
 
     def declaration_of(self, tasks: Sequence[Any]) -> Declaration:
-        """What is counted of these tasks."""
+        """Return the declaration of what is counted for these tasks."""
         return self.declaration
 
     def models(self, tasks: Sequence[Any]) -> Mapping[str, Callable[[], Model]]:
-        """What makes the models that need no weights, by name: those that know the tasks."""
+        """Return factories of the models that need no weights because they know the tasks, by name."""
         return {name: partial(Oracle, tasks, answer, name) for name, answer in self.oracles.items()}
 
     def cast(self, settings: Any) -> Mapping[str, str]:
-        """The roles that these settings ask besides the evaluated one, each with who plays it by default."""
+        """Return the roles asked besides the evaluated one, each with the name of its default model."""
         return dict.fromkeys(self.roles[1:], "")
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        """The settings that these options of a run make. Raises RigError for values that cannot be."""
+        """Make settings from the option values of a run. Raises RigError for invalid values."""
         return OptionValues(self.name, tuple((option.name, values[option.name]) for option in self.options))
 
     def opening(self, task: Any, settings: Any, role: str) -> Request:
-        """How every request to this role begins in this task: its messages are what was said before."""
+        """Return how every request to this role begins in this task; its messages come before the task's."""
         return Request(StepKey(task.name))
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
-        """Get ready for a run with these options. Raises RigError for what would stop it."""
+        """Make a setup for a run with these options. Raises RigError if something would stop the run."""
         return Setup(self, self.settings(values))
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked | None:
-        """Check the tasks of a folder or file, a line on each fault; None where nothing can be checked.
+        """Check the tasks of a folder or file and report each fault; None if nothing can be checked.
 
-        By default, those who know what is right play each task, which has to succeed. `world` and `toolbox`
-        are only given where tasks hold responses: the calls are then made in the world of these files, else
-        in its own, with these tools.
+        By default, the `knowing` models play each task, which has to succeed. `world` and `toolbox` are
+        only passed if tasks hold responses: their calls are made with these tools, in the world of these
+        files or else in the tools' own.
         """
         if not self.knowing or not self.declaration.success:
             return None
@@ -288,5 +288,5 @@ class Method:
     def record(
         self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
     ) -> Sequence[Path]:
-        """Write into the tasks of a folder what their calls return; the files that changed."""
+        """Write what calls return into the tasks of a folder, and return the files that changed."""
         return ()

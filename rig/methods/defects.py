@@ -1,7 +1,7 @@
-"""Tasks of public benchmarks that are known to be wrong: labelled and counted apart, and never changed.
+"""Tasks of public benchmarks that are known to be wrong. They are labelled and counted apart, never changed.
 
-`defects.toml` has them by benchmark and commit, each with the reason and the thread that reports it. A task
-of the same name may have been mended since: the label says only what was true at that commit.
+`defects.toml` lists them by benchmark and commit, each with the reason and the thread that reports it. A task
+of the same name may have been mended since: the label only holds for that commit.
 """
 
 import tomllib
@@ -14,12 +14,12 @@ from rig.metrics import Counts, Metric
 from rig.tasks import Task
 
 SOUND = "sound"
-"""The counts of tasks that are not known to be wrong begin with this word."""
+"""The prefix of counts that leave out the tasks known to be wrong."""
 
 
 @cache
 def defects() -> Mapping[str, str]:
-    """What is wrong, by the name of the task."""
+    """Return what is wrong with each defective task, by the task's name."""
     text = files(__package__).joinpath("defects.toml").read_text(encoding="utf-8")
     return {
         name: f"{reason}; {commit}"
@@ -42,12 +42,12 @@ class PublicTask(Task):
 
 
 def sound_counts(task: Task, kind: str, right: int) -> Counts:
-    """A task counted once more for its kind, unless it is known to be wrong."""
+    """Return the extra counts of a task for its kind; none if the task is known to be wrong."""
     return {} if task.defect else {f"{SOUND}.{kind}": right, f"{SOUND}.tasks.{kind}": 1}
 
 
 def sound_metrics(tasks: Iterable[Task], kinds: Mapping[str, str]) -> tuple[Metric, ...]:
-    """A rate without the tasks known to be wrong, for each kind (with its noun) that has such tasks."""
+    """Return a rate without the defective tasks for each kind that has some; `kinds` maps kinds to nouns."""
     wrong = Counter(task.suite for task in tasks if task.defect)
     return tuple(
         Metric(

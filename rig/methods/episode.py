@@ -13,10 +13,10 @@ from rig.tasks import PlayedTurn, Step
 
 
 class Ask(NamedTuple):
-    """Which role speaks next, and what it is asked.
+    """The role that speaks next, and its request.
 
-    `phrases` are words with a special meaning, such as those that end a conversation: a person who plays the
-    role can say them with a key.
+    `phrases` are words with a special meaning, such as those that end a conversation. A person who plays the
+    role can enter them with a key.
     """
 
     role: str
@@ -25,18 +25,18 @@ class Ask(NamedTuple):
 
 
 Playing: TypeAlias = Generator[Ask, Prediction, PlayedTurn]
-"""A turn under way: it asks, is sent what was predicted, and returns the turn once it has ended."""
+"""A turn under way: it yields requests, is sent predictions, and returns the turn once it has ended."""
 
 Asking: TypeAlias = Generator[Ask, Prediction, None]
-"""A part of a turn: it asks, and is sent what was predicted."""
+"""A part of a turn: it yields requests and is sent predictions."""
 
 
 class Episode:
-    """An episode of a method. Subclasses say what happens in a turn, and what all of them are worth.
+    """An episode of a method. Subclasses define what happens in a turn, and how the turns are scored.
 
-    `played` are the turns that have ended, `steps` those of the turn under way, whose number is `turn`.
+    `played` are the turns that have ended; `steps` are the steps of the current turn, number `turn`.
     `speaker` is the role whose call is carried out.
-    `tools_s` and `scoring_s` are the seconds that it spent in tools and in scoring.
+    `tools_s` and `scoring_s` are the seconds that the turn spent in tools and in scoring.
     """
 
     def __init__(self, setup: Any, task: Any, settings: Any, where: Where, emit: Emit, slot: int = 0) -> None:
@@ -51,34 +51,34 @@ class Episode:
         self._log: list[tuple[str, Message]] = []
         self._openings: dict[str, Request] = {}
 
-    # What a method says.
+    # What a method overrides.
 
     makes_again = False
-    """Whether resuming makes the calls of earlier turns again, because the world is what they left."""
+    """Whether resuming makes the calls of earlier turns again, because they changed the world."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the task has ended: by default once its turns are played, or one if nobody knows them."""
+        """Whether the task has ended: by default after its known turns, or after one if none are known."""
         return len(self.played) >= (len(self.task.known_turns) or 1)
 
     def begin(self) -> None:
-        """Get ready for the turn: by default, the evaluated role hears what the task's user says in it."""
+        """Begin the turn: by default, the evaluated role hears what the task's user says in it."""
         for text in self.task.expected(self.turn).said:
             self._log.append(("", ReplyMessage(text)))
 
     def speak(self) -> Asking:
-        """The turn: who is asked what. By default, the evaluated role calls until it replies."""
+        """Ask the roles, in the order of the turn. By default, the evaluated role calls until it replies."""
         while not self.steps or self.steps[-1].executed is not None:
             yield from self.ask(self.evaluated)
 
     def opening(self, role: str) -> Request:
-        """How every request to a role begins: without messages of the task."""
+        """Return how every request to a role begins, without messages of the task."""
         if role not in self._openings:
             self._openings[role] = self.setup.method.opening(self.task, self.settings, role)
         return self._openings[role]
 
     def messages(self, role: str) -> Iterable[Message]:
-        """The conversation as a role reads it: by default its own words and calls, and the others' words."""
+        """Return the messages as a role reads them: by default its words and calls, and others' words."""
         for speaker, message in self._log:
             if speaker == role:
                 yield message
@@ -86,27 +86,27 @@ class Episode:
                 yield UserMessage(message.text)
 
     def phrases(self, role: str) -> tuple[str, ...]:
-        """Words with a special meaning where a role says them."""
+        """Return the words that have a special meaning when a role says them."""
         return ()
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted, as the method reads it."""
+        """Return a prediction as the method reads it."""
         return prediction
 
     def acts(self, role: str) -> bool:
-        """Whether a role's calls are carried out: by default, those of the evaluated one alone."""
+        """Return whether a role's calls are carried out: by default only those of the evaluated role."""
         return role == self.evaluated
 
     def execute(self, call: Call) -> ExecutedCall | None:
-        """Carry out a call of the `speaker`; None if nothing can be called."""
+        """Carry out a call of the `speaker`. Returns None if nothing can be called."""
         return None
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict | None, tuple[Rejudged, ...]]:
-        """The verdict on the call that is the next step, and on earlier calls where it changes theirs."""
+        """Return the verdict on the next step's call, and new verdicts on earlier calls that it changes."""
         return None, ()
 
     def add(self, step: Step) -> None:
-        """Take in a step, as it is played or as it was played before: by default it is remembered."""
+        """Take in a step that was just played or is resumed: by default, add it to the conversation."""
         prediction = step.prediction
         if step.executed is not None and prediction.call is not None:
             beside = prediction.content, prediction.reasoning, prediction.part > 0
@@ -115,27 +115,27 @@ class Episode:
             self._log.append((step.role, ReplyMessage(prediction.reply, prediction.reasoning)))
 
     def score(self) -> Score:
-        """What the episode is worth, once it has ended."""
+        """Return the score of the episode, once it has ended."""
         raise NotImplementedError
 
     # What is the same in every method.
 
     @property
     def words(self) -> list[str]:
-        """What was said so far, in order."""
+        """All replies so far, in order."""
         steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
         return [step.prediction.reply for step in steps if step.prediction.reply is not None]
 
     @property
     def next_turn(self) -> int | None:
-        """The number of the turn to be played next, as the task counts them; None once the task has ended."""
+        """The number of the next turn, as the task counts them; None once the task has ended."""
         if self.is_over:
             return None
         numbers = self.task.known_turns
         return numbers[len(self.played)] if numbers else len(self.played)
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in the next turn as it was played before; its calls are made again where it `makes_again`."""
+        """Take in the next turn as it was played before, and make its calls again if `makes_again`."""
         self.turn, self.steps = played.turn, []
         self.begin()
         for step in played.steps:
@@ -149,7 +149,7 @@ class Episode:
                 self.execute(step.executed.call)
 
     def play(self) -> Playing:
-        """Play the next turn. What happens within it is emitted."""
+        """Play the next turn, and emit an event for all that happens in it."""
         turn = self.next_turn
         assert turn is not None
         began = perf_counter()
@@ -164,7 +164,7 @@ class Episode:
         return self.played[-1]
 
     def ask(self, role: str) -> Asking:
-        """Ask a role. Its answer is a step, or one for each call where it makes several at once."""
+        """Ask a role. Its answer becomes one step, or one for each call if it makes several at once."""
         key = StepKey(self.task.name, self.turn, len(self.steps), self.where.repeat)
         opening = self.opening(role)
         request = replace(opening, key=key, messages=(*opening.messages, *self.messages(role)))
@@ -174,7 +174,7 @@ class Episode:
                 break
 
     def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
-        """The next step: a prediction, with its call carried out and judged if the role acts."""
+        """Make a prediction the next step; if the role acts, its call is carried out and judged."""
         number = len(self.steps)
         self.emit(PredictionMade(self.where, self.turn, number, prediction, role))
         step = Step(prediction, role=role, parent=parent)
@@ -195,7 +195,7 @@ class Episode:
 
 
 def course(episode: Episode, players: Mapping[str, Model]) -> Iterator[tuple[Ask, Prediction]]:
-    """Play an episode to its end with models that answer at once: what was asked, and what was predicted."""
+    """Play an episode to its end with models that answer at once, yielding each request and prediction."""
     while episode.next_turn is not None:
         playing = episode.play()
         try:

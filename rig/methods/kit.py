@@ -1,4 +1,4 @@
-"""Everything that a method of your own is made of, in one place (docs/tutorials/methods.md)."""
+"""Everything that you need to write your own method, in one place (docs/tutorials/methods.md)."""
 
 from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.methods.base import Method, OptionValues, Setup

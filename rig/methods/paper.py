@@ -1,7 +1,7 @@
-"""Other people's files and tables: what a paper's own tools read and write, for the verbs that need it.
+"""The files and tables of papers: what a paper's own tools read and write, for the verbs that need it.
 
-A paper is a tenant like a method (`rig.plugins`). Verbs reach it by its name, or by the method whose runs its
-files hold.
+A paper is registered like a method (`rig.plugins`). Verbs find it by its name, or by the method whose runs
+its files hold.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ from rig.tasks import PlayedTurn, Task
 
 
 class ArmScore(NamedTuple):
-    """What a grader makes of an arm on one suite. `grader` says which, in words and by name.
+    """The score of an arm on one suite. `grader` names the grader in words, `graded_by` as JSON.
 
-    `by_task` has the counts of each task by themselves, repeat by repeat.
+    `by_task` has the counts of each task, repeat by repeat.
     """
 
     arm: str
@@ -37,11 +37,11 @@ class ArmScore(NamedTuple):
 
 
 Row: TypeAlias = tuple[Sequence[str | int | float | None], JsonObject]
-"""A row of a table: its cells, which are texts, counts (int) and shares (float), and all of it by name."""
+"""A row of a table: its cells (texts, counts as int, shares as float), and the whole row by name."""
 
 
 class Table(NamedTuple):
-    """A table of a paper with rows that were measured. `cited` says what the paper's own rows in it are."""
+    """A table of a paper, with measured rows. `cited` says what the paper's own rows in it are."""
 
     subject: str
     grader: str
@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What stands above it, with the number that the paper has given it."""
+        """The title above the table, with its number in the paper if it has one."""
         return f"Table {self.number}. {self.subject}" if self.number else self.subject
 
     @property
@@ -62,16 +62,16 @@ class Table(NamedTuple):
         return [cells for cells, _ in self.rows]
 
     def as_json(self) -> JsonObject:
-        """Number, subject, grader and rows, with numbers at their full length."""
+        """Return number, subject, grader and rows as JSON, with unrounded values."""
         numbered = {"table": self.number} if self.number else {}
         rows = [row for _, row in self.rows]
         return {**numbered, "title": self.subject, "grader": self.graded_by, "rows": rows}
 
 
 class RecordedArm(NamedTuple):
-    """An arm of a run that was made elsewhere: what is known of it, and its finished episodes.
+    """An arm of a run that was made elsewhere, with its finished episodes.
 
-    An episode is a task's name, its repeat, and the turns that were played. `settings` have all options.
+    An episode is a task's name, its repeat, and the played turns. `settings` include all options.
     """
 
     name: str
@@ -81,10 +81,10 @@ class RecordedArm(NamedTuple):
 
 
 class RecordedRun(NamedTuple):
-    """What files of results hold: tasks, arms, and a line on each thing that was left out.
+    """The content of files of results: tasks, arms, and a line on each thing that was left out.
 
-    `faults` are of what could not be read, `notes` of what is left out by rule. `options`
-    are the method's own that were not as by default, each as `NAME=VALUE`.
+    `faults` are about what could not be read, `notes` about what is left out by rule. `options`
+    are the method's own that differ from the default, each as `NAME=VALUE`.
     """
 
     tasks: Sequence[Task]
@@ -95,9 +95,9 @@ class RecordedRun(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """The conversations made of logs: the files written, and a line on each thing that was left out.
+    """The conversations made from logs: the files written, and lines on what went wrong.
 
-    `notes` are of conversations that were made all the same, `faults` of lines that could not be read.
+    `notes` are about conversations that were made all the same, `faults` about unreadable lines.
     """
 
     files: tuple[Path, ...]
@@ -107,9 +107,9 @@ class Converted(NamedTuple):
 
 
 class Results(NamedTuple):
-    """A file of results: the votes on the answers of one model, or on those of a reference and a candidate.
+    """A file of results: votes on the answers of one model, or of a reference and a candidate.
 
-    `table` makes the table that goes with it from the answers, with `raw` cells or inert ones.
+    `table` makes the matching table from the answers, with raw cells or inert ones.
     """
 
     path: Path
@@ -128,7 +128,7 @@ class Standing(NamedTuple):
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the win rate is about the mean over test sets, be it a share or in percent."""
+        """Whether the win rate is close to the mean over test sets. Both shares and percentages work."""
         if not self.by_set:
             return True
         mean = fmean(rate for rate, _ in self.by_set.values())
@@ -136,11 +136,11 @@ class Standing(NamedTuple):
 
 
 class Paper:
-    """A paper's files and tables. A subclass overrides what it has; the rest is refused in one line.
+    """A paper's files and tables. A subclass overrides what it offers; the rest is refused in one line.
 
-    `methods` are those whose runs its files hold, the first of which takes in what it imports. `writes` says
-    how it has the tasks of a run: each as a file, or those of an arm as the lines of one. `is_log` says that
-    its files become conversations, `takes_any` that it can write the run of any method.
+    `methods` are those whose runs its files hold; imports go to the first. `writes` says how the tasks of a
+    run are written: `files` for one file each, `lines` for a line each in the files that `file_of` names.
+    `is_log` says that its files become conversations, `takes_any` that it can write any method's runs.
     """
 
     name: str = ""
@@ -150,43 +150,43 @@ class Paper:
     takes_any: ClassVar[bool] = False
 
     def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
-        """The results in these files, read with these options of the method.
+        """Read the results in these files, with these option values of the method.
 
-        `place` has the tasks, or their names, where they do not lie beside the files.
-        Raises RigError for files that hold none, and where there are no tasks.
+        `place` has the tasks, or their names, if they are not beside the files.
+        Raises RigError if the files hold no results, or if there are no tasks.
         """
         raise RigError(
             f"--format {self.name}: rig reads no results that were recorded by this method's upstream"
         )
 
     def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
-        """Make conversations of logs in a folder, with what the file of rules says replaced."""
+        """Make conversations from logs in a folder, with the replacements that the file of rules asks for."""
         raise RigError(f"--format {self.name}: these are no logs")
 
     def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
-        """The paper's tables that these scores have anything to say in."""
+        """Make those of the paper's tables that these scores have rows for."""
         raise RigError(f"--tables: the method {self.methods[0]} has no tables of a paper")
 
     def holds(self, place: Path, method: str) -> bool:
-        """Whether a folder or file has predictions of this one of its methods."""
+        """Return whether a folder or file has predictions of this method, one of `methods`."""
         return True
 
     def predictions(
         self, setup: Any, place: Path, method: str
     ) -> Sequence[tuple[Task, Mapping[int, PlayedTurn]]]:
-        """The tasks of a folder or file, each with the turns that were played of it. Raises RigError."""
+        """Read the tasks of a folder or file, each with its played turns by number. Raises RigError."""
         raise RigError(f"{place}: the method {method} reads no predictions from files; score a stored run")
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
-        """A finished episode of an arm as a line or file that the paper's own tools read."""
+        """Return a finished episode of an arm as the line or file that the paper's own tools read."""
         raise self._refusal("writes no run's predictions")
 
     def file_of(self, task: Any, arm: str, settings: Any) -> tuple[str, ...]:
-        """The folders and the name of the file that a task's line belongs to: by default one for the arm."""
+        """Return the path parts of the file for a task's line: by default one file for each arm."""
         return (f"{arm}.jsonl",)
 
     def export(self, rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
-        """Write the finished tasks of a run of any method into a directory; the files. Raises RigError."""
+        """Write the finished tasks of any method's run to a directory; return the files. Raises RigError."""
         raise self._refusal("writes no runs")
 
     def _refusal(self, what: str) -> RigError:
@@ -194,7 +194,7 @@ class Paper:
 
 
 def of_method(method: str) -> Paper:
-    """The paper whose files hold the runs of a method; one that has nothing where there is none."""
+    """Return the paper whose files hold the runs of a method, or an empty one if there is none."""
     papers = plugins.registered().papers
     for name in papers:
         if method in papers.attribute(name, "methods"):
@@ -206,5 +206,5 @@ def of_method(method: str) -> Paper:
 
 
 def toolbench() -> Any:
-    """The paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
+    """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
     return plugins.registered().papers["toolbench"]

@@ -1,4 +1,4 @@
-"""Models without weights: oracles, scripted ones, and the answers of any such model."""
+"""Models without weights: oracles and scripted models, and helpers that make their predictions."""
 
 import json
 import time
@@ -12,18 +12,18 @@ from rig.toolbox.toolbox import FAILURES
 
 
 def called(name: str, arguments: Json = None) -> Prediction:
-    """The prediction of a call, with the JSON text that stands for it."""
+    """Return the prediction of a call, with the call as JSON for its raw text."""
     arguments = {} if arguments is None else arguments
     return Prediction(raw=json.dumps({"name": name, "arguments": arguments}), call=Call(name, arguments))
 
 
 def replied(text: str) -> Prediction:
-    """The prediction of a reply in words."""
+    """Return the prediction of a reply in words."""
     return Prediction(raw=text, reply=text)
 
 
 def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
-    """The prediction that a step failed."""
+    """Return the prediction of a step that failed."""
     return Prediction(
         raw=raw,
         error=kind,
@@ -33,12 +33,12 @@ def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
 
 
 def words(request: Request) -> list[str]:
-    """What was said up to a request, in order, without calls."""
+    """Return the texts of a request's messages in order, without the calls."""
     return [message.text for message in request.messages if not isinstance(message, CallMessage)]
 
 
 def failures(messages: Iterable[Message]) -> int:
-    """How many calls a dial let fail, which are to be made again."""
+    """Count the calls that a dial made fail and that have to be made again."""
     return sum(
         isinstance(message, CallMessage) and message.outcome.exception in FAILURES.values()
         for message in messages
@@ -46,7 +46,7 @@ def failures(messages: Iterable[Message]) -> int:
 
 
 def true_step(task: Any, request: Request) -> Prediction:
-    """The next of the true calls of a turn, without its session token, and at last the true reply."""
+    """Predict the next true call of a turn, without its session token, or after the last the true reply."""
     true = task.expected(request.key.turn)
     number = request.key.step - failures(request.messages[len(request.messages) - request.key.step :])
     if number < len(true.calls):
@@ -56,7 +56,7 @@ def true_step(task: Any, request: Request) -> Prediction:
 
 
 class Oracle(OneByOne):
-    """A model that knows the tasks: `answer` says what it predicts of a task, the true step by default."""
+    """A model that knows the tasks. `answer` makes its prediction for a task, by default the true step."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class Oracle(OneByOne):
 
 
 class Scripted(OneByOne):
-    """A model for tests: `script` gives the prediction of a request, by function or by key.
+    """A model for tests: `script` is a function from requests to predictions, or a mapping by step key.
 
-    A key that a mapping lacks is answered with an empty reply. The raw text is handed out in pieces of
-    `chunk` characters (0: one piece), each after `delay_s` seconds. With several `slots` it takes on as many
-    steps at once.
+    A key that the mapping lacks is answered with an empty reply. The raw text is streamed in pieces of
+    `chunk` characters (0: one piece), each after `delay_s` seconds. `slots` is the number of steps that it
+    takes at once.
     """
 
     def __init__(

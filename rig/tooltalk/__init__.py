@@ -16,7 +16,7 @@ def register(registry: Registry) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """The toolbox, loaded when it is asked for."""
+    """Load the toolbox when it is first used."""
     if name != "TOOLTALK":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from rig.tooltalk.registry import TOOLTALK

@@ -12,17 +12,17 @@ from rig.tooltalk.world import World
 
 
 def open_world(place: Path | None) -> World:
-    """The world that ships with rig, or one of JSON databases in a folder. Raises RigError."""
+    """Open the world that ships with rig, or make one from a folder of JSON databases. Raises RigError."""
     if place is None:
         return World.open()
-    # Kept from runs in the world that ships: the shapes of the files take a moment to be made.
+    # Imported here, because the models of the files take a moment to build and most runs need none.
     from rig.tooltalk.seeds import world_from
 
     return world_from(place)
 
 
 def _fill(world: AnyWorld, seeds: JsonObject) -> None:
-    # Kept from runs without such tasks, as above.
+    # Imported here for the same reason.
     from rig.tooltalk.seeds import checked, fill
 
     fill(world.database, checked(seeds))
@@ -36,7 +36,7 @@ _TOOLS = [
 ]
 
 _SHA256 = "b8c9df0fc5c55abc9b465fc26d569276fa2848dc2ac5bbbb075a57b3fd8d35c8"
-"""What runs know the tools by; to be another with any change of the tools, which a test holds it to."""
+"""Identifies the tools in fingerprints. A test checks that it changes with any change of the tools."""
 
 TOOLTALK = Toolbox(
     "tooltalk",
@@ -47,4 +47,4 @@ TOOLTALK = Toolbox(
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
     sha256=_SHA256,
 )
-"""The 28 tools in the order in which ToolTalk documents them: by plugin. And their world."""
+"""The 28 tools and their world. Tools are in the order in which ToolTalk documents them: by plugin."""

@@ -1,7 +1,7 @@
-"""Making a world from JSON files, and checking that it is well made.
+"""Making a world from JSON files, and checking a world for faults.
 
 The files have the shape of ToolTalk's `data/databases`: one per database (`Account.json`, `Alarm.json`, …),
-each an object by username or place. Only `Account.json` has to be there.
+each an object by username or place. Only `Account.json` is required.
 """
 
 import calendar
@@ -53,7 +53,7 @@ class _User(_Record):
 
 
 def _shape(name: str, fields: Mapping[str, Any]) -> Any:
-    """Records with these fields, by owner and by key. A field that can be null can be left out."""
+    """Return the type of records with these fields, by owner and by key. Nullable fields are optional."""
     parts: dict[str, Any] = {
         field: (kind, None if NoneType in get_args(kind) else ...) for field, kind in fields.items()
     }
@@ -71,16 +71,16 @@ _FILES: dict[str, tuple[Any, str | None]] = {
     "HistoricWeather": (_shape("HistoricWeather", dict.fromkeys(_AVERAGES, Number)), None),
     "Drawn": (dict[str, int], None),
 }
-"""Each file's shape, and the field of a record that repeats its key."""
+"""Each file's type, and the field of a record that repeats its key."""
 
 Seeds: TypeAlias = dict[str, JsonObject]
-"""The checked content of each file that is there."""
+"""The checked content of each file that exists."""
 
 
 def world_from(directory: Path) -> World:
-    """A world from JSON files shaped like ToolTalk's `data/databases`.
+    """Make a world from JSON files shaped like ToolTalk's `data/databases`.
 
-    Raises RigError on bad ones, naming file and place.
+    Raises RigError on bad files, naming file and place.
     """
     if not (directory / "Account.json").is_file():
         raise RigError(f"{directory}: holds no world: Account.json is missing")
@@ -91,7 +91,7 @@ def world_from(directory: Path) -> World:
 
 
 def fill(database: Database, seeds: Seeds) -> None:
-    """Put seeds into an empty world, each record after the one before it in its file."""
+    """Put seeds into an empty world, with records in the order of their files."""
     with database.atomic():
         accounts = Accounts(database)
         for user in seeds["Account"].values():
@@ -126,7 +126,7 @@ def _read(path: Path, name: str) -> JsonObject:
 
 
 def checked(seeds: JsonObject) -> Seeds:
-    """The content of files that a conversation brings along instead. Raises RigError on bad content."""
+    """Check the seeds that a conversation has in place of files. Raises RigError on bad content."""
     unknown = next((name for name in seeds if name not in _FILES), None)
     if unknown is not None or "Account" not in seeds:
         text = "Account is missing" if unknown is None else f"there is no {unknown}"
@@ -160,15 +160,15 @@ _LIBRARY_VERSION = 96
 
 
 def build_world(seed: Path = WORLD_SEED, target: Path = WORLD_DATABASE) -> None:
-    """Write the world file made from a directory of JSON files, the same bytes every time.
+    """Make the world file from a directory of JSON files, with the same bytes every time.
 
-    Another version of SQLite makes a file of equal content; its version stands in the header, as in every
-    SQLite file. Raises RigError on bad seeds, or when the target cannot be written, which then is as it was.
+    Another version of SQLite makes a file of equal content, with that version in the header as in every
+    SQLite file. Raises RigError on bad seeds, or if the target cannot be written, which leaves it unchanged.
     """
     image = bytearray(world_from(seed).snapshot().image)
     major, minor, patch = sqlite3.sqlite_version_info
     library = major * 1_000_000 + minor * 1_000 + patch
-    # An image of memory leaves these fields to chance.
+    # In an image of a database in memory, these fields can have any value.
     for offset, value in ((_CHANGE_COUNTER, 1), (_VERSION_VALID_FOR, 1), (_LIBRARY_VERSION, library)):
         struct.pack_into(">I", image, offset, value)
     part = temporary_path(target.parent, target.name)
@@ -194,7 +194,7 @@ _MONTHS = [name.lower() for name in calendar.month_name[1:]]
 
 
 def check_world(world: World) -> list[str]:
-    """Faults of a world, one line each: dangling references, bad formats, contradictory records."""
+    """Return the faults of a world, one line each: dangling references, bad formats, contradictions."""
     return [*_references(world), *_users(world), *_records(world), *_climate(world)]
 
 

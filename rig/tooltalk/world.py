@@ -1,4 +1,4 @@
-"""ToolTalk's mock world: its users and their things, the weather, and the kinds of free text in it."""
+"""ToolTalk's mock world: its users and their records, the weather, and the kinds of free text in it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ BODY = Text("body", like="body", cosine=0.8, personal=True)
 """Email bodies and messages."""
 
 KINDS = {kind.name: kind for kind in (EVENT, LOCATION, TASK, SUBJECT, BODY)}
-"""All of them by name."""
+"""All kinds of text by name."""
 
 
 SESSION_TOKENS = hexadecimal(8, 4, 4)
@@ -55,7 +55,7 @@ class Account:
     verification_code: str | None
 
     def public(self) -> JsonObject:
-        """What other users may see."""
+        """Return the fields that other users may see."""
         return {"username": self.username, "email": self.email, "phone": self.phone, "name": self.name}
 
 
@@ -66,11 +66,11 @@ class Accounts:
         self._database = database
 
     def all(self) -> list[Account]:
-        """Every account."""
+        """Return every account."""
         return self._where("1")
 
     def find(self, username: Json) -> Account | None:
-        """The account of that exact name. Raises TypeError for names that cannot be dictionary keys."""
+        """Return the account with exactly this name. Raises TypeError for names that cannot be dict keys."""
         if isinstance(username, str):
             return next(iter(self._where("username = ?", worlds.encode_name(username))), None)
         hash(username)
@@ -80,7 +80,7 @@ class Accounts:
         return next(same, None)
 
     def with_token(self, token: str) -> Account | None:
-        """The account that is logged in with this session token."""
+        """Return the account that is logged in with this session token, or None."""
         return next(iter(self._where("session_token = ?", encode(token))), None)
 
     def add(self, *, username: Json, **columns: Json) -> None:
@@ -94,7 +94,7 @@ class Accounts:
         self._database.table("users").update(account.id, row)
 
     def remove(self, account: Account) -> None:
-        """Delete an account. What the user has in the plugins stays."""
+        """Delete an account. The user's records in the plugins stay."""
         self._database.table("users").delete(account.id)
 
     def _where(self, condition: str, *parameters: Any) -> list[Account]:
@@ -116,15 +116,15 @@ Time: TypeAlias = Annotated[str, AfterValidator(_formatted(times.TIME))]
 Instant: TypeAlias = Annotated[str, AfterValidator(_formatted(times.INSTANT))]
 
 _WHOLE = -1
-"""The position of a value that is neither null nor a list with elements, kept in one piece."""
+"""The position of a value that is kept in one piece: neither null nor a list with elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the records of one plugin lie. `owners` lists the users who have an entry, if an empty one.
+    """The tables of one plugin's records. `owners` lists the users who have an entry, even an empty one.
 
-    `fields` are those of a record, by the types that they have in the files that a world is made from; the
-    first is its id. Tools can store null in those that are `nullable`, whatever the files have to hold.
+    `fields` are the fields of a record with their types in the files that a world is made from; the first is
+    its id. Tools can store null in the `nullable` fields, even if the files must not.
     """
 
     owners: str
@@ -135,18 +135,18 @@ class Layout:
 
     @property
     def id_field(self) -> str:
-        """The field that names a record of a user."""
+        """The field with a record's id, unique for one user."""
         return next(iter(self.fields))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The fields that lie in the table of the records."""
+        """The fields that are columns of the table of records."""
         elsewhere = () if self.elements is None else (self.elements.field,)
         return tuple(name for name in self.fields if name not in elsewhere)
 
     @property
     def schema(self) -> str:
-        """Its tables, in SQL."""
+        """The SQL that creates its tables."""
         types = ((name, "TEXT" if name in self.nullable else "TEXT NOT NULL") for name in self.columns)
         columns = (f"    {name} {kind},\n" for name, kind in types)
         sql = (
@@ -207,11 +207,11 @@ REMINDERS = Layout(
     ("task", "due_date"),
 )
 LAYOUTS = {"Alarm": ALARMS, "Calendar": EVENTS, "Email": EMAILS, "Message": MESSAGES, "Reminder": REMINDERS}
-"""By the name of the file that a plugin's records come from."""
+"""The layouts, by the name of the file that a plugin's records come from."""
 
 
 class Records:
-    """The records of one plugin, by user. A record is a JSON object; records keep the order they came in.
+    """The records of one plugin, by user. A record is a JSON object; records keep their order of insertion.
 
     Users are named by any JSON value that can be a dictionary key; other values raise TypeError.
     """
@@ -221,15 +221,15 @@ class Records:
         self._layout = layout
 
     def knows(self, username: Json) -> bool:
-        """Whether the plugin has an entry for this user."""
+        """Return whether the plugin has an entry for this user."""
         return bool(self._database.table(self._layout.owners).count_where("username = ?", [key(username)]))
 
     def open(self, username: Json) -> None:
-        """Make sure that there is an entry for this user."""
+        """Add an entry for this user, if there is none yet."""
         self._database.table(self._layout.owners).insert({"username": key(username)}, ignore=True)
 
     def all(self, username: Json) -> list[JsonObject]:
-        """The user's records in order."""
+        """Return the user's records in order."""
         names, table = self._layout.columns, self._layout.records
         query = f"SELECT id, {', '.join(names)} FROM {table} WHERE username = ? ORDER BY id"
         rows = self._database.execute(query, [key(username)]).fetchall()
@@ -241,12 +241,12 @@ class Records:
         return list(records.values())
 
     def get(self, username: Json, record_id: Json) -> JsonObject | None:
-        """The record of that id, None where there is none."""
+        """Return the record with this id, or None if there is none."""
         same = (record for record in self.all(username) if record[self._layout.id_field] == record_id)
         return next(same, None)
 
     def put(self, username: Json, record: JsonObject) -> None:
-        """Add a record at the end. One of the same id is replaced where it stands, as in a dictionary."""
+        """Add a record at the end, or replace the one with the same id in its place, as in a dictionary."""
         row: dict[str, worlds.Stored] = {name: encode(record[name]) for name in self._layout.columns}
         table = self._database.table(self._layout.records)
         ids = self._row_ids(username, record[self._layout.id_field])
@@ -259,7 +259,7 @@ class Records:
             self._set_elements(ids[0], self._layout.elements, record[self._layout.elements.field])
 
     def change(self, username: Json, record_id: Json, field: str, value: Json) -> None:
-        """Set one field of a record that exists."""
+        """Set one field of an existing record."""
         (row_id,) = self._row_ids(username, record_id)
         elements = self._layout.elements
         if elements is not None and field == elements.field:
@@ -268,14 +268,14 @@ class Records:
             self._database.table(self._layout.records).update(row_id, {field: encode(value)})
 
     def remove(self, username: Json, record_id: Json) -> bool:
-        """Delete a record; False where there is none of that id."""
+        """Delete the record with this id, and return whether there was one."""
         ids = self._row_ids(username, record_id)
         for row_id in ids:
             self._database.table(self._layout.records).delete(row_id)
         return bool(ids)
 
     def _row_ids(self, username: Json, record_id: Json) -> list[int]:
-        """The row of that id: one or none."""
+        """Return the rows with this record id: one or none."""
         query = f"SELECT id FROM {self._layout.records} WHERE username = ? AND {self._layout.id_field} = ?"
         return [row[0] for row in self._database.execute(query, [key(username), encode(record_id)])]
 
@@ -331,9 +331,9 @@ TOKEN = (SESSION_TOKEN,)
 
 
 class World(worlds.World):
-    """Users and their things, the weather, and what every world has.
+    """A world of users and their records and the weather, with what every world has.
 
-    Rows keep the order of insertion through their integer `id`, since ToolTalk lists records in that order.
+    Rows keep the order of insertion by their integer `id`, since ToolTalk lists records in that order.
     Each plugin knows which users it has an entry for (`calendars`, `inboxes`, …): a user without an entry is
     not the same as one with an empty one. Those tables do not refer to `users`, because an account can be
     deleted while its records stay. Record ids (`alarm_id`, …) are unique for one user only.
@@ -359,13 +359,13 @@ class World(worlds.World):
 
     @classmethod
     def open(cls, path: Path = WORLD_DATABASE) -> Self:
-        """A copy of a world file, else of the one that ships. Raises RigError as every world does."""
+        """Open a copy of a world file, by default of the one that ships. Raises RigError if that fails."""
         return super().open(path)
 
     def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
-        """Set the clock, and give the user's account what it starts with: a login, a verification code.
+        """Set the clock, and give the user's account its `credentials`: a session token, a verification code.
 
-        Raises RigError when the user is given something and has no account.
+        Raises RigError if there are credentials and the user has no account.
         """
         super().begin(now, username, credentials)
         if not credentials:
@@ -390,7 +390,7 @@ class World(worlds.World):
         return None if account is None else str(account.username)
 
     def caller(self) -> Account:
-        """The account that is logged in. Raises ToolError where the session belongs to no account."""
+        """Return the account that is logged in. Raises ToolError if the session belongs to no account."""
         account = self._account
         if account is None:
             raise ToolError("The session has no account any more.")

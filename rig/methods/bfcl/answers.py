@@ -1,7 +1,7 @@
-"""Answers as calls: those of a model, and those in BFCL's result files, from any of its handlers.
+"""Reading answers as calls: a model's own, and those in BFCL's result files, from any of its handlers.
 
-BFCL's reader parses Java and JavaScript, and takes nothing with a fault in it, such as `value=John Doe`. This
-one knows no grammar but that of expressions; bodies of functions and of classes are not looked into.
+BFCL's reader parses Java and JavaScript, and rejects texts with a fault, such as `value=John Doe`. This
+one only knows the grammar of expressions, and skips the bodies of functions and classes.
 """
 
 import ast
@@ -18,7 +18,7 @@ from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools_
 from rig.methods.bfcl.forms import TAGS, PromptForm
 
 LONGEST = 200_000
-"""Characters of an answer that is read."""
+"""The most characters of an answer that is read."""
 
 
 _UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError)
@@ -26,11 +26,11 @@ _UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionErro
 
 
 class Undecodable(ValueError):
-    """An answer that holds no calls in a form that is known."""
+    """Raised for an answer without calls in a known form."""
 
 
 def output_of(calls: Sequence[Call], entry: SingleTurnEntry, settings: BfclSettings) -> list[dict[str, Any]]:
-    """Calls of a model as BFCL has them; objects that were asked for as texts are objects again."""
+    """Return a model's calls in BFCL's form, with objects that were requested as texts parsed."""
     if settings.prompt_form is not None:  # nothing was
         return [{call.name: call.arguments} for call in calls]
     tools = tools_of(entry.functions, entry.language, settings)
@@ -55,9 +55,9 @@ def _object(value: Json, declared: JsonObject) -> Any:
 
 
 def decode(result: Json, language: str = "python") -> Json:
-    """What a line of results says was called: from text with calls, or from functions and arguments.
+    """Return the calls in a line of results: a text with calls, or objects of functions and arguments.
 
-    Texts are in the language that the functions are of. Raises Undecodable for anything else.
+    Texts are in the `language` of the functions. Raises Undecodable for anything else.
     """
     if isinstance(result, str):
         text = _bracketed(result)
@@ -78,7 +78,7 @@ def decode(result: Json, language: str = "python") -> Json:
 
 
 def decode_form(text: str, form: PromptForm) -> Json:
-    """What a text that was asked for in a form says was called. Raises Undecodable."""
+    """Return the calls in a text that was requested in a form. Raises Undecodable."""
     text = _bracketed(text)
     if all(form.tags):
         text = _between(text, *TAGS)[len(TAGS[0]) : -len(TAGS[1])].strip()
@@ -95,7 +95,7 @@ def decode_form(text: str, form: PromptForm) -> Json:
 
 
 def _bracketed(text: str) -> str:
-    """A text in the brackets of a list, whatever it is of: so begins all of BFCL's own reading."""
+    """Return any text in the brackets of a list, which is how BFCL's own readers begin."""
     if len(text) > LONGEST:
         raise Undecodable("too long")
     text = text.strip("`\n ")
@@ -103,7 +103,7 @@ def _bracketed(text: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str:
-    """The first stretch of text from one mark to the other, with both."""
+    """Return the first part of a text from one mark to the other, with both. Raises Undecodable."""
     start = text.find(opening)
     end = text.find(closing, start + len(opening))
     if start < 0 or end < 0:
@@ -112,9 +112,9 @@ def _between(text: str, opening: str, closing: str) -> str:
 
 
 def _json_calls(text: str) -> list[dict[str, Any]]:
-    """Calls as objects in a list, which ends where a bracket first follows an object, as upstream has it.
+    """Read calls from a list of objects, which ends where a bracket first follows an object, as upstream.
 
-    So a list of objects among the arguments cannot be read, and nothing is called.
+    A list of objects among the arguments therefore cannot be read, and the result has no calls.
     """
     start, end = text.find("["), text.rfind("]")
     text = text[start : end + 1] if 0 <= start < end else text
@@ -131,7 +131,7 @@ _LIST_OF_OBJECTS, _END_OF_OBJECTS = re.compile(r"\[\s*\{"), re.compile(r"\}\s*\]
 
 
 def _xml_calls(text: str, is_verbose: bool) -> list[dict[str, Any]]:
-    """Calls as elements; there are no declarations in them, so that no entity can grow."""
+    """Read calls from XML elements. A text holds no declarations, so no entity can expand."""
     calls = []
     for function in ElementTree.fromstring(text).findall("function"):
         place = function.find("params") if is_verbose else None
@@ -153,13 +153,13 @@ _CASTS: Mapping[str, Callable[[str], Any]] = {
     "null": lambda _text: None,
     **dict.fromkeys(("array", "tuple", "object", "dict"), ast.literal_eval),
 }
-"""The value that a text stands for as one of a type; of one that is not here, the text."""
+"""Functions that read a value of a type from its text; a value of any other type is the text."""
 
 
 def _other(text: str, language: str) -> list[dict[str, Any]]:
-    """A call written in Java or JavaScript, whose values stay texts, but that quotes come off.
+    """Read a call written in Java or JavaScript. Its values stay texts, without their quotes.
 
-    BFCL's own reader takes the first call alone, and of arguments without a name only bare words.
+    BFCL's own reader only takes the first call, and only bare words as arguments without a name.
     """
     match = _CALLED.fullmatch(text[1:-1].strip())
     if not match:
@@ -188,11 +188,11 @@ _NAMED = re.compile(r"([A-Za-z_$][\w$]*)\s*=(?![=>])\s*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _SYMBOL = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|[\[({\])},"'`]""", re.DOTALL)
 _BODY = re.compile(r"(new\s[\w.<>,\s]+\([^{}]*\))\s*\{.*\}", re.DOTALL)
-"""An object of Java's with a body of its own, which BFCL's reader drops."""
+"""A Java object with a class body, which BFCL's reader drops."""
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Arguments: what is between commas that stand in no brackets, and after which a name and `=` come.
+    """Yield the arguments in a text, which are separated by commas outside brackets and quotes.
 
     Raises Undecodable if brackets or quotes do not match.
     """
@@ -218,7 +218,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _python(text: str) -> list[dict[str, Any]]:
-    """Calls written in Python, in a list or one alone: nothing is executed."""
+    """Read calls written in Python, a list or a single one, without executing anything."""
     try:
         body = ast.parse(text.strip().strip("'"), mode="eval").body
         elements = [body] if isinstance(body, ast.Call) else getattr(body, "elts", None)
@@ -230,7 +230,7 @@ def _python(text: str) -> list[dict[str, Any]]:
 
 
 def _call(node: ast.Call) -> dict[str, Any]:
-    """A call by its keywords; others are not read."""
+    """Read a call's name and keyword arguments; positional ones are dropped."""
     parts: list[str] = []
     function = node.func
     while isinstance(function, ast.Attribute):
@@ -285,9 +285,9 @@ _OPERATORS: Mapping[type[ast.operator] | type[ast.unaryop], Callable[..., Any]] 
 
 
 def _computed(node: ast.expr) -> Any:
-    """What literals and operators come to, as in Python, with which BFCL's reader computes.
+    """Compute an expression of literals and operators as Python does, which BFCL's reader uses.
 
-    Raises Undecodable for a name or a call, and where the result could be of any size.
+    Raises Undecodable for a name or a call, and if the result could be very large.
     """
     match node:
         case ast.Constant(value):
@@ -310,7 +310,7 @@ def _computed(node: ast.expr) -> Any:
 
 
 def _is_large(sign: ast.operator, left: Any, right: Any) -> bool:
-    """Whether an operation could make something much larger than what it is made of."""
+    """Return whether the result of an operation could be much larger than its operands."""
     if isinstance(left, str | bytes | list | tuple) or isinstance(right, str | bytes | list | tuple):
         if isinstance(sign, ast.Mod):
             return re.search(r"\d{4}|\*", str(left)) is not None
@@ -345,7 +345,7 @@ _BINARY_WORDS = {"instanceof", "in"}
 
 
 def _is_expression(text: str, language: str) -> bool:
-    """Whether a text, whose brackets match, is an expression: operands and operators take turns."""
+    """Return whether a text with matching brackets is an expression: operands and operators alternate."""
     is_java = language == "java"
     if is_java:
         text = _TYPE_ARGUMENTS.sub("", text)
@@ -392,13 +392,13 @@ def _is_expression(text: str, language: str) -> bool:
 
 
 def _is_cast(text: str, place: int) -> bool:
-    """Whether a type in brackets stands before a place."""
+    """Return whether a type in brackets, such as `(int)`, precedes a position."""
     start = text.rfind("(", 0, place)
     return start >= 0 and _CAST.fullmatch(text[start:place].strip()) is not None
 
 
 def _after_body(text: str, place: int) -> int:
-    """The place behind the `}` of a body that was opened before."""
+    """Return the position after the `}` of a body that was opened before `place`."""
     depth = 1
     for token in re.compile(rf"{_STRING}|[{{}}]", re.DOTALL).finditer(text, place):
         depth += {"{": 1, "}": -1}.get(token[0], 0)

@@ -1,4 +1,4 @@
-"""BFCL's checker of calls: whether calls are those of a ground truth, by the rules of its `ast_checker`.
+"""BFCL's checker: compares calls with a ground truth by the rules of its `ast_checker`.
 
 The rules are kept exactly, even where they are odd. The values in a list of allowed values are compared as
 Python compares them. If `""` is among them, the argument may be left out, and an empty list passes for it.
@@ -14,7 +14,7 @@ from rig.methods.bfcl.data import SingleTurnEntry
 from rig.methods.bfcl.literals import TYPES, value_of
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
-"""Calls, each by the name of its function."""
+"""Calls: each an object from the function's name to the arguments."""
 
 _LISTS = {"python": ("array", "tuple"), "java": ("Array", "ArrayList", "array")}
 _LISTS["javascript"] = _LISTS["java"]
@@ -22,7 +22,7 @@ _DROPPED = re.compile(r"[ ,./\-_*^]")
 
 
 class Wrong(Exception):
-    """Why calls are not those of the ground truth: in words, and BFCL's name for it."""
+    """Raised if calls are not those of the ground truth, with a text and BFCL's name of the error."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -32,7 +32,7 @@ class Wrong(Exception):
 def check(output: Output, entry: SingleTurnEntry, *, underscores: bool) -> None:
     """Raise Wrong unless these calls are those of the entry's ground truth.
 
-    `underscores` says that models were given, and answer with, names in which dots have become underscores.
+    `underscores` says that models read and write function names with underscores for dots.
     """
     try:
         if "parallel" in entry.category:
@@ -46,12 +46,12 @@ def check(output: Output, entry: SingleTurnEntry, *, underscores: bool) -> None:
                 raise Wrong("simple_function_checker:wrong_count", text)
             _call(output[0], entry.functions[0], entry.truth[0], entry, underscores)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        # Where BFCL's own checker ends with an exception, the answer is not right.
+        # An answer that makes BFCL's own checker raise an exception is not right.
         raise Wrong("checker:exception", f"cannot be checked: {type(error).__name__}: {error}") from error
 
 
 def is_calls(output: Json) -> bool:
-    """Whether something has the form of calls: a list of objects, each one function with its arguments."""
+    """Return whether a value has the form of calls: a list of objects, each one function with arguments."""
     return isinstance(output, list) and all(
         isinstance(call, dict) and len(call) == 1 and isinstance(next(iter(call.values())), dict)
         for call in output
@@ -59,7 +59,7 @@ def is_calls(output: Json) -> bool:
 
 
 def _any_order(output: Output, entry: SingleTurnEntry, underscores: bool) -> None:
-    """Each true call takes the first call that is right and that no other has taken."""
+    """Match each true call with the first right call that is still free. Raises Wrong if one finds none."""
     _count(output, entry, "parallel_function_checker_no_order")
     left = list(range(len(output)))
     for number, call in enumerate(entry.truth):
@@ -94,7 +94,7 @@ def _call(
     entry: SingleTurnEntry,
     underscores: bool,
 ) -> None:
-    """Raise Wrong unless one call is a true one."""
+    """Raise Wrong unless a call agrees with a true one."""
     allowed = next(iter(true.values()))
     name, parameters = declared["name"], declared["parameters"]
     properties, required = parameters["properties"], parameters["required"]
@@ -116,7 +116,7 @@ def _call(
 
 
 def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], language: str) -> None:
-    """Raise Wrong unless a value is one of those allowed."""
+    """Raise Wrong unless an argument's value is allowed."""
     kind = declared["type"]
     inner: str | None = declared["items"]["type"] if kind in _LISTS[language] else None
     types = TYPES[language]
@@ -138,7 +138,7 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
 
 
 def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: type | None) -> bool:
-    """Whether a value stands for a variable, of whose type the allowed values are. Raises Wrong."""
+    """Return whether the allowed values' type makes a value a variable. Raises Wrong for a wrong type."""
     told = next((type(element) for element in allowed if element != ""), None)
     if type(value) is outer:
         if inner is None or any(_has_elements(value, element, inner) for element in allowed):
@@ -150,7 +150,7 @@ def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: ty
 
 
 def _has_elements(value: Any, allowed: Any, inner: type) -> bool:
-    """Whether the elements have the type of those of an allowed list. Anything but a list says nothing."""
+    """Return whether elements have the type of those in an allowed list; True if `allowed` is no list."""
     if type(allowed) is not list:
         return True
     try:
@@ -162,7 +162,7 @@ def _has_elements(value: Any, allowed: Any, inner: type) -> bool:
 
 
 def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> bool:
-    """Whether a value is one of those allowed, as Python sees it: 1, 1.0 and True are equal."""
+    """Return whether a value is allowed, compared as in Python: 1, 1.0 and True are equal."""
     if outer is dict:
         return _is_object(value, allowed)
     if outer is list and inner is dict:
@@ -179,18 +179,18 @@ def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> 
 
 
 def standard(text: str, dropped: re.Pattern[str] = _DROPPED) -> str:
-    """A text without what need not be the same: case, spaces, some punctuation, the kind of quotes."""
+    """Return a text without differences that do not matter: case, spaces, some punctuation, quotes."""
     return dropped.sub("", text).lower().replace("'", '"')
 
 
 def _standard_all(values: Any) -> list[Any]:
-    """Each element of a list made standard. The elements of a text are its characters."""
+    """Return the elements of a list, made standard. The elements of a text are its characters."""
     elements = [values[number] for number in range(len(values))]
     return [standard(element) if type(element) is str else element for element in elements]
 
 
 def _is_object(value: Mapping[str, Any], allowed: Sequence[Any]) -> bool:
-    """Whether an object is one of those allowed, each with the values that its members may have."""
+    """Return whether an object is allowed. Allowed objects list the values that each member may have."""
     return any(
         all(
             key in members

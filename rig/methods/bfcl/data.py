@@ -1,4 +1,4 @@
-"""BFCL's data as it is in its repository: entries by category, and the calls that each should have.
+"""BFCL's data as in its repository: entries by category, and the calls that each should have.
 
 The functions of an entry become tools, prepared as BFCL prepares them.
 """
@@ -30,16 +30,16 @@ CATEGORIES = (
     *("irrelevance", "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"),
     *("live_irrelevance", "live_relevance"),
 )
-"""The categories of one turn, in BFCL's order. Each is a suite of its own."""
+"""The categories of one turn, in BFCL's order. Each is a suite."""
 FORMAT_SENSITIVITY = "format_sensitivity"
-"""Entries of other categories, by their ids, to be asked in several forms (`rig.methods.bfcl.forms`)."""
+"""A category that lists entries of others by id, to be asked in several forms (`rig.methods.bfcl.forms`)."""
 
 _FILE = re.compile(r"BFCL_v\d+_(\w+)\.json")
 
 
 @dataclass(frozen=True)
 class SingleTurnEntry(PublicTask):
-    """An entry: what is asked, what is on offer, and the calls with the values that are allowed."""
+    """An entry: the question, the functions on offer, and the true calls with their allowed values."""
 
     name: str
     suite: str
@@ -56,7 +56,7 @@ class SingleTurnEntry(PublicTask):
 
     @property
     def category(self) -> str:
-        """The category that it is of, whatever suite it came with."""
+        """The entry's own category, also if it came with the format sensitivity's suite."""
         return self.name.rpartition("_")[0] if self.suite == FORMAT_SENSITIVITY else self.suite
 
     @property
@@ -69,13 +69,13 @@ class SingleTurnEntry(PublicTask):
 
     @property
     def language(self) -> str:
-        """The language that its functions are of."""
+        """The programming language of its functions."""
         return next((name for name in ("javascript", "java") if name in self.category), "python")
 
     def answer(self) -> tuple[Call, ...]:
-        """The ground truth answered with itself: of each argument the first value that is allowed.
+        """Return the true calls, each argument with its first allowed value.
 
-        An empty one stands for no argument, so that a required argument has the next one.
+        An empty value stands for no argument, so a required argument has its first other value.
         """
         declared = {function["name"]: function for function in reversed(self.functions)}
         calls = []
@@ -93,9 +93,9 @@ class SingleTurnEntry(PublicTask):
 
 
 def load(place: Path) -> Loaded:
-    """The entries of a file, or of all files of a folder that are of one turn; faults of those that are none.
+    """Load the entries of a file, or of a folder's files of one turn, with a fault for each invalid one.
 
-    Raises RigError if there is no entry at all, or a file cannot be read.
+    Raises RigError if there is no entry at all, or if a file cannot be read.
     """
     if files(place, [FORMAT_SENSITIVITY]) and place.is_file():
         return _by_ids(place)
@@ -120,13 +120,13 @@ def load(place: Path) -> Loaded:
 
 
 def ids_in(place: Path) -> dict[str, list[str]]:
-    """The ids of entries, by category, that a file of the format sensitivity lists. Raises RigError."""
+    """Read the ids of entries that a file of the format sensitivity lists, by category. Raises RigError."""
     value = json_of(read_text(place), str(place), PLAIN)
     return parsed(dict[str, Many[str]], value, str(place), "lists of BFCL's ids")
 
 
 def _by_ids(place: Path) -> Loaded:
-    """The entries that a file names by category; their files lie beside it. Raises RigError."""
+    """Load the entries that a file lists by category, from the files beside it. Raises RigError."""
     listed = ids_in(place)
     entries: list[SingleTurnEntry] = []
     faults: list[str] = []
@@ -173,7 +173,7 @@ class _EntrySource(Foreign):
 
 
 def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
-    """An entry from what is stored of it. Raises RigError."""
+    """Make an entry from its stored source. Raises RigError."""
     row = parsed(_EntrySource, source, where, "an entry of BFCL")
     entry = SingleTurnEntry(
         row.entry.id,
@@ -184,7 +184,7 @@ def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
         source,
     )
     try:
-        # An entry whose truth cannot be read as calls would end a run that has begun.
+        # Checked here, because an unreadable truth would otherwise end a run that has begun.
         entry.answer()
     except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
         raise RigError(f"{where}: the truth is no calls: {type(error).__name__}: {error}") from error
@@ -192,16 +192,16 @@ def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
 
 
 def function(declared: JsonObject) -> JsonObject:
-    """A function with all that its declaration may leave out."""
+    """Return a function's declaration with everything filled in that it may leave out."""
     return {**declared, "parameters": {"properties": {}, "required": [], **declared["parameters"]}}
 
 
 def _first(value: Any) -> Any:
-    """A value that is allowed, of whose members the first alternatives, but those that are better left out.
+    """Return an allowed value with each member's first alternative, without members where that is empty.
 
-    Members of an object, and of an object in a list, have alternatives of their own. BFCL's checker compares
-    those as they stand, so an object within an alternative is a plain value. Where a member has no list of
-    alternatives no answer is right, and it is given as it stands.
+    Members of an object, and of an object in a list, have their own lists of alternatives. BFCL's checker
+    compares an alternative as it is, so an object inside one is a plain value. If a member has no list of
+    alternatives, no answer is right, and the member is returned as it is.
     """
     if isinstance(value, list):
         return [_first(element) if isinstance(element, dict) else element for element in value]
@@ -215,7 +215,7 @@ def _first(value: Any) -> Any:
 
 
 def files(place: Path, categories: Sequence[str] = CATEGORIES) -> dict[str, Path]:
-    """The files of data of these categories, told by their names."""
+    """Return the data files of these categories, which are recognised by their names."""
     paths = sorted(place.glob("BFCL_v*_*.json")) if place.is_dir() else [place]
     matches = ((_FILE.fullmatch(path.name), path) for path in paths)
     by_category = {match[1]: path for match, path in matches if match is not None}
@@ -227,7 +227,7 @@ class _Identified(Foreign):
 
 
 def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[JsonObject, str]]:
-    """The objects of a file of JSON lines, and where each stands. Raises RigError, with the line."""
+    """Yield the objects of a file of JSON lines, each with its place. Raises RigError, with the line."""
     for line in lines_of(file):
         value = json_of(line.text, line.where, PLAIN)
         parsed(kind, value, line.where, "an object of BFCL")
@@ -235,7 +235,7 @@ def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[Jso
 
 
 def declared_in(file: Path) -> list[JsonObject]:
-    """The functions that a file of JSON lines declares."""
+    """Return the functions that a file of JSON lines declares."""
     return [function(value) for value, where in lines(file, _EntryFunction)]
 
 
@@ -252,18 +252,18 @@ _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("array", "list", "tuple", "ArrayList", "Array", "Queue", "Stack"), "array"),
     **dict.fromkeys(("dict", "object", "HashMap", "Hashtable"), "object"),
 }
-"""JSON Schema's types by BFCL's. What is not here is a text."""
+"""JSON Schema's types by BFCL's. Any other type is a string."""
 
 ANY_ELEMENT: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
 AS_TEXT = " Write this object as JSON in a text."
-"""Said of an object of anything, to which no grammar can hold a model."""
+"""Added to the description of an object without declared members, which no grammar can describe."""
 
 
 @dataclass(frozen=True, slots=True)
 class BfclSettings:
-    """How a model gets entries: with the `names` of functions as they are, or with dots as underscores.
+    """How a model gets entries: with `names` of functions as they are, or with underscores for dots.
 
-    In a `form` it answers in text, as the prompt says.
+    With a `form`, it answers in text, as the prompt says.
     """
 
     names: str = "underscores"
@@ -280,7 +280,7 @@ class BfclSettings:
 
     @property
     def prompt_form(self) -> PromptForm | None:
-        """The form that a prompt asks for."""
+        """The form that the prompt asks for; None if it asks for none."""
         return PromptForm.parse(self.form)
 
     @property
@@ -296,20 +296,20 @@ class BfclSettings:
 def opening(
     name: str, turn: int, messages: Iterable[Mapping[str, str]], tools: tuple[ToolDoc, ...]
 ) -> Request:
-    """How what a model is asked begins: system messages of the entry come with the context."""
+    """Return how requests for an entry begin: the context has its system messages."""
     context = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     return Request(StepKey(name, turn, 0), INSTRUCTIONS, tools, context, (), False, several_calls=True)
 
 
 def name_of(name: str, settings: BfclSettings) -> str:
-    """What a function is called in the prompt."""
+    """Return the name of a function in the prompt."""
     return name.replace(".", "_") if settings.underscores else name
 
 
 def named_functions(
     functions: Iterable[JsonObject], language: str, settings: BfclSettings
 ) -> list[JsonObject]:
-    """Functions as they are declared, each name once and as a model reads it, with the language's hint."""
+    """Return declared functions, each once, with names and the language's hint as a model reads them."""
     named: dict[str, JsonObject] = {}
     for declared in functions:
         name = name_of(declared["name"], settings)
@@ -319,7 +319,7 @@ def named_functions(
 
 
 def tools_of(functions: Iterable[JsonObject], language: str, settings: BfclSettings) -> tuple[ToolDoc, ...]:
-    """Functions of a language as a model reads them, each name once."""
+    """Return functions of a language as the tools that a model reads, each name once."""
     docs: list[ToolDoc] = []
     for function in named_functions(functions, language, settings):
         declared = function["parameters"]
@@ -353,7 +353,7 @@ def _prepared(declared: JsonObject, language: str) -> JsonObject:
 
 
 def _cast(declared: JsonObject) -> JsonObject:
-    """A declaration as a JSON Schema that a model can be held to."""
+    """Return a declaration as a JSON Schema that a grammar can enforce."""
     kind = _TYPES.get(declared.get("type", ""), "string")
     description = declared.get("description", "")
     if declared.get("type") == "float":
@@ -369,7 +369,7 @@ def _cast(declared: JsonObject) -> JsonObject:
     elif kind == "object":
         schema, description = {"type": "string"}, f"{description}{AS_TEXT}"
     elif isinstance(choices := declared.get("enum"), list) and choices:
-        # Those of the data are not always of the type.
+        # The choices in the data do not always have the declared type.
         python: Any = {"string": str, "integer": int, "number": (int, float), "boolean": bool}[kind]
         if all(isinstance(choice, python) for choice in choices):
             schema["enum"] = choices

@@ -1,7 +1,7 @@
 """BFCL's format sensitivity: how a prompt asks for calls as text, and how it shows the functions.
 
-A form is written as what an answer is, and what else differs from the plain form: `json:tag:xml` asks for
-calls in JSON between tags, of functions that are shown in XML. The words are rig's own.
+A form's name is the format of calls, and what else differs from the plain form: `json:tag:xml` asks for
+calls in JSON between tags, and shows functions in XML. The prompts' words are rig's own.
 """
 
 import json
@@ -15,9 +15,9 @@ from rig.errors import RigError
 from rig.option import Option
 
 NO_FORM = "none"
-"""Calls as the model makes them elsewhere (`--format`)."""
+"""No form: calls are made as in other methods (`--format`)."""
 VERSION = "1"
-"""Of how functions are shown; in the fingerprint of arms with a form."""
+"""The version of how functions are shown; in the fingerprint of arms with a form."""
 TAGS = "<TOOLCALL>", "</TOOLCALL>"
 
 INSTRUCTIONS = """\
@@ -33,7 +33,7 @@ _ASKED = (
     "Output format for calls, without anything around it:",
 )
 _OFFERED = "The functions that there are, in {}:", "Callable ({}):"
-"""In the usual words, and in experimental ones."""
+"""In the usual words, and in the experimental ones."""
 _OF_TYPES = "\nA type is string, integer, float, boolean, array, dict or tuple; the last three as in Python."
 _EXAMPLE = Call("first_function", {"name": "value", "other": 2}), Call("second_function", {})
 
@@ -44,8 +44,8 @@ _PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "array": 
 
 
 class PromptForm(NamedTuple):
-    """A form: what an answer `returns`, and what `differs` from one without tags, in the usual words as plain
-    text, with functions in JSON.
+    """A form: the format that an answer `returns`, and what `differs` from the plain form, which has no tags,
+    the usual words, plain text, and functions in JSON.
     """
 
     returns: str
@@ -53,7 +53,7 @@ class PromptForm(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "PromptForm | None":
-        """The form that a text names; None for none. Raises RigError."""
+        """Return the form that a text names, or None for `none`. Raises RigError."""
         if text == NO_FORM:
             return None
         returns, *words = text.split(":")
@@ -69,12 +69,12 @@ class PromptForm(NamedTuple):
 
     @property
     def tags(self) -> tuple[str, str]:
-        """What stands before and after calls."""
+        """The marks before and after the calls."""
         return TAGS if "tag" in self.differs else ("", "")
 
     @property
     def config(self) -> str:
-        """The form as the ids of upstream's results have it."""
+        """The form as it is written in the ids of upstream's results."""
         written = next((name for name in ("python", "xml") if name in self.differs), "json")
         return (
             f"ret_fmt={self.returns}&tool_call_tag={'tag' in self.differs}&func_doc_fmt={written}"
@@ -92,7 +92,7 @@ class PromptForm(NamedTuple):
         return f"{task}\n\n{asked}"
 
     def documentation(self, functions: Sequence[JsonObject]) -> str:
-        """The functions as a model reads them. What changes here raises `VERSION`."""
+        """Return the functions as a model reads them. Any change here raises `VERSION`."""
         if "python" in self.differs:
             name, text = "Python", "\n\n".join(map(_in_python, functions))
         elif "xml" in self.differs:
@@ -105,7 +105,7 @@ class PromptForm(NamedTuple):
         return f"## {heading}\n{text}" if "markdown" in self.differs else text
 
     def write(self, calls: Iterable[Call]) -> str:
-        """Calls as an answer in this form."""
+        """Return calls as an answer in this form."""
         pairs = [(call.name, call.arguments if isinstance(call.arguments, dict) else {}) for call in calls]
         if self.returns == "python":
             parts = [
@@ -122,7 +122,7 @@ class PromptForm(NamedTuple):
 
 
 def _answer_in_xml(calls: Iterable[tuple[str, JsonObject]], is_verbose: bool) -> str:
-    """Calls as elements, values as Python has them and named by their types."""
+    """Return calls as XML elements, with values as Python writes them and their types."""
     root = Element("functions")
     for name, arguments in calls:
         function = SubElement(root, "function", name=name)
@@ -138,7 +138,7 @@ def _answer_in_xml(calls: Iterable[tuple[str, JsonObject]], is_verbose: bool) ->
 
 
 def _members(declared: JsonObject) -> Iterator[tuple[str, JsonObject, bool]]:
-    """The parameters of a function, or the members of an object or of a list's: whether each is required."""
+    """Yield a function's parameters, or an object's or a list's members, and whether each is required."""
     items = declared.get("items")
     declared = items if isinstance(items, dict) else declared
     for name, member in (declared.get("properties") or {}).items():
@@ -157,7 +157,7 @@ def _kind(declared: JsonObject, names: Mapping[str, str]) -> str:
 
 
 def _in_python(function: JsonObject) -> str:
-    """A function by its head, with all parameters in the docstring."""
+    """Return a function as a Python definition, with all parameters in the docstring."""
     head = (
         f"{name}: {_kind(member, _PYTHON_TYPES)}" + ("" if needed else f" = {member.get('default')!r}")
         for name, member, needed in _members(function["parameters"])
@@ -173,7 +173,7 @@ def _python_lines(declared: JsonObject, margin: str) -> Iterator[str]:
 
 
 def _in_xml(function: JsonObject) -> str:
-    """A function as an element with a description and parameters, which can have parameters themselves."""
+    """Return a function as an XML element with a description and parameters, which can be nested."""
     root = Element("function", name=function["name"])
     SubElement(root, "description").text = function["description"]
     _add_parameters(root, function["parameters"])
@@ -195,20 +195,20 @@ def _forms(*parts: Iterable[str]) -> tuple[str, ...]:
 
 
 FORMS = (*_forms(("tag", ""), ("python", "xml", "")), "python:markdown", "python:experimental")
-"""The 26 forms of the category, in its order."""
+"""The category's 26 forms, in its order."""
 
 
 def form_told_by(instructions: str) -> PromptForm | None:
-    """The form that instructions ask for, but for how functions are written; None if they ask for none."""
+    """Return the form that instructions ask for, or None. It leaves open how functions are written."""
     names = _forms(("", "tag"), ("", "markdown"), ("", "experimental"))
     forms = filter(None, map(PromptForm.parse, names))
     return next((form for form in forms if form.instructions == instructions), None)
 
 
 class FormOption(Option):
-    """The option of forms, of which `all` are those of the category."""
+    """The option that names forms; `all` stands for those of the category."""
 
     def levels(self, text: str) -> tuple[Any, ...]:
-        """The forms of a text with commas, each as it is written plainly. Raises RigError."""
+        """Return the forms in a text with commas, each in its canonical spelling. Raises RigError."""
         words = (form for word in text.split(",") for form in (FORMS if word == "all" else (word.strip(),)))
         return tuple(dict.fromkeys(str(PromptForm.parse(word) or NO_FORM) for word in words))

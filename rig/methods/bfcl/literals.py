@@ -1,6 +1,6 @@
-"""Java's and JavaScript's way of writing values, as BFCL's checker reads it, and values written so.
+"""Values of Java and JavaScript: reading them as BFCL's checker does, and writing them.
 
-An argument is a text that stands for a value. What cannot be read stays a text, and then is of the wrong
+An argument is a text that stands for a value. A text that cannot be read stays a text, which is of the wrong
 type. The rules are BFCL's, odd ones included.
 """
 
@@ -38,11 +38,11 @@ TYPES: Mapping[str, Mapping[str, type]] = {
         "array": list,
     },
 }
-"""What type of Python's a value of each type of a language is."""
+"""The Python type that stands for each type of a language."""
 
 
 def value_of(language: str, text: str, kind: str, inner: str | None = None) -> Json:
-    """The value that a text stands for as one of this type, its elements being of the type `inner`.
+    """Return the value of this type that a text stands for; `inner` is the type of its elements.
 
     Raises LookupError for a type that BFCL's checker does not read.
     """
@@ -98,7 +98,7 @@ _ATOMS: Mapping[str, Mapping[str, tuple[Callable[[str], object], Callable[[str],
         "any": (bool, str),
     },
 }
-"""Of each type without parts: whether a text is one, and the value it then stands for."""
+"""For each type without parts: a test for whether a text is one, and a function that reads its value."""
 
 _LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\((.+?)\)\)")
 _LIST_WITH = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*(.+?)\s*\}\}", re.DOTALL)
@@ -115,7 +115,7 @@ _ROW = re.compile(r"\[(.*?)\]")
 _OBJECT = re.compile(r"\{(.*?)\}")
 _PAIR = re.compile(r"([^:]+):\s*(.*?)(?:,\s*(?=[^,]+:)|$)")
 _LONGEST = 20_000
-"""Characters of an argument whose parts are looked for; BFCL's own expressions take quadratic time."""
+"""The most characters of an argument that is parsed, as BFCL's expressions take quadratic time."""
 
 
 def _java_list(text: str, inner: str | None) -> Json:
@@ -170,7 +170,7 @@ def _elements(language: str, texts: Iterable[str], inner: str | None) -> list[Js
 
 
 def _plain(language: str, text: str) -> Json:
-    """A value that says by itself of what type it is."""
+    """Read a value whose type is evident from its text."""
     if text in ("true", "false"):
         return text == "true"
     if _is_quoted(text) and (language == "javascript" or text[0] == '"'):
@@ -192,7 +192,7 @@ _SUFFIXES: Mapping[str, Mapping[str, str]] = {
 
 
 def written(value: Any, declared: JsonObject, language: str) -> Json:
-    """A value of an argument as it is to be given: in Python itself, else a text of the language."""
+    """Return an argument's value as an answer writes it: itself for Python, else a text in the language."""
     kind = declared.get("type", "")
     if language == "python" or isinstance(value, str):
         return value
@@ -205,7 +205,7 @@ def written(value: Any, declared: JsonObject, language: str) -> Json:
     if isinstance(value, dict):
         puts = " ".join(f'put("{key}", {_java_literal(member)});' for key, member in value.items())
         return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
-    # BFCL's checker takes quotes off in lists of texts alone.
+    # BFCL's checker only removes quotes in lists of texts.
     inner = declared.get("items", {}).get("type")
     is_quoted, suffix = kind != "Array" and inner in ("String", "char"), _SUFFIXES["java"].get(inner, "")
     elements = ", ".join(

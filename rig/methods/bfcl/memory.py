@@ -1,7 +1,7 @@
-"""BFCL's memory as a method: what a model noted in earlier conversations has to answer questions later.
+"""BFCL's memory as a method: later questions have to be answered from a model's notes on conversations.
 
-A task is a scenario: its conversations first, turn by turn, and then its questions, each of which begins with
-the memory that the conversations left. All questions of a scenario stand on the same notes, so they are one
+A task is a scenario: first its conversations, turn by turn, and then its questions, which all begin with the
+memory that the conversations left. All questions of a scenario depend on the same notes, so they are one
 task, and intervals are over scenarios.
 """
 
@@ -34,7 +34,7 @@ from rig.paths import real
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Task
 
 BACKENDS = ("kv", "rec_sum", "vector")
-"""Entries under keys, one text, or texts found by their meaning."""
+"""Memories of entries under keys, of one text, and of texts that are found by meaning."""
 FILE = "BFCL_v4_memory.json"
 CONVERSATIONS = "memory_prereq_conversation"
 
@@ -62,7 +62,7 @@ Answer the question by a text of this form and nothing else: {'answer': the answ
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """How a model remembers: in one of the `BACKENDS`."""
+    """How a model remembers: the memory is one of the `BACKENDS`."""
 
     backend: str
 
@@ -78,7 +78,7 @@ class MemorySettings:
 
 
 class MemoryQuestion(Foreign):
-    """A question at the end. An answer is right if one of `truths` stands in it."""
+    """A question at the end. An answer is right if it contains one of the `truths`."""
 
     id: str
     text: str
@@ -118,7 +118,7 @@ class MemoryScenario(Task):
 
     @cached_property
     def turns(self) -> tuple[tuple[int, str], ...]:
-        """The number of the conversation or question of each turn, and what is said in it."""
+        """For each turn, the number of its conversation or question, and what the user says."""
         entries = (*self.conversations, *([question.text] for question in self.questions))
         return tuple((number, text) for number, texts in enumerate(entries) for text in texts)
 
@@ -131,7 +131,7 @@ class MemoryScenario(Task):
         return {"scenario": self.name, "questions": str(len(self.questions))}
 
     def question(self, turn: int) -> MemoryQuestion | None:
-        """The question of a turn; None if it is one of a conversation."""
+        """Return the question of a turn, or None for a turn of a conversation."""
         number = self.turns[turn][0] - len(self.conversations)
         return self.questions[number] if number >= 0 else None
 
@@ -141,7 +141,7 @@ class MemoryScenario(Task):
 
 
 class Remembering(Calling):
-    """A scenario: conversations that write into a memory, and questions that read it."""
+    """An episode of a scenario: conversations that write to a memory, and questions that read it."""
 
     task: MemoryScenario
     settings: MemorySettings
@@ -155,7 +155,7 @@ class Remembering(Calling):
         self._is_given_up = False
 
     def begin(self) -> None:
-        """Say what the user says. A new conversation or question begins with what the memory holds."""
+        """Begin the turn. A new conversation or question begins with the content of the memory."""
         entry, is_question = self.task.turns[self.turn][0], self.task.question(self.turn) is not None
         memory = copy.deepcopy(self._written) if is_question else self._written
         if entry != self._entry:
@@ -176,7 +176,7 @@ class Remembering(Calling):
         self._is_given_up |= played.error is not None
 
     def speak(self) -> Any:
-        """The turn; nothing of it once its conversation was given up, as upstream has it."""
+        """Play the turn, unless its conversation was given up before, as upstream does."""
         if not self._is_given_up:
             yield from super().speak()
             self._is_given_up = self.steps[-1].prediction.error is not None
@@ -195,9 +195,9 @@ class Remembering(Calling):
 
 
 def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
-    """The answers of a scenario by its questions: the last words of a turn, whole, as upstream judges them.
+    """Score the answers to a scenario's questions: the whole last reply of each turn, as upstream does.
 
-    The strict rate judges what stands under `answer` alone, and nothing where an answer has no such part.
+    The strict rate only judges the value of `answer` in the reply; a reply without one is wrong.
     """
     counts: Counter[str] = Counter()
     faults = []
@@ -219,11 +219,11 @@ def judge(task: MemoryScenario, turns: Sequence[PlayedTurn]) -> Score:
 
 
 _DROPPED = re.compile(r"[,./\-_*^()]")
-"""What counts for nothing in an answer; unlike in calls, spaces do."""
+"""What is ignored in an answer. Unlike in calls, spaces count."""
 
 
 def is_right(text: str, truths: Iterable[str]) -> bool:
-    """Whether one of the true answers stands in a text as words, without these signs and in any case.
+    """Return whether a text has one of the true answers as words, ignoring case and some punctuation.
 
     The rule is upstream's `agentic_checker`, with its oddities: "1.8" is in "18%", and no text has "$49.99",
     because no word begins at a dollar sign.
@@ -233,7 +233,7 @@ def is_right(text: str, truths: Iterable[str]) -> bool:
 
 
 def _answer_of(reply: str) -> str:
-    """What stands under `answer` in a reply that is such an object; empty if it is none."""
+    """Return the value of `answer` in a reply with such an object, or "" if it has none."""
     start, end = reply.find("{"), reply.rfind("}")
     try:
         value = ast.literal_eval(reply[start : end + 1]) if 0 <= start < end < 20_000 else None
@@ -243,12 +243,12 @@ def _answer_of(reply: str) -> str:
 
 
 class MemorySetup(MultiTurnSetup):
-    """The classes that remember. Their code is run, so that nobody but the user says where it is."""
+    """The memory classes. Their code is run, so only the user says where it is."""
 
     grader_name = "answer"
 
     def check(self, task: MemoryScenario, settings: MemorySettings) -> None:  # type: ignore[override]
-        """Raise RigError for a backend whose class cannot be had."""
+        """Raise RigError if the backend's class is missing."""
         backend(settings.backend, real(self.code))
 
     def score(self, task: MemoryScenario, turns: Sequence[PlayedTurn], settings: Any) -> Score:  # type: ignore[override]
@@ -256,7 +256,7 @@ class MemorySetup(MultiTurnSetup):
 
 
 def true_reply(task: MemoryScenario, request: Request) -> Prediction:
-    """The answer to a question, and in a conversation a word of thanks."""
+    """Predict the true answer to a question, or in a conversation a short acknowledgement."""
     reply = task.expected(request.key.turn).reply
     is_question = task.question(request.key.turn) is not None
     return replied(str({"answer": reply, "context": ""}) if is_question else reply)
@@ -297,7 +297,7 @@ class BFCLMemory(Method):
         return place.name == FILE and place.is_file()
 
     def load(self, place: Path) -> Loaded:
-        """The scenarios of the file, with the conversations that lie beside it. Raises RigError."""
+        """Load the scenarios of the file, with the conversations beside it. Raises RigError."""
         if not self.recognises(place):
             raise RigError(f"{place}: is not BFCL's {FILE}")
         truths = {row["id"]: row.get("ground_truth") for row, _ in lines(place.parent / ANSWERS / FILE)}
@@ -327,7 +327,7 @@ class BFCLMemory(Method):
         return Loaded(tasks, faults)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> MemoryScenario:
-        """A scenario from what is stored of it. Raises RigError."""
+        """Make a scenario from its stored source. Raises RigError."""
         row = parsed(_ScenarioSource, source, where, "a scenario of BFCL's memory")
         if not (row.conversations and row.questions and all(question.truths for question in row.questions)):
             raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")

@@ -1,4 +1,4 @@
-"""BFCL's classes of memories: loaded from a checkout that the user names, with stand-ins for libraries."""
+"""BFCL's memory classes, loaded from a checkout that the user names, with stand-ins for libraries."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from rig.toolbox.functions import loaded, standing_in
 
 
 class _Index:
-    """What the classes use of faiss: vectors under numbers, and those with the largest inner products."""
+    """What the classes use of faiss: an index of numbered vectors, searched by inner product."""
 
     def __init__(self, _inner: Any = None) -> None:
         self._vectors: dict[int, Any] = {}
@@ -40,7 +40,7 @@ class _Index:
 class _Sentences:
     """What the classes use of sentence-transformers, with the same encoder, which comes with rig.
 
-    It is loaded with the first text, when the library's own name means the library again.
+    The encoder loads with its first text, by which time the library's name means the library again.
     """
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -74,7 +74,7 @@ class _BM25Plus:
 
 
 def backend(name: str, code: Path) -> Any:
-    """An empty memory of a backend. Raises RigError for one that cannot be had from the folder `code`."""
+    """Make an empty memory of a backend. Raises RigError if the folder `code` does not have its class."""
     return class_of(_module(code, f"memory_{name}"), f"MemoryAPI_{name}")()
 
 

@@ -27,11 +27,11 @@ from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.tasks import ASSISTANT, PlayedTurn, Step, Task
 
 _MOST_CALLS = 256
-"""Calls that are shown of an answer; with more of them it is shown as words."""
+"""The most calls of an answer that are shown as calls; with more, it is shown as words."""
 
 
 def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration:
-    """A rate for each of these categories."""
+    """Return a declaration with a rate for each of these categories."""
     metrics = tuple(
         Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}") for name in categories
     )
@@ -40,7 +40,7 @@ def rates(method: str, categories: Iterable[str], *outcome: Part) -> Declaration
 
 
 def counts_of(entry: Task, right: int) -> Counts:
-    """An entry counted for its category, and never for all of them together."""
+    """Return the counts of an entry, with those of its category."""
     kinds = {f"correct.{entry.suite}": right, f"entries.{entry.suite}": 1}
     return {"correct": right, "entries": 1, **kinds, **sound_counts(entry, entry.suite, right)}
 
@@ -53,7 +53,7 @@ class BfclMethod(Method):
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
-        """A rate for each category that there is."""
+        """Return the declaration with a rate for each category that the tasks are from."""
         suites = {task.suite for task in tasks}
         names = [name for name in self.categories if name in suites]
         declared = rates(self.name, names, *self.parts)
@@ -62,7 +62,7 @@ class BfclMethod(Method):
 
 
 class BfclSetup(Setup):
-    """What both methods get ready. Entries, and for several turns the classes, are where the user says."""
+    """A setup whose data, and for several turns whose classes, are in folders that the user names."""
 
     grader_name: str
 
@@ -71,12 +71,12 @@ class BfclSetup(Setup):
         self._values = values
 
     def place(self, option: str) -> str:
-        """The folder that an option names, or the environment; empty if neither does."""
+        """Return the folder that an option or $RIG_BFCL names; empty if neither does."""
         return str(self._values[option] or os.environ.get("RIG_BFCL", ""))
 
     @property
     def folder(self) -> Path:
-        """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError if nobody does."""
+        """The folder of data that `--set data=DIR` or $RIG_BFCL names. Raises RigError if neither is set."""
         place = self.place("data")
         if not place:
             raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
@@ -90,13 +90,13 @@ class BfclSetup(Setup):
 
 
 class SingleTurn(Episode):
-    """One message, whose calls are judged together."""
+    """An episode of one message, whose calls are judged together."""
 
     task: SingleTurnEntry
     settings: BfclSettings
 
     def begin(self) -> None:
-        """The question has all messages."""
+        """Do nothing: the entry's question has all messages."""
 
     def messages(self, role: str) -> list[Message]:
         kinds: dict[str, type[UserMessage | ReplyMessage]] = {"user": UserMessage, "assistant": ReplyMessage}
@@ -104,7 +104,7 @@ class SingleTurn(Episode):
         return [kinds[message["role"]](message["content"]) for message in spoken]
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted. Calls in a text are shown as calls, with the text beside them."""
+        """Return the prediction, with the calls in a text as calls and the text beside them."""
         form, text = self.settings.prompt_form, prediction.reply
         if form is None or text is None:
             return prediction
@@ -112,7 +112,7 @@ class SingleTurn(Episode):
             output = cast(Output, decode_form(text, form))
             if not is_calls(output) or not 0 < len(output) <= _MOST_CALLS:
                 return prediction
-            # What JSON does not have is shown as a text of it; the answer is judged as it was written.
+            # Values that JSON does not have are shown as their repr; the answer is judged as written.
             told = json.dumps(output, default=repr, skipkeys=True, ensure_ascii=False, allow_nan=False)
             listed: Any = json_of(told.encode().decode(), "an answer")
         except (ValueError, TypeError, RecursionError, RigError):
@@ -121,7 +121,7 @@ class SingleTurn(Episode):
         return replace(prediction, reply=None, call=calls[0], further=calls[1:], content=text)
 
     def speak(self) -> Asking:
-        """Answer, and judge all calls when they are there."""
+        """Ask for the answer, and judge all its calls together."""
         yield from self.ask(self.evaluated)
         for number, step in enumerate(self.steps):
             if step.prediction.call is not None:
@@ -140,7 +140,7 @@ class SingleTurn(Episode):
 def judge(
     entry: SingleTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings, *, as_written: bool = False
 ) -> Score:
-    """The score of an entry that was played. Calls `as_written` are those that others asked for."""
+    """Score an entry that was played, with calls `as_written` if they were asked for elsewhere."""
     calls = [executed.call for turn in turns for executed in turn.executed]
     error = next((turn.error for turn in turns if turn.error), None)
     if error in MACHINE:
@@ -161,7 +161,7 @@ def judge(
 
 
 def text_of(turns: Iterable[PlayedTurn]) -> str:
-    """The words of an answer, or those that its calls were read from."""
+    """Return the words of an answer, or the text that its calls were read from."""
     predictions = (step.prediction for turn in turns for step in turn.steps)
     return next((words for one in predictions if (words := one.reply or one.content)), "")
 
@@ -169,7 +169,7 @@ def text_of(turns: Iterable[PlayedTurn]) -> str:
 def score_output(
     entry: SingleTurnEntry, output: Json, settings: BfclSettings, *, failed: bool = False
 ) -> Score:
-    """The score of an answer in BFCL's form. `failed` says that generating it ended in an error."""
+    """Score an answer in BFCL's form. `failed` says that generating it ended in an error."""
     calls = len(output) if isinstance(output, list) else 0
     has_call = is_calls(output) and bool(output)
     try:
@@ -206,7 +206,7 @@ def _score(entry: SingleTurnEntry, calls: int, wrong: Wrong | None, *, failed: b
 
 
 def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
-    """The ground truth, of each argument the first value that is allowed, in one message."""
+    """Predict the ground truth in one message, each argument with its first allowed value."""
     offered = {tool.name for tool in request.tools}
     form = form_told_by(request.instructions) if request.in_words else None
     is_dotted = offered == {function["name"] for function in entry.functions}
@@ -222,26 +222,26 @@ def true_answer(entry: SingleTurnEntry, request: Request) -> Prediction:
 
 
 class SingleTurnSetup(BfclSetup):
-    """Nothing acts here. The scores depend on the names."""
+    """The setup for single turns, where calls are checked and not executed."""
 
     grader_name = "ast"
     as_written = False
     """Whether calls are scored as they are, because others asked for them."""
 
     def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
-        """Raise RigError for a form whose functions are not Python's: upstream has none of these."""
+        """Raise RigError for a form with functions that are not in Python, which upstream does not have."""
         if settings.prompt_form is not None and task.language != "python":
             raise RigError(
                 f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"
             )
 
     def data(self) -> Sequence[SingleTurnEntry]:
-        """The entries that `--set data=DIR` or $RIG_BFCL name."""
+        """Load the entries that `--set data=DIR` or $RIG_BFCL names."""
         return data.load(self.folder)
 
     @cached_property
     def places_of_forms(self) -> Mapping[str, int]:
-        """Where the entries of format sensitivity are in upstream's order. Raises RigError."""
+        """The positions of the format sensitivity's entries in upstream's order, by id. Raises RigError."""
         ids = data.ids_in(self.folder / f"BFCL_v4_{data.FORMAT_SENSITIVITY}.json")
         files = data.files(self.folder, [*ids]).items()
         rows = ((row["id"], kind) for kind, file in files for row, _ in data.lines(file))
@@ -277,7 +277,7 @@ class BFCL(BfclMethod):
         return BfclSettings(values["names"], values["form"])
 
     def opening(self, task: SingleTurnEntry, settings: BfclSettings, role: str) -> Request:
-        """How a request begins. In a form functions come with the context, and the answer is any text."""
+        """Return how a request begins. With a form, the context has the functions; the answer is any text."""
         tools = tools_of(task.functions, task.language, settings)
         request = opening(task.name, 0, task.question, tools)
         form = settings.prompt_form

@@ -1,6 +1,6 @@
-"""Entries of several turns: what the user says, the calls due in each turn, and the classes they act in.
+"""Entries of several turns: the user's messages, the calls due in each turn, and the classes they act in.
 
-The classes are loaded from a checkout that the user names, and run. A call is a name and arguments, never a
+The classes are loaded from a checkout that the user names, and run. A call is a name and arguments, not a
 text that is evaluated.
 """
 
@@ -29,7 +29,7 @@ from rig.toolbox.functions import loaded, standing_in
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
-"""What the user says in a turn in which functions appear that were kept back."""
+"""What the user says in a turn that adds functions which were kept back."""
 
 FILES: Mapping[str, str] = {
     "GorillaFileSystem": "gorilla_file_system",
@@ -41,7 +41,7 @@ FILES: Mapping[str, str] = {
     "TravelAPI": "travel_booking",
     "VehicleControlAPI": "vehicle_control",
 }
-"""The modules of the classes, which are the names of their documentation as well."""
+"""The modules of the classes, which are also the names of their documentation files."""
 
 _STATELESS = ("MathAPI",)
 _REFUSED = ("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run")
@@ -50,12 +50,12 @@ _LONG_CONTEXT = "long_context"
 
 
 PythonCall: TypeAlias = tuple[str, tuple[Any, ...], Mapping[str, Any]]
-"""A call as the data have it: its name, and its arguments by place and by name."""
+"""A call as in the data: its name, its positional arguments, and its keyword arguments."""
 
 
 @dataclass(frozen=True)
 class MultiTurnEntry(PublicTask):
-    """An entry. `functions` are those of its classes; `kept_back` names those that come with a turn."""
+    """An entry of several turns. `functions` are its classes'; `kept_back` names those that a turn adds."""
 
     name: str
     suite: str
@@ -80,7 +80,7 @@ class MultiTurnEntry(PublicTask):
         return {"category": self.suite, "classes": ", ".join(self.involved), **self.wrong}
 
     def texts(self, turn: int) -> tuple[str, ...]:
-        """What the user says in a turn."""
+        """Return what the user says in a turn."""
         if turn in self.kept_back:
             return (MORE_FUNCTIONS,)
         return tuple(message["content"] for message in self.turns[turn] if message["role"] == "user")
@@ -90,7 +90,7 @@ class MultiTurnEntry(PublicTask):
         return ExpectedTurn(self.texts(turn), calls)
 
     def calls(self, turn: int) -> Iterator[Call]:
-        """The true calls of a turn, all arguments by name."""
+        """Yield the true calls of a turn, with all arguments by name."""
         declared = {
             function["name"]: list(function["parameters"]["properties"]) for function in self.functions
         }
@@ -98,13 +98,13 @@ class MultiTurnEntry(PublicTask):
             yield Call(name, {**dict(zip(declared.get(name, ()), places, strict=False)), **names})
 
     def offered(self, turn: int) -> list[JsonObject]:
-        """The functions that are on offer by a turn."""
+        """Return the functions that are on offer by a turn."""
         later = {name for at, names in self.kept_back.items() if at > turn for name in names}
         return [function for function in self.functions if function["name"] not in later]
 
 
 def load(place: Path) -> list[MultiTurnEntry]:
-    """The entries of a file. Raises RigError."""
+    """Load the entries of a file. Raises RigError."""
     category = next(iter(files(place, CATEGORIES)), None) if place.is_file() else None
     if category is None:
         raise RigError(f"{place}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
@@ -142,7 +142,7 @@ class _TalkSource(Foreign):
 
 
 def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
-    """An entry from what is stored of it. Raises RigError."""
+    """Make an entry from its stored source. Raises RigError."""
     row = parsed(_TalkSource, source, where, "an entry of BFCL")
     try:
         truth = [[true_call(text) for text in turn] for turn in row.truth]
@@ -162,7 +162,7 @@ def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
 
 
 def true_call(text: str) -> PythonCall:
-    """A call of the data, whose arguments are literals. Raises ValueError for anything else."""
+    """Read a call of the data, whose arguments are literals. Raises ValueError for anything else."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -174,7 +174,7 @@ def true_call(text: str) -> PythonCall:
 
 
 class Instances:
-    """Instances of classes of BFCL's, by name, and the results of the calls made of them."""
+    """Instances of BFCL's classes by name, whose methods can be called."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self._instances = instances
@@ -187,7 +187,7 @@ class Instances:
 
     @classmethod
     def of(cls, entry: MultiTurnEntry, code: Path) -> "Instances":
-        """One of each class that an entry involves. Raises RigError for one that `code` does not have."""
+        """Make an instance of each class that an entry involves. Raises RigError if `code` lacks one."""
         instances: dict[str, Any] = {}
         for name in entry.involved:
             if name not in FILES:
@@ -199,18 +199,18 @@ class Instances:
         return cls(instances)
 
     def make(self, call: Call) -> str:
-        """What a call of a model's gives. Arguments that are no object are one without a name."""
+        """Return the result of a model's call. Arguments that are no object become one without a name."""
         arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
         return self.call(call.name, (), arguments)
 
     def call(self, name: str, places: tuple[Any, ...], names: Mapping[str, Any]) -> str:
-        """What a call gives, as text; a fault is a text, too."""
+        """Return the result of a call as text. A fault becomes a text, too."""
         try:
             if name in _REFUSED:
                 raise NameError(f"Function call {name} is not allowed.")
             if name not in self._methods:
                 raise NameError(f"name '{name}' is not defined")
-            # What is given may become part of the state, and change with it.
+            # The arguments may become part of the state and change with it.
             places, names = copy.deepcopy((places, dict(names)))
             result = self._methods[name](*places, **names)
         except Exception as error:
@@ -221,7 +221,7 @@ class Instances:
             return str(result)
 
     def differences(self, expected: "Instances") -> Iterator[str]:
-        """The attributes whose values are not the expected ones."""
+        """Yield the public attributes whose values differ from the expected ones."""
         for name, instance in expected._instances.items():
             for attribute, value in vars(instance).items():
                 if not attribute.startswith("_") and getattr(self._instances[name], attribute) != value:
@@ -229,7 +229,7 @@ class Instances:
 
 
 def class_of(module: ModuleType, name: str) -> Any:
-    """A class of a module. Raises RigError if it has none of that name."""
+    """Return a class of a module. Raises RigError if it has none of that name."""
     cls = getattr(module, name, None)
     if cls is None:
         raise RigError(f"{module.__file__}: has no class {name}")

@@ -1,4 +1,4 @@
-"""BFCL's categories of several turns as a method: the states and results of calls are judged turn by turn.
+"""BFCL's categories of several turns as a method: states and results of calls are judged turn by turn.
 
 The user names the classes that calls act in.
 """
@@ -28,18 +28,18 @@ from rig.models import Prediction, Request
 from rig.tasks import PlayedTurn
 
 MOST_STEPS = 20
-"""How many messages with calls a turn may have. One more ends the entry."""
+"""The most messages with calls in a turn. One more ends the entry."""
 
 _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_source_code")
-"""Where the classes are in a checkout, or in a copy of it."""
+"""The folders of the classes in a copy of the package, or in a checkout."""
 
 
 class Calling(Episode):
-    """Turns in which calls are made, and answered by the classes of `world`, until there are none."""
+    """An episode whose calls are answered by the classes of `world`, until a message has none."""
 
     world: Instances
     verdict: str
-    """What is said of a call when it is made."""
+    """The reason in the verdict on a call when it is made."""
     makes_again = True
 
     def begin(self) -> None:
@@ -47,7 +47,7 @@ class Calling(Episode):
         super().begin()
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted. With one message with calls too many it is given up."""
+        """Return the prediction, or an error if the turn has more than `MOST_STEPS` messages with calls."""
         self._calling += prediction.call is not None
         if self._calling <= MOST_STEPS:
             return prediction
@@ -62,7 +62,7 @@ class Calling(Episode):
 
 
 class MultiTurn(Calling):
-    """An entry, which is given up as a whole."""
+    """An episode of an entry, which is given up after a turn with an error."""
 
     task: MultiTurnEntry
     settings: BfclSettings
@@ -86,7 +86,7 @@ class MultiTurn(Calling):
 
 
 def true_step(entry: MultiTurnEntry, request: Request) -> Prediction:
-    """The next of the true calls of a turn, and at last a reply. Many calls are made in one message."""
+    """Predict the next true call of a turn, and finally a reply. Too many calls go into one message."""
     calls = tuple(entry.calls(request.key.turn))[request.key.step :]
     if not calls:
         return replied("Done.")
@@ -96,9 +96,9 @@ def true_step(entry: MultiTurnEntry, request: Request) -> Prediction:
 
 
 def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:
-    """The first turn that is wrong, and why; None if all are right.
+    """Return the first turn that is wrong, and why; None if all are right.
 
-    `calls` are those of each turn that was played. A turn in which nothing is due is not judged.
+    `calls` are the calls of each turn that was played. A turn without due calls is not judged.
     """
     world, truth = (Instances.of(entry, code) for _ in range(2))
     results: list[str] = []
@@ -120,12 +120,12 @@ def fault_of(entry: MultiTurnEntry, calls: Sequence[Sequence[Call]], code: Path)
 
 
 def judge(entry: MultiTurnEntry, turns: Sequence[PlayedTurn], code: Path) -> Score:
-    """The score of an entry that was played. One that was given up in a turn is not judged beyond it."""
+    """Score an entry that was played, up to the turn in which it was given up, if it was."""
     calls = [[executed.call for executed in turn.executed] for turn in turns]
     stopped = next((number for number, turn in enumerate(turns) if turn.error), None)
     fault = fault_of(entry, calls if stopped is None else calls[:stopped], code)
     wrong_turn, reason = fault or (len(entry.truth), "")
-    # The calls of the turns before are right, and all of the others are wrong.
+    # The calls of the turns before it are right, and all others are wrong.
     reasons = (reason if turn >= wrong_turn else "" for turn, of_turn in enumerate(calls) for _ in of_turn)
     verdicts = tuple(Verdict(not text, reason=text) for text in reasons)
     right, sizes = int(fault is None), {"turns": len(entry.truth), "turns_right": wrong_turn}
@@ -137,13 +137,13 @@ def judge(entry: MultiTurnEntry, turns: Sequence[PlayedTurn], code: Path) -> Sco
 
 
 class MultiTurnSetup(BfclSetup):
-    """The classes that calls act in. Their code is run, so that nobody but the user says where it is."""
+    """The classes that calls act in. Their code is run, so only the user says where it is."""
 
     grader_name = "state"
 
     @cached_property
     def code(self) -> Path:
-        """The folder with the classes. Raises RigError if nobody named one."""
+        """The folder with the classes. Raises RigError if none was named, or if it has no classes."""
         place = self.place("code")
         if not place:
             raise RigError(
@@ -160,14 +160,14 @@ class MultiTurnSetup(BfclSetup):
         return {"code_sha256": sha256(b"\0".join(read_bytes(path) for path in modules)).hexdigest()}
 
     def check(self, task: MultiTurnEntry, settings: BfclSettings) -> None:
-        """Raise RigError for an entry whose classes cannot be had."""
+        """Raise RigError if an entry's classes are missing."""
         Instances.of(task, self.code)
 
     def score(self, task: MultiTurnEntry, turns: Sequence[PlayedTurn], settings: BfclSettings) -> Score:
         return judge(task, turns, self.code)
 
     def data(self) -> Sequence[MultiTurnEntry]:
-        """The entries of several turns that `--set data=DIR` or $RIG_BFCL name."""
+        """Load the entries of several turns that `--set data=DIR` or $RIG_BFCL names."""
         by_category = files(self.folder, data.CATEGORIES)
         return [entry for file in by_category.values() for entry in data.load(file)]
 
@@ -192,7 +192,7 @@ class BFCLTurns(BfclMethod):
         return BfclSettings("dots")
 
     def opening(self, task: MultiTurnEntry, settings: BfclSettings, role: str, turn: int = 0) -> Request:
-        """How a request begins in a turn, with the functions that are on offer by then."""
+        """Return how a request begins in a turn, with the functions that are on offer by then."""
         messages = [message for of_turn in task.turns for message in of_turn]
         return opening(task.name, turn, messages, tools_of(task.offered(turn), "python", settings))
 

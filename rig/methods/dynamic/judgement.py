@@ -22,7 +22,7 @@ from rig.toolbox.toolbox import Simulator, is_declared
 from rig.toolbox.world import Snapshot
 
 LONGEST = 200
-"""Texts of this many characters or more are not facts that would be repeated word by word."""
+"""The most characters of a text that counts as a fact; longer ones are not repeated word by word."""
 
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?\s*([ap])\.?m\b|\b(\d{1,2}):(\d{2})(?::\d{2})?\b")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -31,7 +31,7 @@ _NOON = {"noon": (12, 0), "midday": (12, 0), "midnight": (0, 0)}
 
 
 class Heard:
-    """Words that were said, taken apart once."""
+    """The words, numbers and times of day in some texts, extracted once."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         text = "\n".join(texts).casefold()
@@ -45,7 +45,7 @@ class Heard:
         self._clocks |= {clock for word, clock in _NOON.items() if word in self._words}
 
     def tells(self, fact: "ReturnedValue") -> bool:
-        """Whether a fact is among them."""
+        """Return whether the texts state a fact."""
         value = fact.value
         if isinstance(value, str):
             words = " ".join(_WORDS.findall(value.casefold()))
@@ -61,7 +61,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedValue:
-    """One value that a tool returned: a text, a number, a day, or with `is_clock` a time of day."""
+    """A value that a tool returned: a text, a number, a day, or with `is_clock` a time of day."""
 
     value: str | float | datetime
     is_clock: bool = False
@@ -75,9 +75,9 @@ class ReturnedValue:
 def asked_for(
     turns: Iterable[tuple[Sequence[str], Sequence[ExecutedCall], str]], drawn: frozenset[str]
 ) -> tuple[ReturnedValue, ...]:
-    """The facts that true replies tell, of turns with what the user said, the calls, and the reply.
+    """Return the tools' values that true replies state. A turn has the user's words, calls and a reply.
 
-    What the user had said before need not be told, and ids, which are `drawn`, may be others.
+    Values that the user has said before are left out, and so are the `drawn` ids, which may differ.
     """
     own: list[str] = []
     due: dict[ReturnedValue, None] = {}
@@ -91,13 +91,13 @@ def asked_for(
 
 
 def unsaid(due: Iterable[ReturnedValue], replies: Iterable[str]) -> tuple[ReturnedValue, ...]:
-    """The facts that no reply tells."""
+    """Return the facts that no reply states."""
     heard = Heard(replies)
     return tuple(fact for fact in due if not heard.tells(fact))
 
 
 def facts(value: Json) -> Iterator[ReturnedValue]:
-    """Everything that could be told of a call's response. Ids and truth values could not."""
+    """Yield the values in a call's response that a reply could state. Truth values are left out."""
     for leaf in leaves(value):
         if isinstance(leaf, str):
             yield from _of_text(leaf)
@@ -118,7 +118,7 @@ def _of_text(text: str) -> Iterator[ReturnedValue]:
 
 
 def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """What a time that was said can mean: 3:00 is in the night or in the afternoon."""
+    """Yield the hours and minutes that a matched time can mean: 3:00 is at night or in the afternoon."""
     hour, minute = int(match[1] or match[4]), int(match[2] or match[5] or 0)
     if match[3]:
         yield hour % 12 + (12 if match[3] == "p" else 0), minute
@@ -130,10 +130,10 @@ def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed")
-"""The ways to end without the user's ending it."""
+"""The ways in which a conversation ends without the user ending it."""
 
 VERSION = "2"
-"""Of what is made of the world and of what was said; to be raised with any change that can change a score."""
+"""The version of the judgement; raise it with any change that can change a score."""
 
 DECLARATION = Declaration(
     method="dynamic",
@@ -174,9 +174,9 @@ def judge(
     grader: Grader,
     settings: DynamicSettings,
 ) -> Score:
-    """The score of a finished conversation as it was put to the model, with what its dials count.
+    """Score a finished conversation as it was put to the model, with the counts of its dials.
 
-    Everything happens again, so the simulator's world is changed.
+    All calls are made again, so the simulator's world changes.
     """
     played = presentation.cleaned_turns(turns)
     talk = LiveTalk(task, settings.max_rounds, played)
@@ -225,12 +225,12 @@ def judge(
 
 
 def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[ReturnedValue, ...]]:
-    """The world after the true conversation, and what the user was told of what tools returned."""
+    """Return the world after the true conversation, and the returned values that the user was told."""
     turns: list[tuple[list[str], Sequence[ExecutedCall], str]] = []
     words: list[str] = []
     world = None
     for _, turn, before, calls in replay(task.conversation, simulator):
-        # The calls of an assistant's turn are the last that were executed.
+        # The calls of an assistant's turn were executed last.
         world = simulator.snapshot() if calls else before
         if turn.role == "user":
             words.append(turn.text)
@@ -248,9 +248,9 @@ def ended(
     expected: Snapshot,
     simulator: Simulator,
 ) -> tuple[Differences, dict[int, Differences]]:
-    """How the world that an assistant acted in differs, and what each of its calls that was not due adds.
+    """Return how the final world differs from the expected one, and what each unmatched call changed.
 
-    A call that was found to be a true one is executed as that: texts that mean the same are the same then.
+    A call that matches a true one is executed as the true one, so that equivalent texts make no difference.
     """
     truths = dict(task.truths(simulator.toolbox))
     injected = simulator.toolbox.injected

@@ -1,6 +1,6 @@
-"""ToolTalk's tasks as a method of their own: played live, judged by how the world ends.
+"""The method `dynamic`: ToolTalk's tasks, played live and judged by how the world ends.
 
-A turn is what the user says, the assistant's calls, and its reply. The first words are the true ones.
+A turn is what the user says, the assistant's calls, and its reply. The user's first words are the true ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from rig.toolbox.world import Snapshot
 
 
 class LiveDialogue(MatchedEpisode):
-    """A conversation for an assistant and a user. The world goes on from the calls that were made."""
+    """A conversation between an assistant and a user. The world goes on from the calls that were made."""
 
     task: LiveTask
     settings: DynamicSettings
@@ -59,7 +59,7 @@ class LiveDialogue(MatchedEpisode):
         self.simulator.restore(self._world)
 
     def speak(self) -> Asking:
-        """The user's words, unless they are the first, the assistant's calls, and its reply."""
+        """Ask the user, except in the first turn, and then the assistant until it replies."""
         if self.turn:
             yield from self.ask(THE_USER)
         while self._talk.end is None and (
@@ -85,15 +85,15 @@ class LiveDialogue(MatchedEpisode):
         self._talk.add(step)
 
     def score(self) -> Score:
-        """How the world ended, and what was said. The simulator's world is another one afterwards."""
+        """Score how the world ended and what was said. This changes the simulator's world."""
         return judge(self.presentation, self.task, self.played, self.simulator, self.grader, self.settings)
 
 
 class DynamicSetup(WorldSetup):
-    """ToolTalk's world and grader, and how a world that an assistant acted in is judged."""
+    """ToolTalk's world and grader, which judges the world that an assistant acted in."""
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Tell the scripted user of the tools."""
+        """Give the run's toolbox to the scripted user."""
         user = models[THE_USER]
         if isinstance(user, LiveUser):
             user.toolbox = self.matcher.toolbox
@@ -105,7 +105,7 @@ class DynamicSetup(WorldSetup):
         return grading._replace(version=f"{grading.version}.{VERSION}", fingerprint=parts)
 
     def adjudicated(self, answers: Path) -> Self:
-        """The setup as it is: what is unclear about a call does not decide how the world ends."""
+        """Return the setup itself: people's answers on unclear texts do not decide how the world ends."""
         return self
 
     def check(self, task: LiveTask, settings: DynamicSettings) -> None:
@@ -122,7 +122,7 @@ class DynamicSetup(WorldSetup):
         return judge(presentation, task, turns, self.simulator_of(0), grader, settings)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
-        """The world goes on from the calls that were made, right or wrong."""
+        """Yield each played turn with its world, which goes on from the calls made, right or wrong."""
         simulator = self.simulator
         simulator.start(*task.conversation.start)
         world = simulator.snapshot()
@@ -135,7 +135,7 @@ class DynamicSetup(WorldSetup):
 
 
 class Dynamic(Method):
-    """A user talks to the assistant as in a true conversation; the world goes on from its own calls.
+    """A user talks to the assistant as in a true conversation; the world goes on from the assistant's calls.
 
     It recognises no files: they are ToolTalk's.
     """
@@ -177,7 +177,7 @@ METHOD: Method = Dynamic()
 
 
 def _true_step(task: LiveTask, request: Request) -> Prediction:
-    """The calls of the true turn of the same number, and what was said then."""
+    """Predict the next call of the true turn with the same number, and after the last its reply."""
     true = task.expected(request.key.turn)
     calls = list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages)))
     number = len(calls) - failures(calls)

@@ -1,8 +1,8 @@
 """ToolTalk's conversations as tasks whose turns are not known in advance, and a user without a model.
 
-The user says what the one of the true conversation said, in order, no matter what the assistant did. If the
+The user says what the true conversation's user said, in order, no matter what the assistant does. If the
 assistant asks for something that was not asked for there, the user answers if it is in the script, says yes
-to a question that needs no more, and tells the assistant once to go on without it. Nothing is random.
+to a yes-or-no question, and otherwise tells the assistant once to go on without it. Nothing is random.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ from rig.tooltalk import TOOLTALK
 
 @dataclass(frozen=True, slots=True)
 class LiveTask(Task):
-    """A true conversation that is to be played live: nobody knows in advance how long the two will talk.
+    """A true conversation that is played live, so that nobody knows in advance how long it will be.
 
-    Its n-th true turn is what is expected in turn n.
+    Turn n is expected to be its n-th true turn.
     """
 
     conversation: Conversation
@@ -54,7 +54,7 @@ class LiveTask(Task):
         return self.conversation.facts
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """The true turn of this number; what the user says is known beforehand of the first alone."""
+        """Return the true turn of this number. The user's words are only known in advance for the first."""
         positions = self.conversation.known_turns
         if turn >= len(positions):
             return ExpectedTurn()
@@ -62,14 +62,14 @@ class LiveTask(Task):
         return true if not turn else true._replace(said=())
 
     def truths(self, toolbox: Toolbox) -> list[tuple[CallPlace, ExecutedCall]]:
-        """The true calls by (turn, call), each with who was logged in."""
+        """Return the true calls by (turn, call), each with the user who was logged in."""
         numbers = {position: turn for turn, position in enumerate(self.conversation.known_turns)}
         named = name_truths(self.conversation, toolbox)
         return [(CallPlace(numbers[index], number), call) for (index, number), call in named]
 
 
 class UserLine(NamedTuple):
-    """Something that the user says. `question` is what they were asked before, empty if they were not."""
+    """A line of the user's. `question` is the question that it answers, empty if there is none."""
 
     text: str
     question: str = ""
@@ -83,7 +83,7 @@ class Known(NamedTuple):
 
 
 def lines(conversation: Conversation) -> tuple[UserLine, ...]:
-    """What the user says before each assistant turn, in order. Later words expect no answer."""
+    """Return what the user says before each assistant turn, in order, without words after the last."""
     script: list[UserLine] = []
     question = ""
     for index in conversation.known_turns:
@@ -95,7 +95,7 @@ def lines(conversation: Conversation) -> tuple[UserLine, ...]:
 
 
 def script(conversation: Conversation) -> str:
-    """The script as text: who the user is, and what they say."""
+    """Return the script as text: who the user is, and what they say."""
     user, metadata = conversation.user, conversation.metadata
     facts = {
         "You": user.name or user.username,
@@ -116,7 +116,7 @@ def script(conversation: Conversation) -> str:
 
 @cache
 def document(toolbox: Toolbox, name: str) -> ApiDocument:
-    """A tool as a document, for reading which of its parameters a question asks for."""
+    """Return a tool as a document, used to tell which of its parameters a question asks for."""
     tool = toolbox.tools[name]
     parameters = []
     for parameter, schema in tool.parameters["properties"].items():
@@ -127,7 +127,7 @@ def document(toolbox: Toolbox, name: str) -> ApiDocument:
 
 
 def knowledge(conversation: Conversation, toolbox: Toolbox) -> Iterator[Known]:
-    """What the user knows of each true call: values that their words, or who they are, speak for."""
+    """Yield what the user knows of each true call: argument values found in their words or account."""
     seen = Seen(*conversation.metadata.facts)
     user = conversation.user
     for own in (user.username, user.email, user.phone, user.name, user.password):
@@ -145,17 +145,17 @@ def knowledge(conversation: Conversation, toolbox: Toolbox) -> Iterator[Known]:
 
 
 RULES = "1"
-"""Version of the rules; to be raised with any change that can change what is said."""
+"""Version of the rules; raise it with any change that can change what the user says."""
 
 GO_ON = "I don't know. Please do it without."
 
 
 class LiveUser(ScriptedUser):
-    """Plays the user of conversations, looked up by the request's key."""
+    """A scripted user of conversations, which are looked up by the request's key."""
 
     rules = f"dynamic {RULES}"
     toolbox = TOOLTALK
-    """The tools that the assistant has; a run's setup says which."""
+    """The assistant's tools; a run's setup replaces them."""
 
     def answer(self, task: LiveTask, own: Sequence[str], heard: str, alike: Alike) -> str:
         true_calls = list(knowledge(task.conversation, self.toolbox))
@@ -165,7 +165,7 @@ class LiveUser(ScriptedUser):
 def answer(
     script: Sequence[UserLine], true_calls: Sequence[Known], own: Sequence[str], heard: str, alike: Alike
 ) -> str:
-    """What the user says to an assistant's words, having said `own` before."""
+    """Return the user's answer to the assistant's words; `own` is what the user has said before."""
     spoken = 0
     for text in own:
         spoken += spoken < len(script) and script[spoken].text == text
@@ -178,9 +178,9 @@ def answer(
 
 
 def _told(true_calls: Sequence[Known], heard: str, alike: Alike) -> str:
-    """The values that were asked for, of the first calls that need them, else yes to a question of yes or no.
+    """Return a sentence with the values asked for, each from the first call that has it, or "Yes, please."
 
-    Empty if it asks for something else.
+    The latter answers a yes-or-no question. Returns "" if the question asks for something else.
     """
     told: dict[str, Json] = {}
     for api, values in true_calls:

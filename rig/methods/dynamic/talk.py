@@ -1,4 +1,4 @@
-"""What the two read before they talk, what was said and called, and how it ended: a fold over steps."""
+"""A live conversation: what assistant and user read first, their messages so far, and how it ended."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ GREETING = "Hello, how can I help you?"
 
 @dataclass(frozen=True, slots=True)
 class DynamicSettings:
-    """How tools are offered (`tooltalk`), and how often the assistant may speak at most."""
+    """How tools are offered (`tooltalk`), and how often the assistant may reply at most (`max_rounds`)."""
 
     tooltalk: tooltalk.ToolTalkSettings
     max_rounds: int = 16
@@ -39,17 +39,17 @@ class DynamicSettings:
 
     @property
     def calm(self) -> "DynamicSettings":
-        """The same without dials."""
+        """The same settings without dials."""
         return replace(self, tooltalk=self.tooltalk.calm)
 
     @property
     def stress(self) -> Stress:
-        """The dials that are turned."""
+        """The dials that are turned on."""
         return self.tooltalk.stress
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence that the two read in any conversation."""
+        """The settings, and a hash of every sentence that both roles read in all conversations."""
         told = hashlib.sha256(json.dumps([USER_INSTRUCTIONS, GREETING]).encode()).hexdigest()
         parts = self.tooltalk.fingerprint
         parts.pop("history")
@@ -57,14 +57,14 @@ class DynamicSettings:
 
 
 def opening(conversation: Conversation, settings: DynamicSettings, role: str) -> Request:
-    """How every request to a role begins in a conversation: without messages."""
+    """Return how every request to a role begins in a conversation, without messages of the task."""
     if role == ASSISTANT:
         return tooltalk.opening(conversation, settings.tooltalk)
     return Request(StepKey(conversation.name, 0, 0), USER_INSTRUCTIONS, (), script(conversation), ())
 
 
 def as_heard(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """A conversation as the user reads it: their own words as replies, and nothing of calls."""
+    """Return a conversation as the user reads it: their own words as replies, and no calls."""
     inverted = (
         ReplyMessage(message.text) if isinstance(message, UserMessage) else UserMessage(message.text)
         for message in messages
@@ -85,7 +85,7 @@ _ENDS: dict[ErrorKind, End] = {
 
 
 class LiveTalk:
-    """One conversation, of which some turns were `played` before. `end` is None for as long as it goes on."""
+    """A conversation, which continues the turns `played` before. `end` is None until it ends."""
 
     def __init__(self, task: LiveTask, max_rounds: int, played: Iterable[PlayedTurn] = ()) -> None:
         self.messages: list[Message] = [UserMessage(lines(task.conversation)[0].text)]
@@ -95,7 +95,7 @@ class LiveTalk:
             self.add(step)
 
     def add(self, step: Step) -> None:
-        """Take in a step: words and calls are added to the messages, anything else ends the conversation."""
+        """Add the words or the call of a step to the messages; anything else ends the conversation."""
         prediction, is_user = step.prediction, step.role == THE_USER
         if prediction.reply is not None and is_user:
             if words := prediction.reply.replace(DONE, "").strip():

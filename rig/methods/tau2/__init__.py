@@ -1,4 +1,4 @@
-"""τ²-bench: an agent works off a ticket or talks to a customer, and the world that it leaves is judged."""
+"""τ²-bench: an agent settles a ticket or talks to a customer, and the final world is judged."""
 
 from rig.plugins import Registry
 

@@ -1,6 +1,6 @@
-"""The domains of a τ²-bench checkout: their classes are loaded without what they do not need, and run.
+"""The domains of a τ²-bench checkout. Their classes are loaded without unneeded modules, and run.
 
-The user names the checkout. A call is a name and arguments, never a text that is evaluated.
+The user names the checkout. A call is a name and arguments, not a text that is evaluated.
 """
 
 import copy
@@ -27,14 +27,14 @@ from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of, 
 from rig.toolbox.listing import Declared
 
 Owner: TypeAlias = Literal["assistant", "user"]
-"""Whose tools, database or assertion: the agent's, or those of the user's phone."""
+"""The owner of tools, a database or an assertion: the agent, or the user with a phone."""
 
 SOLO = ("telecom", "mock")
 """The domains that have a policy for an agent without a user."""
 USER_ALONE = ("retail", "airline")
-"""The domains that need a user who talks; those with a solo mode can be played with one."""
+"""The domains that need a user who talks; those with a solo mode can also be played with one."""
 POLICIES = ("manual", "workflow")
-"""The technical part of telecom's policy: a manual, or the same as a work flow."""
+"""The forms of the technical part of telecom's policy: a manual, or the same as a workflow."""
 
 _ENVIRONMENTS: Mapping[str, Callable[[], Any]] = {
     "telecom": lambda: import_module("tau2.domains.telecom.environment"),
@@ -48,17 +48,17 @@ _ITEM = re.compile(r"^ {4}(\w+)[ \t]*(?:\(([^)]*)\))?:[ \t]*(.*(?:\n {5,}.*)*)",
 
 
 class Result(NamedTuple):
-    """What a call gave, as the text that the agent reads."""
+    """The result of a call, as the text that the agent reads."""
 
     text: str
     is_error: bool = False
 
 
 class Domain(NamedTuple):
-    """A domain of a checkout. `policy` is what the agent is told, `writes` are the tools that change a world.
+    """A domain of a checkout. The agent follows its `policy`; `writes` are the tools that change a world.
 
-    `tools` are the agent's, in solo mode with the `user_tools`. `fingerprint` is a hash of all files
-    that were loaded for it. `pristine` is the world that all begin with.
+    `tools` are the agent's tools, in solo mode with the `user_tools`. `fingerprint` is a hash of all files
+    that were loaded for the domain. `pristine` is the environment that every world is copied from.
     """
 
     place: Path
@@ -70,7 +70,7 @@ class Domain(NamedTuple):
     pristine: Any
 
     def world(self) -> "TicketWorld":
-        """A world of its own, as the domain's databases have it."""
+        """Make a new world in the state of the domain's databases."""
         return TicketWorld(copy.deepcopy(self.pristine), self.place)
 
 
@@ -82,9 +82,9 @@ class TicketWorld:
         self._place = place
 
     def call(self, name: str, arguments: Any, owner: str = "assistant") -> Result:
-        """Call a tool as upstream's environment does, and let agent and phone take note of each other.
+        """Call a tool as upstream's environment does, and synchronise agent and phone.
 
-        In solo mode all calls are the assistant's.
+        In solo mode, all calls are the assistant's.
         """
         if not isinstance(arguments, dict):
             return Result("Error: the arguments of a call are an object", True)
@@ -96,13 +96,13 @@ class TicketWorld:
         return Result(str(answer.content)[:LONGEST], bool(answer.error))
 
     def change(self, agent: JsonObject | None, user: JsonObject | None) -> None:
-        """Write over parts of the agent's database and the user's."""
+        """Overwrite parts of the agent's database and the user's."""
         for owner, data in (("assistant", agent), ("user", user)):
             if data is not None:
                 self._within_time(partial(self._kit(owner).update_db, copy.deepcopy(data)))
 
     def run(self, owner: Owner, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Run a function of an owner's, be it a tool or not. Raises what it raises."""
+        """Run a function of an owner, a tool or any other, and synchronise. Raises what it raises."""
         if name.startswith("_"):
             raise ValueError(f"{name} is not a function of the domain")
         function = partial(getattr(self._kit(owner), name), **copy.deepcopy(dict(arguments)))
@@ -111,23 +111,23 @@ class TicketWorld:
         return result
 
     def sync(self) -> None:
-        """Let agent and phone take note of each other."""
+        """Synchronise the worlds of agent and phone."""
         self._within_time(self._environment.sync_tools)
 
     def act(self, owner: Owner, name: str, arguments: Mapping[str, Any]) -> None:
-        """Make a call of the truth: its result and its faults do not matter, and nothing takes note."""
+        """Make a call of the truth, ignoring its result and errors, and without synchronising."""
         call = partial(self._kit(owner).use_tool, tool_name=name, **copy.deepcopy(dict(arguments)))
         with suppress(Exception):
             self._within_time(call)
 
     def hashes(self) -> tuple[str | None, str | None]:
-        """The hash of the agent's database and that of the user's."""
+        """Return the hashes of the agent's and the user's databases."""
         environment = self._environment
         agent, user = self._within_time(lambda: (environment.get_db_hash(), environment.get_user_db_hash()))
         return agent, user
 
     def _within_time(self, work: Callable[[], Any]) -> Any:
-        """The result of upstream's code, which neither hangs nor prints. Raises its fault, or Overdue."""
+        """Run upstream's code with a time limit and no output. Raises its fault, or Overdue."""
         done = in_time(work, LIMIT_S, self._place)
         if done.fault is not None:
             raise done.fault if isinstance(done.fault, Exception) else RuntimeError(str(done.fault))
@@ -138,7 +138,7 @@ class TicketWorld:
 
 
 def domain(place: str, name: str, policy: str, is_solo: bool = True) -> Domain:
-    """A domain of the checkout or installed package at a place. Raises RigError if it cannot be had."""
+    """Load a domain of the checkout or installed package at a place. Raises RigError if that fails."""
     package, data = _places(place)
     if name not in domains_of(place, is_solo):
         kind = "with a solo mode" if is_solo else "that rig plays with a user"
@@ -147,8 +147,9 @@ def domain(place: str, name: str, policy: str, is_solo: bool = True) -> Domain:
 
 
 def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
-    """The domains that a checkout has: those with a solo mode, or those with a user. Raises RigError if it
-    is none.
+    """Return a checkout's domains: with `is_solo` those with a solo mode, else all that a user can play in.
+
+    Raises RigError if the place is no checkout.
     """
     package, data = _places(place)
     names = SOLO if is_solo else (*SOLO, *USER_ALONE)
@@ -156,7 +157,7 @@ def domains_of(place: str, is_solo: bool = True) -> tuple[str, ...]:
 
 
 def _places(place: str) -> tuple[Path, Path]:
-    """The package of a checkout, or an installed one, and the folder with the data of its domains."""
+    """Return the package of a checkout or installation, and the folder with its domains' data."""
     if not place:
         raise RigError(
             "where is tau2-bench? Code of its domains is run: name the checkout with --set code=DIR, or in"
@@ -173,7 +174,7 @@ def _places(place: str) -> tuple[Path, Path]:
 @cache
 def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) -> Domain:
     def build() -> Any:
-        # The package without its own beginning, which would import everything.
+        # The package without its `__init__`, which would import everything.
         bare = {"tau2": {"__path__": [str(package)]}}
         with standing_in({**bare, **_stand_ins()}, TAU2_DATA_DIR=str(data.parents[1])):
             module = _ENVIRONMENTS[name]()
@@ -220,7 +221,7 @@ def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
 
 
 def _stand_ins() -> dict[str, dict[str, Any]]:
-    """What the domains use of six libraries. The real `dotenv` would read the user's `.env`."""
+    """Return what the domains use of six libraries. The real `dotenv` would read the user's `.env`."""
     silent = dict.fromkeys(("debug", "info", "warning", "error"), lambda *_: None)
     return {
         "loguru": {"logger": SimpleNamespace(**silent)},
@@ -233,7 +234,7 @@ def _stand_ins() -> dict[str, dict[str, Any]]:
 
 
 class _Merging(dict[str, Any]):
-    """A dictionary whose `update` goes into the dictionaries inside it."""
+    """A dictionary whose `update` merges nested dictionaries."""
 
     def update(self, other: Mapping[str, Any]) -> None:  # type: ignore[override]
         for key, value in other.items():
@@ -248,7 +249,7 @@ class _Merging(dict[str, Any]):
 
 
 def parse_docstring(text: str) -> SimpleNamespace:
-    """What an agent reads of a docstring in Google's style, by the names that docstring_parser has for it."""
+    """Parse the parts of a Google-style docstring that an agent reads, named as in docstring_parser."""
     head, *parts = _SECTION.split(inspect.cleandoc(text))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     short, _, long = head.strip().partition("\n")

@@ -1,4 +1,4 @@
-"""τ²-bench with a user who talks: another model plays the customer, whose instructions are the task's.
+"""τ²-bench with a user who talks: another model plays the customer by the task's instructions.
 
 A turn is what the customer says, the agent's calls, and its words. The customer ends the conversation. In
 `telecom` the customer has a phone, and calls its tools.
@@ -22,9 +22,9 @@ from rig.models import CallMessage, Message, Model, ReplyMessage, StepKey, ToolD
 from rig.tasks import ASSISTANT
 
 THE_USER = "user"
-"""The role of the customer, by the name that tasks have for them, too."""
+"""The role of the customer, with the same name as in tasks."""
 DONE = "[DONE]"
-"""What the customer ends a conversation with."""
+"""The words with which the customer ends a conversation."""
 
 CAUTION = "a user of rig's own and rig's prompts: not comparable with τ²-bench's leaderboard"
 
@@ -51,7 +51,7 @@ GREETING = "Hello, how can I help you today?"
 
 @dataclass(frozen=True)
 class CustomerSettings(method.Tau2Settings):
-    """How an agent and a customer talk."""
+    """The settings of a conversation between an agent and a customer."""
 
     is_solo = False
     protocol = "tau2-user"
@@ -59,14 +59,14 @@ class CustomerSettings(method.Tau2Settings):
 
 
 class CustomerTalk(method.Solo):
-    """An agent and a customer: the world goes on from the calls of both until the customer ends it."""
+    """A conversation of agent and customer, who both act in the world, until the customer ends it."""
 
     task: CustomerTask
     settings: CustomerSettings
 
     @property
     def is_done(self) -> bool:
-        """Whether the customer has ended it."""
+        """Whether the customer has ended the conversation."""
         return self._has_last(THE_USER) and DONE in (self.played[-1].steps[-1].prediction.reply or "")
 
     @property
@@ -82,7 +82,7 @@ class CustomerTalk(method.Solo):
         return self._has_last(THE_USER) and self.played[-1].error is not None
 
     def speak(self) -> Asking:
-        """The customer's calls and words, and then the agent's."""
+        """Ask the customer until they speak, and then the agent."""
         role = THE_USER
         while not self.is_exhausted:
             yield from self.ask(role)
@@ -93,7 +93,7 @@ class CustomerTalk(method.Solo):
                 role = ASSISTANT
 
     def messages(self, role: str) -> Iterable[Message]:
-        """What a role has heard. The greeting is before the customer's first words."""
+        """Return the messages as a role reads them. The customer first reads the greeting."""
         greeting = (UserMessage(GREETING),) if role == THE_USER else ()
         return (*greeting, *super().messages(role))
 
@@ -117,7 +117,7 @@ class CustomerTalk(method.Solo):
 
 
 RULES = "1"
-"""Version of the scripted customer; to be raised with any change that can change what is said or called."""
+"""Version of the scripted customer; raise it with any change that can change its words or calls."""
 
 UNKNOWN = "I don't know that."
 _ARTICLE = r"(?:(?:the|your|a)\s+)?"
@@ -125,7 +125,7 @@ _OWN = {"you are": "I am", "you": "I", "your": "my", "yourself": "myself"}
 
 
 def first_person(text: str) -> str:
-    """What is said to somebody about themselves, as they would say it."""
+    """Turn a text from the second person into the first."""
 
     def own(match: re.Match[str]) -> str:
         words = _OWN[match[0].lower()]
@@ -135,7 +135,7 @@ def first_person(text: str) -> str:
 
 
 def script(task: CustomerTask) -> str:
-    """What a model reads that plays the customer."""
+    """Return the task's instructions as the text for a model that plays the customer."""
     told = task.told
     parts = {
         "Who you are": task.persona,
@@ -148,7 +148,7 @@ def script(task: CustomerTask) -> str:
 
 
 def named_calls(text: str, tools: Sequence[ToolDoc]) -> list[Call]:
-    """The tools that a text names, by name or in its words, each with the JSON object that follows it."""
+    """Return calls of the tools that a text mentions, each with the JSON object that follows it, if any."""
     names = sorted((tool.name for tool in tools), key=len, reverse=True)
     pattern = "|".join(rf"[\s_]+{_ARTICLE}".join(name.split("_")) for name in names)
     calls = []
@@ -163,16 +163,16 @@ def named_calls(text: str, tools: Sequence[ToolDoc]) -> list[Call]:
 
 
 def customer_step(task: CustomerTask, request: Request) -> Prediction:
-    """What a customer does who says everything at once, and then what the agent's words name.
+    """Predict as a customer who says everything at once, and then follows the agent's words.
 
-    They call the tools that are named, tell what came of it, answer a question with what they know, and end
-    the conversation where nothing is asked of them.
+    They call the tools that the agent mentions, report the results, answer a question with what they know,
+    and end the conversation if nothing is asked of them.
     """
     own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
     heard = [message.text for message in request.messages if isinstance(message, UserMessage)][-1]
-    known = first_person(task.told.known_info or "")
+    facts = first_person(task.told.known_info or "")
     if not own:
-        return replied(f"{first_person(task.told.reason_for_call)} {known}".strip())
+        return replied(f"{first_person(task.told.reason_for_call)} {facts}".strip())
     results = [f"{call.call.name}: {call.outcome.response}" for call in _last_calls(request)]
     calls = named_calls(heard, request.tools)
     if len(results) < len(calls):
@@ -184,18 +184,18 @@ def customer_step(task: CustomerTask, request: Request) -> Prediction:
         return replied(f"I need {', '.join(lacking)} for {call.name}.")
     if results:
         return replied("I did that. " + "; ".join(results))
-    answers = (known, UNKNOWN) if "?" in heard else ()
+    answers = (facts, UNKNOWN) if "?" in heard else ()
     return replied(next((text for text in answers if text and text not in own), DONE))
 
 
 def _last_calls(request: Request) -> list[CallMessage]:
-    """The role's own calls since something was said."""
+    """Return the role's own calls since the last words."""
     calls = takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages))
     return [message for message in calls if isinstance(message, CallMessage)][::-1]
 
 
 class ScriptedCustomer(Oracle):
-    """Plays the customers of tasks by rules, without a model."""
+    """A model that plays the customers of tasks by rules."""
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -203,7 +203,7 @@ class ScriptedCustomer(Oracle):
 
 
 def true_step(task: CustomerTask, request: Request) -> Prediction:
-    """The truth's calls in this turn, then words that name what the customer has to do or be told."""
+    """Predict the true calls of this turn, and then words with what the customer has to do or to be told."""
     turn, number = request.key.turn, len(_last_calls(request))
     own, others = task.stretches[turn] if turn < len(task.stretches) else ([], [])
     if number < len(own):
@@ -215,12 +215,12 @@ def true_step(task: CustomerTask, request: Request) -> Prediction:
 
 
 def idle_step(task: CustomerTask, request: Request) -> Prediction:
-    """An agent that does nothing."""
+    """Predict as an agent that does nothing."""
     return replied("I cannot do anything for you.")
 
 
 def hand_over_step(task: CustomerTask, request: Request) -> Prediction:
-    """An agent that hands every customer over to a person."""
+    """Predict as an agent that hands every customer over to a person."""
     if request.key.turn == 0 and not _last_calls(request):
         return called(method.HAND_OVER, {"summary": "For a person."})
     return replied("A person will go on from here.")
@@ -246,7 +246,7 @@ class Tau2User(method.Tau2):
     )
 
     def models(self, tasks: Sequence[CustomerTask]) -> Mapping[str, Callable[[], Model]]:
-        """The customer of the `oracle` is the scripted one; others get it where customers have a phone."""
+        """Return the models. Agents other than the oracle get the scripted customer only in solo domains."""
         names = ["knowing"]
         if all(task.domain in SOLO for task in tasks):
             names.append("scripted")
@@ -254,7 +254,7 @@ class Tau2User(method.Tau2):
         return {**super().models(tasks), **users}
 
     def opening(self, task: Ticket, settings: method.Tau2Settings, role: str) -> Request:
-        """The policy and the tools for the agent; the task's instructions and the phone for the customer."""
+        """Return how requests begin: the agent's policy and tools, or the customer's script and phone."""
         assert isinstance(task, CustomerTask)
         place, key = settings.domain(task.domain), StepKey(task.name)
         if role == THE_USER:

@@ -1,6 +1,6 @@
-"""τ²-bench's solo mode as a method: tickets, tools, and a reward for the world that is left in the end.
+"""τ²-bench's solo mode as a method: tickets, tools, and a reward for the world at the end.
 
-The reward is computed as upstream computes it, without a judge: the product of what a task's basis names.
+The reward is computed as in upstream, without a judge: the product of the parts in a task's reward basis.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.tasks import ASSISTANT
 
 MOST_MESSAGES = 100
-"""How many messages with calls are answered: upstream's 200 steps, two for a message and its answer."""
+"""The most messages with calls that are answered: upstream's 200 steps, two for each with its answer."""
 MOST_ERRORS = 10
-"""Calls that may fail. The message with the last of them is the last one."""
+"""The number of failed calls that ends the work, after the message with the last of them."""
 HAND_OVER = "transfer_to_human_agents"
 _HAND_OVER = Call(HAND_OVER, {"summary": ""})
 
@@ -53,7 +53,7 @@ _DONE = ToolDoc(
 
 @dataclass(frozen=True)
 class Tau2Settings:
-    """How an agent gets tickets: with which technical policy. `place` is the checkout that has it."""
+    """How an agent gets tickets: with the technical `policy`, from the checkout at `place`."""
 
     policy: str
     place: str
@@ -61,7 +61,7 @@ class Tau2Settings:
     is_solo = True
     protocol = "tau2-solo"
     told = f"{INSTRUCTIONS}{_DONE}"
-    """What roles are told whatever the task is."""
+    """The text that roles read in every task."""
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -69,12 +69,12 @@ class Tau2Settings:
         return {"protocol": self.protocol, "policy": self.policy, "prompt_sha256": digest}
 
     def domain(self, name: str) -> Domain:
-        """A domain of the checkout. Raises RigError."""
+        """Load a domain of the checkout. Raises RigError."""
         return domain(self.place, name, self.policy, self.is_solo)
 
 
 class Solo(Episode):
-    """A ticket: calls are made and answered until one is `done`, or a limit is reached."""
+    """An episode of a ticket: calls are answered until one is `done`, or a limit is reached."""
 
     task: Ticket
     settings: Tau2Settings
@@ -90,7 +90,7 @@ class Solo(Episode):
         self.errors: list[bool] = []
 
     def begin(self) -> None:
-        """The ticket stands in the context."""
+        """Do nothing: the ticket is in the context."""
 
     def speak(self) -> Asking:
         """Ask until the work is done, nothing is called, or a limit is reached."""
@@ -100,7 +100,7 @@ class Solo(Episode):
                 return
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What was predicted. Beside `done`, nothing else of a message counts in solo mode."""
+        """Return the prediction. In solo mode, `done` cancels all other calls of a message."""
         calls = (prediction.call, *prediction.further) if prediction.call is not None else ()
         done = next((call for call in calls if call.name == self._end), None)
         return prediction if done is None else replace(prediction, call=done, further=())
@@ -128,12 +128,12 @@ class Solo(Episode):
 
     @property
     def is_done(self) -> bool:
-        """Whether the agent has ended the work itself."""
+        """Whether the agent has ended the work with `done`."""
         return bool(self.calls) and self.calls[-1].name == DONE
 
     @property
     def told(self) -> Sequence[str]:
-        """The agent's words, also those beside a call, which upstream takes for said."""
+        """The agent's words, including those beside a call, which count in upstream."""
         steps = (step for turn in self.played for step in turn.steps if step.role == self.evaluated)
         return [text for step in steps if (text := step.prediction.reply or step.prediction.content)]
 
@@ -159,7 +159,7 @@ class Solo(Episode):
         return Score(counts, verdicts, types, named)
 
     def ending(self, error: str) -> str:
-        """Why the work ended without success."""
+        """Return why the work ended without success."""
         if sum(self.errors) >= MOST_ERRORS:
             return f"too many errors: {MOST_ERRORS} calls failed"
         if error:
@@ -169,7 +169,7 @@ class Solo(Episode):
         return f"too many steps: {MOST_MESSAGES} messages, and no end"
 
     def _verdicts(self) -> tuple[Verdict, ...]:
-        """Each call by whether it is one of the truth's, and if not, whether it changed something."""
+        """Return a verdict on each call: whether it is a true one, or else whether it changes something."""
         due, is_solo = dict(enumerate(self.task.due)), self.settings.is_solo
         verdicts = []
         for call, is_error, caller in zip(self.calls, self.errors, self.callers, strict=True):
@@ -189,7 +189,7 @@ class Solo(Episode):
 
 
 def _failing(world: TicketWorld, assertion: Assertion) -> str:
-    """Why an assertion does not hold in a world; empty where it does."""
+    """Return why an assertion does not hold in a world, or "" if it holds."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in assertion.arguments.items())
     text = f"{assertion.func_name}({arguments})"
     try:
@@ -200,12 +200,12 @@ def _failing(world: TicketWorld, assertion: Assertion) -> str:
 
 
 def handed_over(task: Ticket, request: Request) -> Prediction:
-    """An agent that hands every ticket over."""
+    """Predict as an agent that hands every ticket over."""
     return called(HAND_OVER, {"summary": "For a person."}) if request.key.step == 0 else called(DONE)
 
 
 class SoloSetup(Setup):
-    """The checkout whose classes the calls act in. Their code is run, so nobody but the user says where."""
+    """The checkout whose classes the calls act in. Their code is run, so only the user says where it is."""
 
     settings: Tau2Settings
 
@@ -215,9 +215,9 @@ class SoloSetup(Setup):
         self._targets: dict[str, tuple[str | None, str | None]] = {}
 
     def is_reached_by(self, task: Ticket, place: Domain, *calls: Call) -> bool:
-        """Whether an agent succeeds that does no more than to hand over to a person, or not even that.
+        """Return whether just these calls, such as a hand-over or none at all, already succeed.
 
-        It is tried once for each task, however many arms and repeats play it.
+        This is tried once for each task and number of calls, however many arms and repeats play it.
         """
         key = task.name, len(calls)
         if key not in self._reached:
@@ -230,7 +230,7 @@ class SoloSetup(Setup):
     def faults_of(
         self, task: Ticket, place: Domain, world: TicketWorld, calls: Sequence[Call], told: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """What is wrong with the world that was left, the calls and the words, by the basis: nothing earns 1.
+        """Return the faults of the final world, the calls and the words, by the task's basis; none earns 1.
 
         Databases are compared before assertions are made, which may change them.
         """
@@ -252,7 +252,7 @@ class SoloSetup(Setup):
         return tuple(faults)
 
     def _target(self, task: Ticket, place: Domain) -> tuple[str | None, str | None]:
-        """The hashes of the databases after the true actions, which are made once for each task."""
+        """Return the hashes of the databases after the true actions, which are run once for each task."""
         if task.name not in self._targets:
             target = task.begin(place)
             for action in task.actions:
@@ -271,14 +271,14 @@ class SoloSetup(Setup):
         return Grading("reward", version, "", {"grader": "reward", "grader_version": version})
 
     def check(self, task: Ticket, settings: Tau2Settings) -> None:
-        """Raise RigError for a task that this checkout cannot set up. A large world is not copied for it."""
+        """Raise RigError if this checkout cannot set up the task. An unprepared task is not tried."""
         place = settings.domain(task.domain)
         if task.is_prepared:
             task.begin(place)
 
 
 class Tau2(Method):
-    """τ²-bench's tickets, worked off without a user."""
+    """τ²-bench's tickets, settled without a user."""
 
     name = "tau2"
     options: tuple[Option, ...] = (Option("policy", "manual", several=True), Option("code", "", opens=True))
@@ -301,7 +301,7 @@ class Tau2(Method):
     )
 
     def declaration_of(self, tasks: Sequence[Ticket]) -> Declaration:
-        """A rate for each intent beside the one of all tasks."""
+        """Return the declaration with a rate for each intent, if there are several."""
         intents = list(dict.fromkeys(task.intent for task in tasks))
         kinds = (
             Metric(
@@ -327,7 +327,7 @@ class Tau2(Method):
         return tickets.load(place, self.settings_class.is_solo)
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Ticket:
-        """A task from what is stored of it. Raises RigError, also for one that cannot be played."""
+        """Make a task from its stored source. Raises RigError, also for a task that cannot be played."""
         return tickets.parse(source, where, suite, self.settings_class.is_solo)
 
     def settings(self, values: Mapping[str, Any]) -> Tau2Settings:
@@ -336,7 +336,7 @@ class Tau2(Method):
         return self.settings_class(values["policy"], str(values["code"] or os.environ.get("RIG_TAU2", "")))
 
     def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:
-        """The policy and the tools, which all tasks share, and then the ticket."""
+        """Return how every request begins: the policy and tools, shared by all tasks, and then the ticket."""
         place = settings.domain(task.domain)
         return Request(
             StepKey(task.name),

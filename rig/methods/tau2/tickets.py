@@ -1,4 +1,4 @@
-"""Tasks of τ²-bench: a ticket or a customer, the state that it starts in, and what its end is judged by."""
+"""Tasks of τ²-bench: a ticket or a customer, the initial state, and the criteria that judge the end."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from rig.tasks import ExpectedTurn
 
 DONE = "done"
 TALKING = ", with a user"
-"""What the names of suites end with that are played with a user."""
+"""The end of the names of suites that are played with a user."""
 
 
 class _WorldCall(Foreign):
@@ -28,13 +28,13 @@ class _WorldCall(Foreign):
 
 
 class Assertion(_WorldCall):
-    """A function of the agent's or the user's world, and what it has to say in the end."""
+    """A function of the agent's or the user's world, and what it has to return at the end."""
 
     assert_value: bool = True
 
 
 class Action(Foreign):
-    """A call of the truth. `compare_args` name the arguments that matter, else those of the call do."""
+    """A call of the truth. `compare_args` names the arguments that matter; without it, a call's own do."""
 
     name: str
     arguments: JsonObject = Field({})
@@ -42,13 +42,13 @@ class Action(Foreign):
     compare_args: Many[str] | None = None
 
     def is_made_by(self, call: Call) -> bool:
-        """Whether a call counts as this action: by the arguments it names, or those of the call itself."""
+        """Return whether a call counts as this action, by the arguments in `compare_args` or in the call."""
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         names = arguments.keys() if self.compare_args is None else self.compare_args
         return call.name == self.name and _only(arguments, names) == _only(self.arguments, names)
 
     def is_made_as_written_by(self, call: Call) -> bool:
-        """Whether a call is this action, with all its arguments where none are said to matter alone."""
+        """Return whether a call is this action, with exactly its arguments if there are no `compare_args`."""
         return self.is_made_by(call) and (self.compare_args is not None or call.arguments == self.arguments)
 
 
@@ -86,7 +86,7 @@ class _TicketSource(Foreign):
 
 
 class Instructions(Foreign):
-    """What a user is told of themselves, in prose."""
+    """The instructions of a user, in prose."""
 
     reason_for_call: str
     known_info: str | None = None
@@ -105,7 +105,7 @@ class _CustomerSource(_TicketSource):
 
 @dataclass(frozen=True)
 class Ticket(PublicTask):
-    """A task in solo mode. The actions of its `criteria` are a way to settle it."""
+    """A task in solo mode. The actions in its `criteria` are one way to settle it."""
 
     name: str
     suite: str
@@ -117,17 +117,17 @@ class Ticket(PublicTask):
 
     @property
     def intent(self) -> str:
-        """What kind of trouble it is, where the name says it."""
+        """The kind of problem, if the task's name says it, else the domain."""
         return self.name[1:].partition("]")[0] if self.name.startswith("[") else self.domain
 
     @property
     def actions(self) -> Sequence[Action]:
-        """The calls of agent and user that settle it."""
+        """The calls of agent and user that settle the task."""
         return self.criteria.actions or ()
 
     @property
     def due(self) -> Sequence[Action]:
-        """The calls that are due, to the last."""
+        """All calls that are due, including `done`."""
         return (*self.actions, Action(name=DONE, arguments={}))
 
     @property
@@ -145,11 +145,11 @@ class Ticket(PublicTask):
 
     @property
     def is_prepared(self) -> bool:
-        """Whether its world begins otherwise than the domain's."""
+        """Whether its world begins in another state than the domain's."""
         return self.start != _InitialState()
 
     def begin(self, place: Domain) -> TicketWorld:
-        """A world in the state that the task starts in. Raises RigError where it cannot be made."""
+        """Make a world in the task's initial state. Raises RigError if that fails."""
         world = place.world()
         data = self.start.initialization_data or _InitialData()
         try:
@@ -165,7 +165,7 @@ class Ticket(PublicTask):
 
 @dataclass(frozen=True, kw_only=True)
 class CustomerTask(Ticket):
-    """A task with a user who talks: the customer is `told` who they are, and no ticket is written."""
+    """A task with a user who talks: the customer gets the instructions `told`, and there is no ticket."""
 
     told: Instructions
     persona: str
@@ -176,7 +176,7 @@ class CustomerTask(Ticket):
 
     @property
     def stretches(self) -> tuple[tuple[list[Action], list[Action]], ...]:
-        """The truth by turns: calls of the agent's, and the customer's that follow."""
+        """The true calls by turn: the agent's, and the customer's that follow."""
         parts: list[tuple[list[Action], list[Action]]] = [([], [])]
         for action in self.actions:
             if action.requestor == "assistant" and parts[-1][1]:
@@ -185,15 +185,15 @@ class CustomerTask(Ticket):
         return tuple(parts)
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """Nothing: nobody knows in which turn a call is due."""
+        """Return nothing, as nobody knows in which turn a call is due."""
         return ExpectedTurn()
 
 
 def load(place: Path, is_solo: bool = True) -> Loaded:
-    """The tasks of a domain's folder (those of the split `base`), or all of a file of tasks.
+    """Load the tasks of a domain's folder (those of the split `base`), or all of a file of tasks.
 
-    They are tickets, or with a user where not `is_solo`. `faults` say why a task is left out. Raises RigError
-    if there is none at all.
+    They are tickets, or without `is_solo` tasks with a user. `faults` say why a task is left out. Raises
+    RigError if there are no tasks at all.
     """
     file = tasks_of(place)
     if file is None:
@@ -218,10 +218,10 @@ def load(place: Path, is_solo: bool = True) -> Loaded:
 
 
 def parse(source: JsonObject, where: str, suite: str, is_solo: bool = True) -> Ticket:
-    """A task from what is stored of it: a ticket, or one with a user where not `is_solo`.
+    """Make a task from its stored source: a ticket, or without `is_solo` a task with a user.
 
-    Raises RigError, also for one that needs a judge, or as a ticket a user. With a user, a task with
-    assertions in prose in its basis, but none to make, needs no judge: upstream takes them for met.
+    Raises RigError, also for a task that needs a judge, and for a ticket that needs a user. With a user, no
+    judge is needed if the basis names assertions in prose but there are none: upstream counts them as met.
     """
     row = parsed(_TicketSource if is_solo else _CustomerSource, source, where, "a task of tau2-bench")
     start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
@@ -247,7 +247,7 @@ def parse(source: JsonObject, where: str, suite: str, is_solo: bool = True) -> T
 
 
 def tasks_of(place: Path) -> Path | None:
-    """The file of tasks that a place is or holds, told from a glance."""
+    """Return the file of tasks that a place is or holds, by its name and a policy beside it; else None."""
     file = place / "tasks.json" if place.is_dir() else place
     is_named = file.name.startswith("tasks") and file.suffix == ".json"
     has_policy = any((file.parent / name).is_file() for name in ("policy.md", "main_policy.md"))
@@ -255,7 +255,7 @@ def tasks_of(place: Path) -> Path | None:
 
 
 def _base(file: Path) -> frozenset[str] | None:
-    """The names of the split that is played by default; None if all tasks are."""
+    """Return the task ids of the split `base`, which is played by default; None if all tasks are."""
     path = file.parent / "split_tasks.json"
     splits: Json = read_json(path) if path.is_file() else None
     base = splits.get("base") if isinstance(splits, dict) else None

@@ -1,6 +1,6 @@
-"""A query in progress: the search asks, the world answers, and going back to a node restores its world.
+"""A query in progress: the search asks, the model answers, and going back to a node restores its world.
 
-The steps of the turn that it was make the same search again.
+The same search can be rebuilt from the steps of its turn.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,17 +21,17 @@ from rig.toolbox.world import Snapshot
 
 
 class State(NamedTuple):
-    """What belongs to a node: its world, and the call that led to it."""
+    """The state of a node: its world, and the call that led to it."""
 
     world: Snapshot | None
     executed: ExecutedCall | None = None
 
 
 def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
-    """The search that these steps were, with a node's number of step, and its call as its state.
+    """Rebuild a search from its turns. Nodes have the number of their step, and its call as their state.
 
-    In searches that earlier versions stored, words beside a call were not a node. Without them, such a search
-    ends at its last step. Steps that are not a whole search found nothing.
+    In searches that earlier versions stored, words beside a call were not a node. If the search does not end
+    at its last step, it is rebuilt without them. Steps that are not a whole search give an empty result.
     """
     steps = [step for turn in turns for step in turn.steps]
     result, used = _replayed(settings, steps)
@@ -42,7 +42,7 @@ def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
 
 
 def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found, int]:
-    """The search that these steps begin with, and how many they are; -1 if they are too few."""
+    """Return the search that these steps begin with, and its number of steps; -1 if they are too few."""
     course, used = search(settings.strategy, State(None), settings.max_queries), 0
     try:
         asked = next(course)
@@ -54,7 +54,7 @@ def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found,
 
 
 def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
-    """The steps that lead to the node that counts; without one, to the end of the last chain or path."""
+    """Return the steps to the node that counts, or if there is none, to the end of the last chain or path."""
     steps = [step for turn in turns for step in turn.steps]
     end = result.end
     if end is None:
@@ -65,7 +65,7 @@ def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
 
 
 def answer(asked: Asked, step: Step, number: int, state: State) -> Any:
-    """What the search is sent for a step: what it made of a node, or which of two nodes is better."""
+    """Return what the search is sent for a step: a `Made`, or whether the first of two nodes is better."""
     prediction = step.prediction
     if not isinstance(asked, Expand):
         text = (prediction.reply or "").strip().strip(".\"' ")
@@ -86,7 +86,7 @@ def answer(asked: Asked, step: Step, number: int, state: State) -> Any:
 
 
 def finished(call: Call) -> Code:
-    """How Finish was called."""
+    """Return how Finish was called."""
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     kind = arguments.get("return_type")
     if kind == GIVE_UP:
@@ -96,12 +96,12 @@ def finished(call: Call) -> Code:
 
 
 def calls_of(path: Sequence[Step]) -> Iterator[ExecutedCall]:
-    """The calls of tools along a path, without Finish."""
+    """Yield the calls of tools along a path, without Finish."""
     return (step.executed for step in path if step.executed is not None and step.executed.name != FINISH)
 
 
 class Search(Episode):
-    """One turn, in which an assistant searches for an answer. `result` is what it came to."""
+    """An episode of one turn, in which an assistant searches for an answer: at the end, the `result`."""
 
     task: Query
     settings: ToolEvalSettings
@@ -110,10 +110,10 @@ class Search(Episode):
     _asked: Asked
 
     def begin(self) -> None:
-        """The messages depend on the node."""
+        """Do nothing: the messages depend on the node."""
 
     def add(self, step: Step) -> None:
-        """A step is kept in the search."""
+        """Do nothing: the search keeps the step."""
 
     def speak(self) -> Asking:
         """Search for an answer."""
@@ -148,7 +148,7 @@ class Search(Episode):
         return super().note(prediction, role, self._asked.node.step)
 
     def execute(self, call: Call) -> ExecutedCall | None:
-        """The call in the world of the node that it is made at; none where nodes are compared."""
+        """Execute a call in the world of the node where it is made; None if nodes are being compared."""
         if not isinstance(self._asked, Expand):
             return None
         self._simulator.restore(self._asked.node.state.world)

@@ -1,7 +1,7 @@
 """ToolEval as a method: what a run needs of queries and searches, and whether an answer is right.
 
 An answer passes if it was given with Finish, the world ended as the query's own calls leave it, and the final
-answer names every fact. No judge is asked. Queries are checked in the same way: their own calls and answers
+answer names every fact. There is no judge. Queries are checked in the same way: their own calls and answers
 must pass.
 """
 
@@ -31,7 +31,7 @@ from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
 VERSION = "5"
-"""Of the scores; to be raised with any change that can change one."""
+"""The version of the scores; raise it with any change that can change one."""
 
 DECLARATION = Declaration(
     method="tooleval",
@@ -61,14 +61,14 @@ Change = tuple[Any, ...]
 
 
 def final_words(step: Step) -> str:
-    """The final answer that Finish was called with."""
+    """Return the final answer that a step called Finish with; empty if there is none."""
     arguments = step.prediction.call.arguments if step.prediction.call else None
     words = arguments.get("final_answer") if isinstance(arguments, dict) else None
     return words if isinstance(words, str) else ""
 
 
 def _change(change: RecordChange) -> Change:
-    """A change as it counts: a new record by what is in it, another by its key. Texts by their words."""
+    """Return a change in comparable form: without ids if the record is new, and texts by their words."""
     kept = (column for column in change.columns if not _is_id(column.name))
     columns = tuple(sorted((column.name, _plain(column.after)) for column in kept))
     key = () if change.kind == "added" else tuple((name, repr(value)) for name, value in change.key)
@@ -91,10 +91,10 @@ def _plain(value: Json) -> str:
 
 
 def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
-    """What is wrong with a query that could be read.
+    """Yield the faults of a readable query.
 
-    Every call must be on offer and succeed. The answer must name every fact; without facts and without
-    actions anything would be right.
+    Every call must be on offer and succeed. The answer must name every fact, and the query none. Without
+    facts and actions, any answer would be right.
     """
     settings, simulator = setup.settings, setup.simulator_of(0)
     on_offer = {tool.name for tool in offered(query, settings)}
@@ -119,7 +119,7 @@ def _faults(query: Query, setup: "ToolEvalSetup") -> Iterator[str]:
 
 
 def next_call(query: Query, request: Request) -> Prediction:
-    """The next of the query's own calls, in any kind of search, and at last its answer."""
+    """Predict the next of the query's own calls, in any kind of search, and finally its answer."""
     number = sum(isinstance(message, CallMessage) for message in request.messages)
     if number < len(query.calls):
         return called(query.calls[number].name, query.calls[number].arguments)
@@ -170,7 +170,7 @@ class ToolEval(Method):
 
 
 class ToolEvalSetup(Setup):
-    """A world for each slot in which a search is under way, and one in which answers are judged."""
+    """The setup for searches: a world for each slot, and one for judging answers."""
 
     settings: ToolEvalSettings
 
@@ -178,7 +178,7 @@ class ToolEvalSetup(Setup):
         super().__init__(method, settings)
         self._world = world
         self.simulator_of = cache(lambda _slot: self._opened.twin())
-        """The simulator of the episodes with a slot."""
+        """Returns the simulator of the episodes with this slot."""
         self._due: dict[str, Counter[Change]] = {}
 
     @cached_property
@@ -212,7 +212,7 @@ class ToolEvalSetup(Setup):
         return Searched(strategy.method, kept, result.queries, strategy.width, strategy.ranks, budget)
 
     def score(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Score:
-        """What a search was worth."""
+        """Score a search by its answer, the world it left, and the facts it names."""
         result = replayed(settings, turns)
         path = path_of(result, turns)
         steps = [step for turn in turns for step in turn.steps]
@@ -242,7 +242,7 @@ class ToolEvalSetup(Setup):
             "longest": result.longest,
             "out_of_budget": int(result.last > 10_000),
         }
-        # The facts of which nobody can tell whether the answer names them, and what would be if it did.
+        # Facts that the answer may or may not name, and what the counts would be if it names them.
         doubts = tuple(
             Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
             for number, (ways, verdict) in enumerate(zip(task.named, verdicts, strict=True))
@@ -254,19 +254,19 @@ class ToolEvalSetup(Setup):
         )
 
     def due(self, query: Query) -> Counter[Change]:
-        """How the world shall be different in the end."""
+        """Return the changes of the world that the query's own calls make."""
         if query.name not in self._due:
             calls = [ExecutedCall(call, Outcome()) for call in query.calls]
             self._due[query.name] = self.changes(query, calls)
         return self._due[query.name]
 
     def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
-        """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
+        """Return how the world differs after these calls, ignoring drawn ids, and what was sent.
 
         A change that was made twice counts twice: two equal alarms differ from one.
 
         An action that leaves no record, such as sending a message, counts by its arguments. An update that is
-        made again has left its record, and changes nothing more.
+        repeated changes nothing more, and does not count again.
         """
         simulator = self._judging
         simulator.start(*query.start)
@@ -286,7 +286,7 @@ class ToolEvalSetup(Setup):
         return self._records(before) + sent
 
     def _records(self, before: Snapshot) -> Counter[Change]:
-        """The records that are different from before."""
+        """Return the changes of records since a snapshot."""
         difference = self._judging.diff(before, self._judging.snapshot())
         return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 

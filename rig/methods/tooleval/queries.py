@@ -1,8 +1,8 @@
 """Queries: what a user wants from an assistant with tools, and what the assistant reads meanwhile.
 
-A query says how its world ends, by the calls that would leave it so, and the facts that an answer must name.
-The words to the assistant are rig's own. They keep the rules of ToolBench's prompts: end with Finish, give up
-if a path leads nowhere, and do something else if other attempts were made from the same place.
+A query has the calls that leave the world as it should end, and the facts that an answer must name. The
+prompts are in rig's own words. They keep the rules of ToolBench's: end with Finish, give up if a path leads
+nowhere, and do something else if other attempts were made from the same place.
 """
 
 import hashlib
@@ -38,9 +38,9 @@ _MARK = '"queries"'
 
 @dataclass(frozen=True)
 class Query(Task):
-    """A task. `calls` make the world what it shall be, and of each fact `named` an answer has one wording.
+    """A task. `calls` leave the world as it should end. `named` has the wordings of each fact of an answer.
 
-    `answer` is a right one; `plugins` are those whose tools are on offer; nobody is logged in without `user`.
+    `answer` is a right one; the tools of `plugins` are on offer; without `user`, nobody is logged in.
     """
 
     name: str
@@ -59,19 +59,19 @@ class Query(Task):
 
     @property
     def start(self) -> tuple[datetime, str, dict[str, Json]]:
-        """How its world begins: the clock, the user, and what the user is given."""
+        """How its world begins: the clock, the user, and the user's credentials."""
         return self.now, self.user, {SESSION_TOKEN: TOKEN} if self.user else {}
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a reader should know first."""
+        """Where, when and for whom it takes place, and what an answer names."""
         told = "; ".join(" or ".join(ways) for ways in self.named)
         user = self.user or "nobody is logged in"
         facts = {"location": self.location, "time": self.source["now"], "user": user}
         return {**facts, **({"an answer names": told} if told else {})}
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """The query and a right answer. Which calls lead there is open: how the world ends counts."""
+        """Return the query and a right answer. No calls are expected, because only the world's end counts."""
         return ExpectedTurn((self.query,), (), self.answer)
 
     @property
@@ -90,7 +90,7 @@ class Query(Task):
 
 
 def parse(source: JsonObject, where: str, suite: str = "") -> Query:
-    """A query from its `source`. Raises RigError if it is not one."""
+    """Make a query from its `source`. Raises RigError if it is not one."""
     try:
         return Query(
             name=_text(source, "name"),
@@ -111,7 +111,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
 
 
 def load(place: Path) -> list[Query]:
-    """The queries of every `*.json` in a folder, or of one file. Raises RigError for any other."""
+    """Read the queries of every `*.json` in a folder, or of one file. Raises RigError if there are none."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     suite = real(place.parent if place.is_file() else place).name
     queries = []
@@ -129,7 +129,7 @@ def load(place: Path) -> list[Query]:
 
 
 def holds_queries(place: Path) -> bool:
-    """Whether a folder or file holds queries, told from the beginning of its first file."""
+    """Return whether a folder or file seems to hold queries, from the beginning of its first file."""
     path = place if place.is_file() else min(place.glob("*.json"), default=None) if place.is_dir() else None
     return path is not None and _MARK in beginning(path, 200)
 
@@ -155,16 +155,16 @@ def _ways(data: Json) -> tuple[str, ...]:
 
 
 def names(answer: str, ways: Sequence[str], example: str = "") -> bool | None:
-    """Whether an answer states a fact in any of these ways; None where that is not clear.
+    """Return whether an answer states a fact in any of these ways; None if that is unclear.
 
-    `example` is a right answer. Where a way says which half of the day is meant, 3:40 is not in the other.
+    `example` is a right answer. If a way says which half of the day is meant, 3:40 cannot mean the other.
     """
     verdicts = {states(answer, way, example) for way in _precise(ways)}
     return True if True in verdicts else None if None in verdicts else False
 
 
 def _precise(ways: Sequence[str]) -> Sequence[str]:
-    """The ways but for times and numbers that leave the half of the day open, where another way tells it."""
+    """Return the ways, without ambiguous times and bare numbers if another way tells the half of the day."""
     hours = {
         way: [len(fact.values) for fact in read_text(way).facts if fact.sort is Sort.CLOCK] for way in ways
     }
@@ -178,7 +178,7 @@ _ENDS = re.compile(r"[.:/-]+(?=\s|$)|(?<=\s)[.:/-]+")
 
 
 def plain(text: str) -> str:
-    """A text in lower case, its words with a space between them and no marks around them."""
+    """Return a text in lower case, as words separated by spaces, without punctuation around them."""
     spaced = f" {_BETWEEN.sub(' ', text.casefold())} "
     return " ".join(_ENDS.sub(" ", spaced).split())
 
@@ -191,7 +191,7 @@ asked. The user sees the final answer alone. If you are stuck and the calls so f
 with return_type give_up_and_restart."""
 
 GO_ON = "Go on: call a tool, or call Finish with the final answer."
-"""Said after words that come with no call."""
+"""Said after words without a call."""
 
 OTHERWISE = """\
 From this very state others were tried before:
@@ -207,15 +207,15 @@ Attempt B:
 {second}"""
 
 LONGEST_OBSERVATION = 1024
-"""Characters of a tool's response that a model is shown; a longer one is cut, as upstream does."""
+"""The most characters of a tool's response that a model sees; a longer one is cut, as in upstream."""
 
 Tools = Literal["plugins", "all"]
-"""Whether the tools of the query's plugins are on offer, or all."""
+"""Which tools are on offer: those of the query's plugins, or all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEvalSettings:
-    """How to search for answers, with which tools, and how many questions a search may ask."""
+    """How to search for answers, with which tools, and with how many questions to the model at most."""
 
     search: str = "cot@1"
     tools: Tools = "plugins"
@@ -231,12 +231,12 @@ class ToolEvalSettings:
 
     @property
     def strategy(self) -> Strategy:
-        """How to search."""
+        """The strategy of the search."""
         return Strategy.parse(self.search)
 
     @property
     def fingerprint(self) -> JsonObject:
-        """All that can change an answer."""
+        """All settings and prompts that can change an answer."""
         told = json.dumps([INSTRUCTIONS, GO_ON, OTHERWISE, COMPARE, FINISH_TOOL.description]).encode()
         return {
             "protocol": "tooleval",
@@ -253,7 +253,7 @@ class ToolEvalSettings:
 
 
 def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
-    """The tools of a query, Finish the last of them. Raises RigError for plugins that there are not."""
+    """Return the tools on offer for a query, Finish last. Raises RigError for unknown plugins."""
     tools = settings.toolbox.tools
     unknown = sorted(set(query.plugins) - set(settings.toolbox.plugins))
     if unknown:
@@ -265,7 +265,7 @@ def offered(query: Query, settings: ToolEvalSettings) -> tuple[ToolDoc, ...]:
 
 
 def opening(query: Query, settings: ToolEvalSettings) -> Request:
-    """How every request for a query begins: without messages."""
+    """Return how every request for a query begins, without messages."""
     user = query.user or "nobody is logged in"
     context = f"Location: {query.location}\nDate and time: {query.now:%Y-%m-%d %H:%M:%S}\nUser: {user}"
     is_shared = settings.tools == "all"
@@ -273,7 +273,7 @@ def opening(query: Query, settings: ToolEvalSettings) -> Request:
 
 
 def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNode]) -> tuple[Message, ...]:
-    """What was said and called up to a node, and what was tried from it before."""
+    """Return the messages with the words and calls up to a node, and with what was tried from it before."""
     history: list[Message] = [UserMessage(query.query)]
     beside = ""
     for node in path:
@@ -296,20 +296,20 @@ def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNod
 
 
 def which_is_better(query: Query, first: SearchNode, second: SearchNode) -> tuple[Message, ...]:
-    """The question which of two nodes is better."""
+    """Return the question which of two nodes is better."""
     attempts = [readable([told for part in node.path for told in _told(part)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
 
 
 def _told(node: SearchNode) -> list[JsonObject]:
-    """The text about a node that is compared. A call, which is two nodes, appears once."""
+    """Return the description of a node for a comparison. A call, which is two nodes, appears once."""
     if node.kind == "thought":
         return [{"thought": node.text}]
     return _attempt(node) if node.kind == "input" else []
 
 
 def _attempt(node: SearchNode) -> list[JsonObject]:
-    """A call among the nodes of one step, as the text shows it."""
+    """Return the description of the call among the nodes of one step; empty if there is none."""
     last = node
     while last.kind != "input" and any(child.step == node.step for child in last.children):
         last = next(child for child in last.children if child.step == node.step)

@@ -1,4 +1,4 @@
-"""Searching for an answer: independent chains, and a depth-first tree of decisions.
+"""Search for an answer, by independent chains or a depth-first tree of decisions.
 
 Source: ToolBench's `CoT@n` and `DFS` (DFSDT), with their budgets and depth rules. A node is a thought, the
 name of a tool, or its arguments, so a call takes two of the levels and a thought before it one more. The
@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from rig.errors import RigError
 
 DEPTH = 12
-"""Nodes below the root, at most."""
+"""The most levels of nodes below the root."""
 BUDGET = 200
-"""Questions to the model in one search of a tree, at most; the answer to the last is not looked at."""
+"""Questions to the model in one search of a tree, at most; the answer to the last is ignored."""
 
 Kind: TypeAlias = Literal["root", "thought", "action", "input"]
 Code: TypeAlias = Literal["ok", "unknown", "bad_finish", "answer", "give_up", "error", "failed"]
@@ -27,7 +27,7 @@ _DFS = re.compile(r"dfs(?:_wofilter)?(?:_w(\d{1,2}))?(_filter)?", re.IGNORECASE)
 
 
 class Strategy(NamedTuple):
-    """How to search. `tries` are chains one after another, `width` the children of a node of a tree."""
+    """How to search. `tries` is the number of chains, `width` the number of a node's children in a tree."""
 
     tries: int = 1
     width: int = 0
@@ -35,7 +35,7 @@ class Strategy(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Strategy":
-        """`cot@N`, or `dfs` with `_wN` for a width other than 2, and `_filter`. Raises RigError."""
+        """Parse `cot@N`, or `dfs` with `_wN` for a width other than 2, and `_filter`. Raises RigError."""
         if match := _COT.fullmatch(text):
             tries = int(match.group(1))
             if tries:
@@ -48,7 +48,7 @@ class Strategy(NamedTuple):
 
     @property
     def method(self) -> str:
-        """What ToolBench calls it."""
+        """ToolBench's name of the strategy."""
         if not self.width:
             return f"CoT@{self.tries}"
         return f"DFS{'' if self.ranks else '_woFilter'}_w{self.width}"
@@ -56,7 +56,7 @@ class Strategy(NamedTuple):
 
 @dataclass(eq=False)
 class SearchNode:
-    """A node. `state` is anything that its maker attaches to it; `step` is the number of its step."""
+    """A node. `state` is anything that the caller attaches to it; `step` is the number of its step."""
 
     kind: Kind
     text: str
@@ -81,7 +81,7 @@ class SearchNode:
         return path[::-1]
 
     def walk(self) -> Iterator["SearchNode"]:
-        """The node and all below it, each before those below it."""
+        """Yield the node and all below it, parents before their children."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -92,7 +92,7 @@ class SearchNode:
 class Made(NamedTuple):
     """What a model made after a node: words, or a call with its outcome, or both.
 
-    `state` is the one after the call.
+    `state` is the state after the call.
     """
 
     code: Code
@@ -105,13 +105,13 @@ class Made(NamedTuple):
 
 
 class Expand(NamedTuple):
-    """Ask for the next step behind a node. Others that were made there before are its children."""
+    """A request for the next step after a node. Earlier attempts from there are its children."""
 
     node: SearchNode
 
 
 class Rank(NamedTuple):
-    """Ask which of two nodes is the better; True for the first."""
+    """A question which of two nodes is better. The answer is True for the first."""
 
     node: SearchNode
     first: SearchNode
@@ -124,7 +124,7 @@ Searching: TypeAlias = Generator[Asked, Any, "Found"]
 
 @dataclass
 class Found:
-    """What a search came to. `roots` are those of the chains, or the tree's; `last` is what that returned."""
+    """The result of a search. `roots` are the chains' or the tree's; `last` is what the tree returned."""
 
     strategy: Strategy
     roots: list[SearchNode] = field(default_factory=list)
@@ -135,19 +135,19 @@ class Found:
 
     @property
     def end(self) -> SearchNode | None:
-        """The node that counts: the first answer; of a tree else the first that gave up, None for neither."""
+        """The node that counts: the first answer, else in a tree the first that gave up, else None."""
         if self.terminals:
             return self.terminals[0]
         return self.given_up[0] if self.strategy.width and self.given_up else None
 
     @property
     def size(self) -> int:
-        """How many nodes there are, the roots among them."""
+        """The number of nodes, including the roots."""
         return sum(1 for root in self.roots for _ in root.walk())
 
     @property
     def longest(self) -> int:
-        """Nodes of the longest path, with its root."""
+        """The number of nodes on the longest path, including its root."""
         return max((node.depth + 1 for root in self.roots for node in root.walk()), default=0)
 
 
@@ -179,7 +179,7 @@ def _chains(result: Found, state: Any) -> Generator[Asked, Any, None]:
 
 
 def _tree(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any, int]:
-    """Visit a node and what is below it. Above 1: how many levels to go up."""
+    """Visit a node and what is below it, and return how many levels to go up from it."""
     if node.terminal:
         result.terminals.append(node)
         return 2
@@ -207,7 +207,7 @@ def _tree(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any,
 
 
 def _below(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any, int]:
-    """Visit a child. 0: go on with the next; else how many levels to go up."""
+    """Visit a child, and return how many levels to go up: 0 to go on with the next child."""
     levels = yield from _tree(node, result, budget)
     return 10_000 if result.terminals else levels - 1
 
@@ -215,7 +215,7 @@ def _below(node: SearchNode, result: Found, budget: int) -> Generator[Asked, Any
 def _ranked(
     node: SearchNode, ends: Sequence[SearchNode], result: Found
 ) -> Generator[Asked, Any, list[SearchNode]]:
-    """The nodes, best first: each pair is compared in both orders, and each win is half a point."""
+    """Return the nodes, best first: each pair is compared in both orders, and each win is half a point."""
     scores = dict.fromkeys(map(id, ends), 0.0)
     for pair in combinations(ends, 2):
         for one, other in (pair, pair[::-1]):
@@ -226,7 +226,7 @@ def _ranked(
 
 
 def _grow(node: SearchNode, step: Made) -> SearchNode:
-    """The last of the nodes that a step is. Nothing has happened before a tool is given its input."""
+    """Add the nodes of a step, and return the last. Only a call's input node has the state after it."""
     if step.thought or step.name is None:
         node = _child(node, "thought", step.thought, step.step)
     if step.name is not None:

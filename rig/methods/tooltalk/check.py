@@ -1,7 +1,7 @@
-"""Whether conversations are what they claim to be: their structure, their calls, their recorded responses.
+"""Checks of conversation files: their structure, their calls, and their recorded responses.
 
-One bad file does not hide the others. What the simulator returns can be written down, so that nobody types a
-response by hand.
+One bad file does not hide the others. Responses can be recorded from the simulator, so that nobody types them
+by hand.
 """
 
 import json
@@ -33,7 +33,7 @@ class ResponseDifference(StrEnum):
     """How a recorded response differs from the simulator's."""
 
     RANDOM_ID = "random id only"
-    """The tool makes up an id; matching never looks at it."""
+    """The tool makes up an id, which matching ignores."""
     MORE = "simulator returns more"
     """All that was recorded, and other records beside it."""
     ORDER = "other order"
@@ -48,7 +48,7 @@ class ResponseDifference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One ground-truth call at (turn, call), as recorded and as executed now; how its tool is matched."""
+    """A ground-truth call at (turn, call), as recorded and as executed now, with its tool's `match`."""
 
     turn: int
     call: int
@@ -58,7 +58,7 @@ class Replayed:
 
     @property
     def difference(self) -> tuple[ResponseDifference, str] | None:
-        """How they differ, and what was recorded and is returned as far as they do; None if they do not."""
+        """How the responses differ, with the recorded and the returned part; None if they do not."""
         was, now, kinds = self.recorded, self.executed, ResponseDifference
         if was.exception != now.exception:
             return kinds.EXCEPTION, _against(was.exception, now.exception)
@@ -79,7 +79,7 @@ class Replayed:
         return kind, _against(", ".join(recorded), ", ".join(returned))
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
-        """The records of a response by id; None when it is not a list of records."""
+        """Return the records of a response by id, or None if it is not a list of records."""
         ids = self.match.ids
         if ids is None:
             return None
@@ -91,7 +91,7 @@ class Replayed:
 
 
 def replayed_calls(conversation: Conversation, simulator: Simulator) -> Iterator[Replayed]:
-    """Every ground-truth call, executed from the start. Raises RigError if it cannot start."""
+    """Yield all ground-truth calls, executed from the start. Raises RigError if the world cannot start."""
     for true in replay(conversation, simulator):
         for number, (recorded, executed) in enumerate(zip(true.turn.calls, true.calls, strict=True)):
             tool = simulator.toolbox.tools.get(executed.name)
@@ -107,14 +107,14 @@ def _against(recorded: Json, returned: Json) -> str:
 PARTS = (
     *("name", "conversation_id", "suites_used", "apis_used", "scenario", "user", "metadata", "conversation"),
 )
-"""The parts of a conversation file, in the order in which ours are written."""
+"""The parts of a conversation file, in the order in which rig writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defect(ByName):
-    """What is wrong, and where. `kind` is one word for counting; `position` is that of a message in its
-    conversation and `call` that of a call in it, both from 0. `turn` is which of the assistant's turns it is,
-    from 1.
+    """A fault and its place. `kind` is one word for counting; `position` is the position of a message in its
+    conversation and `call` that of a call in the message, both from 0. `turn` is the number of the
+    assistant's turn, from 1.
     """
 
     file: str
@@ -145,13 +145,13 @@ class FileCheck:
     toolbox: Toolbox
 
     def fault(self, kind: str, text: str, position: int | None = None, call: int | None = None) -> Defect:
-        """A fault of this file, with the turn as people count them."""
+        """Return a fault of this file, with the turn number as people count."""
         is_turn = position in self.conversation.known_turns
         turn = turn_number(self.conversation, position) if is_turn and position is not None else None
         return Defect(self.path.name, kind, text, position, call, turn)
 
     def faults(self) -> Iterator[Defect]:
-        """The shape of the file: what must be there, in which order, and that its parts agree; its calls."""
+        """Yield the faults of the file: missing or contradictory parts, malformed turns, and wrong calls."""
         conversation = self.conversation
         for part in PARTS:
             if part not in conversation.source:
@@ -227,7 +227,7 @@ class FileCheck:
                 yield self.fault("user", f"{field} is {here!r}, in the world it is {there!r}")
 
     def _calls(self) -> Iterator[Defect]:
-        """Whether each ground-truth call is one that its tool takes, written as the dataset writes it."""
+        """Yield the faults of ground-truth calls: refused, in another form, or without an outcome."""
         positions = self.conversation.ground_truth_positions()
         for place, call in zip(positions, self.conversation.ground_truth, strict=True):
             if call.name not in self.toolbox.tools:
@@ -264,25 +264,25 @@ def _is_canonical(text: str, pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class DirectoryReport(Checked):
-    """What checking a directory found. `tasks` counts its files, `calls` are the true ones that were made."""
+    """The result of checking a directory: `tasks` is its number of files, `calls` are the true calls made."""
 
     faults: tuple[Defect, ...]
     calls: tuple[Replayed, ...]
 
     @property
     def differences(self) -> dict[ResponseDifference, int]:
-        """How many recorded responses differ from the simulator's, by class."""
+        """The number of recorded responses that differ from the simulator's, by kind of difference."""
         counts = Counter(call.difference[0] for call in self.calls if call.difference)
         return {difference: counts[difference] for difference in ResponseDifference if counts[difference]}
 
     @property
     def reproduced(self) -> int:
-        """How many recorded responses are exactly the simulator's."""
+        """The number of recorded responses that equal the simulator's."""
         return sum(call.difference is None for call in self.calls)
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """What was checked, and how many responses differ in which way."""
+        """Lines with what was checked, and how many responses differ in which way."""
         return (
             f"{self.place}: {counted(self.tasks, 'conversation')},"
             f" {counted(len(self.calls), 'call')}, {counted(self.reproduced, 'response')} reproduced,"
@@ -291,7 +291,7 @@ class DirectoryReport(Checked):
         )
 
     def as_json(self) -> JsonObject:
-        """Counts and faults by name."""
+        """Return the counts and faults as a JSON object."""
         return {
             "directory": str(self.place),
             "conversations": self.tasks,
@@ -373,12 +373,12 @@ def _repeated(conversations: Sequence[Conversation]) -> Iterator[Defect]:
 
 
 def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Path]:
-    """Complete every conversation of a directory from the simulator; returns the files that changed.
+    """Complete every conversation of a directory from the simulator, and return the files that changed.
 
     The writer gives scenario, user.username, metadata (location, timestamp, and username when the user is
     logged in at the start) and the turns with each call's `request`. Everything else is filled in: names,
     ids, indexes, the account, session tokens, `apis_used`, `suites_used`, responses and exceptions. Raises
-    RigError, naming the file, where that cannot be done; the files before it are written by then.
+    RigError, naming the file, if that cannot be done; the files before it are already written.
     """
     paths = _files(directory)
     simulator = Simulator(world, toolbox)

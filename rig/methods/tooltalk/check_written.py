@@ -1,6 +1,6 @@
-"""Conversations for your own tools: whether each call can be made, and returns what is written.
+"""Checks of conversations for your own tools: each call can be made, and returns what is written.
 
-What calls return can be written into them, and everything else there is left as it is.
+What calls return can be written into the files; everything else there stays as it is.
 """
 
 import json
@@ -36,7 +36,7 @@ _Path = tuple[str | int, ...]
 
 
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
-    """Check every conversation of a folder against its tools. Raises RigError if there are none."""
+    """Check every conversation of a folder against a toolbox. Raises RigError if there are none."""
     faults: list[str] = []
     seen: dict[str, Path] = {}
     simulator = Simulator(toolbox.world(), toolbox)
@@ -64,7 +64,7 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
 
 
 def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
-    """Where each true call of each conversation of a file is written."""
+    """Return the place of every true call in a file, for each conversation."""
     if not is_in_tooltalks_shape(path):
         parts = conversation_parts(path)
         return [[call.place for turn in turn_parts(part) for call in call_parts(turn)] for part in parts]
@@ -78,7 +78,7 @@ def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
 
 
 def _faults(path: Path, conversation: Conversation, places: list[str], simulator: Simulator) -> Iterator[str]:
-    """Calls that cannot be made: of what is no tool, or with arguments that do not fit."""
+    """Yield faults of calls that cannot be made: unknown tools, and arguments that do not fit."""
     tools = simulator.toolbox.tools
     for place, truth in zip(places, conversation.ground_truth, strict=True):
         if truth.name not in tools:
@@ -106,7 +106,7 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
 def _otherwise(
     places: list[str], conversation: Conversation, simulator: Simulator, unsteady: list[str]
 ) -> Iterator[str]:
-    """Calls that do not end as is written, but for those that end otherwise each time, as `unsteady` says."""
+    """Yield the calls that do not end as written, except those that `unsteady` reports already."""
     for place, call in zip(places, replayed_calls(conversation, simulator), strict=True):
         recorded, executed = call.recorded, call.executed
         if any(line.startswith(f"{place}: answers ") for line in unsteady):
@@ -123,7 +123,7 @@ def _otherwise(
 
 
 def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:
-    """What does not hold at the end of a turn though its true calls were made."""
+    """Yield what does not hold at the end of a turn although its true calls were made."""
     true = list(replay(conversation, simulator))
     worlds = [*(turn.world for turn in true[1:]), simulator.snapshot()]
     for turn, world in zip(true, worlds, strict=True):
@@ -136,8 +136,8 @@ def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iter
 def _differing(
     conversation: Conversation, places: list[str], simulator: Simulator, servers: Servers
 ) -> Iterator[str]:
-    """Where servers answer otherwise, or leave other files, when all happens again in another world, whose
-    processes begin anew with each turn.
+    """Yield where servers answer differently, or leave different files, when everything is played again in
+    another world, whose processes are restarted with each turn.
     """
     again = simulator.twin()
     once, twice = replay(conversation, simulator), replay(conversation, again)
@@ -160,7 +160,7 @@ def _differing(
 def _differences(
     one: ExecutedCall, other: ExecutedCall, servers: Servers | None
 ) -> Iterator[tuple[str, Json, Json]]:
-    """Where two outcomes of a call differ, but for what its server says is volatile."""
+    """Yield where two outcomes of a call differ, except in the parts that its server declares volatile."""
     volatile: tuple[str, ...] = ()
     if servers is not None:
         route = servers.routes[one.name]
@@ -172,7 +172,7 @@ def _differences(
 
 
 def _of_code(toolbox: Toolbox) -> Iterator[str]:
-    """What went wrong in the code of tools, and what it printed, by its place."""
+    """Yield the faults in the code of tools, and what the code printed, each with its place."""
     for tool in toolbox.tools.values():
         if isinstance(tool.function, Function):
             yield from (f"{place}: {fault}" for place, fault in tool.function.faults.items())
@@ -181,7 +181,7 @@ def _of_code(toolbox: Toolbox) -> Iterator[str]:
 
 
 def record_own(place: Path, toolbox: Toolbox) -> list[Path]:
-    """Write what each call returns where nothing is written yet; the files that changed. Raises RigError."""
+    """Write the outcome of each call that has none yet; return the files that changed. Raises RigError."""
     simulator = Simulator(toolbox.world(), toolbox)
     return [path for path in files_of(place) if _record(path, simulator)]
 
@@ -191,7 +191,7 @@ def _record(path: Path, simulator: Simulator) -> bool:
     for conversation in load_file(path):
         for call in replayed_calls(conversation, simulator):
             tool = simulator.toolbox.tools.get(call.recorded.name)
-            # What the tool's schema refuses is to be mended: its refusal is no outcome.
+            # A call that the tool's schema refuses has to be corrected: its refusal is not recorded.
             fits = tool is not None and refused(tool, call.recorded.arguments) is None
             executed.append(call.executed if fits else None)
     before = read_text(path)
@@ -211,9 +211,9 @@ def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | Non
 
 
 def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
-    """The text with the outcome of each call, from the last to the first, so that places stay what they are.
+    """Return the text with the outcome of each call, added from last to first so that places stay valid.
 
-    YAML gets a line below each call. Raises RigError where its text has come to mean something else.
+    YAML gets a line below each call. Raises RigError if the new YAML text means anything else.
     """
     documents = [document.value for document in read(path)]
     is_yaml = path.suffix in YAML_ENDINGS
@@ -235,7 +235,7 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
 
 
 def _unrecorded(path: Path, executed: list[ExecutedCall | None]) -> list[tuple[int, _Path, JsonObject]]:
-    """The calls without a recorded outcome: the document's number, the path in it, and the outcome now."""
+    """Return the calls without a recorded outcome: the document's number, the path in it, the outcome now."""
     unrecorded = []
     left = iter(executed)
     number, lines = -1, Lines()
@@ -273,7 +273,7 @@ def _with_line(text: str, node: Any, outcome: JsonObject) -> str:
 
 
 def _end(node: Any) -> int:
-    """Where what is written of a value ends, without what white space and remarks follow."""
+    """Return where the text of a value ends, without the white space and comments after it."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         end: int = node.end_mark.index
         return end - 1 if node.end_mark.column == 0 and end else end

@@ -1,4 +1,4 @@
-"""Conversations in ToolTalk's JSON shape, ours and those of the public dataset.
+"""Conversations in ToolTalk's JSON shape: rig's own and those of the public dataset.
 
 The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`. If one of its files is irregular
 (missing or wrong `index`, two user turns in a row, no `scenario`), the position in the list decides.
@@ -28,15 +28,15 @@ from rig.toolbox.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
 
 OWN = "conversations"
-"""Where a folder with tools of its own keeps its conversations."""
+"""The subfolder in which a folder with its own tools keeps its conversations."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One utterance. `calls` are the ground truth of an assistant turn, made before `text` is said: in any
-    order, or in the given one where it is `ordered`. The tools in `forbidden` must not be called. With
-    `expects_end`, it has to end as `expected` says.
+    order, or in the given one if the turn is `ordered`. The tools in `forbidden` must not be called. With
+    `expects_end`, the turn has to end as `expected` says.
     """
 
     role: Literal["user", "assistant"]
@@ -50,7 +50,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who is talking. With a `session_token` the simulator starts logged in as `username`."""
+    """The user of a conversation. With a `session_token` the simulator starts logged in as `username`."""
 
     username: str
     email: str | None = None
@@ -62,7 +62,7 @@ class User:
 
     @property
     def credentials(self) -> dict[str, Json]:
-        """What the user's account starts with: the token of a login, a verification code."""
+        """What the user's account starts with: a session token, a verification code, or nothing."""
         values = {"session_token": self.session_token, "verification_code": self.verification_code}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -81,7 +81,7 @@ class Metadata:
 
     @property
     def facts(self) -> tuple[str | None, ...]:
-        """What is told before anything is said."""
+        """The facts that are known before anything is said."""
         return self.location, self.timestamp, self.username
 
     @property
@@ -103,17 +103,17 @@ class Conversation(Task):
     tools: tuple[str, ...] = ()
     scenario: str = ""
     seeds: JsonObject | None = None
-    """Its own world, in the shape of ToolTalk's databases by name; None for that of the run."""
+    """Its own world, as ToolTalk's databases by name; None for the world of the run."""
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
     """The file's JSON as it was read, so that an export can give it back with additions."""
     suite: str = field(default="", compare=False)
-    """Which conversations it was read with: `easy`, `hard`, or the name of another directory."""
+    """The suite that it was read with: `easy`, `hard`, or the name of another directory."""
     folder: Path | None = field(default=None, compare=False, repr=False)
-    """The folder with tools of its own that it was read from."""
+    """The folder that it was read from, if that has its own tools."""
 
     @property
     def start(self) -> tuple[datetime, str, dict[str, Json], JsonObject | None]:
-        """How its world begins: the clock, the user, what the user is given, and the seeds of its own."""
+        """How its world begins: the clock, the user, the user's credentials, and its own seeds."""
         return self.metadata.now, self.user.username, self.user.credentials, self.seeds
 
     @property
@@ -123,7 +123,7 @@ class Conversation(Task):
 
     @cached_property
     def known_turns(self) -> tuple[int, ...]:
-        """The positions of the assistant turns, which are those to predict."""
+        """The positions of the assistant turns, which are to be predicted."""
         return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
 
     @property
@@ -135,7 +135,7 @@ class Conversation(Task):
 
     @property
     def translations(self) -> Mapping[str, Mapping[str, str]]:
-        """What the user says in other languages, by language and by the words of the file."""
+        """The user's texts in other languages, by language and by original text."""
         lines = [turn for turn in self.source.get("conversation", ()) if turn["role"] == "user"]
         several = [turn.get("translations", {}) for turn in lines]
         languages = set.intersection(*map(set, several)) if several else set()
@@ -143,7 +143,7 @@ class Conversation(Task):
 
     @cached_property
     def terms(self) -> Terms:
-        """What is asked of the calls beyond being those that are due."""
+        """What calls must satisfy beyond being due: forbidden tools by turn, and turns with an order."""
         turns = list(enumerate(self.turns))
         return Terms(
             {position: turn.forbidden for position, turn in turns if turn.forbidden},
@@ -157,11 +157,11 @@ class Conversation(Task):
 
     @property
     def ground_truth_count(self) -> int:
-        """How many calls are due in all."""
+        """The number of ground-truth calls that are not optional."""
         return sum(not call.optional for call in self.ground_truth)
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """The true turn at this position, and what was said since the assistant turn before."""
+        """Return the true turn at this position, and what the user said since the last assistant turn."""
         truth = self.turns[turn]
         first = turn
         while first and self.turns[first - 1].role == "user":
@@ -169,7 +169,7 @@ class Conversation(Task):
         return ExpectedTurn(tuple(user.text for user in self.turns[first:turn]), truth.calls, truth.text)
 
     def ground_truth_positions(self) -> Iterator[CallPlace]:
-        """The place of every ground-truth call, in the order of `ground_truth`."""
+        """Return the place of every ground-truth call, in the order of `ground_truth`."""
         turns = enumerate(self.turns)
         return (CallPlace(index, number) for index, turn in turns for number in range(len(turn.calls)))
 
@@ -187,7 +187,7 @@ class _Call(BaseModel):
     optional: bool = False
 
     def as_true_call(self) -> TrueCall:
-        """Raises RigError for a rule that is none."""
+        """Return the call with its rules parsed. Raises RigError for an invalid rule."""
         ruled = {name: rules.parse(rule) for name, rule in self.rules.items()}
         return TrueCall(
             Call(self.request.api_name, self.request.parameters),
@@ -221,7 +221,7 @@ class _File(BaseModel):
 
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
-    """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
+    """Make a conversation from its JSON object, named `where` in errors. Raises RigError on a bad shape."""
     file = parsed(_File, source, where, "a conversation")
     fault = f"{where}: not a conversation"
     try:
@@ -265,21 +265,21 @@ def load_conversation(path: Path) -> Conversation:
 
 
 def load_file(path: Path) -> list[Conversation]:
-    """The conversations of a file: one in ToolTalk's shape, or any number as people write them."""
+    """Read the conversations of a file: one in ToolTalk's shape, or any number as people write them."""
     if is_in_tooltalks_shape(path):
         return [load_conversation(path)]
     return [parse_conversation(source, str(path)) for source in read_written(path)]
 
 
 def is_in_tooltalks_shape(path: Path) -> bool:
-    """Whether a file is not of the form in which people write, told from a glance."""
+    """Return whether a file seems to have ToolTalk's shape, not the written one, from its beginning."""
     return path.suffix == ".json" and ('"conversation"' in beginning(path) or not _is_written(path))
 
 
 def files_of(directory: Path) -> list[Path]:
-    """The files of conversations in a directory, by name. Raises RigError if there are none.
+    """Return the conversation files of a directory, sorted by name. Raises RigError if there are none.
 
-    Those of a folder with tools of its own are in `conversations`.
+    If the folder has its own tools, its files are in `conversations`.
     """
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
@@ -299,7 +299,7 @@ def _in_folder(place: Path) -> list[Path]:
 
 
 def holds_conversations(place: Path) -> bool:
-    """Whether there are conversations in a folder, told from a glance at its first files."""
+    """Return whether a folder seems to hold conversations, from the beginnings of its first files."""
     first = _in_folder(place)[:3] if place.is_dir() else ()
     return holds_toolbox(place) or any(
         _is_written(path) or '"conversation"' in beginning(path) for path in first
@@ -307,7 +307,7 @@ def holds_conversations(place: Path) -> bool:
 
 
 def _is_written(path: Path) -> bool:
-    """Whether a file has the form in which people write, told from a glance."""
+    """Return whether a file seems to hold conversations as people write them, from its beginning."""
     text = beginning(path)
     if path.suffix == ".json":
         return '"turns"' in text or bool(re.match(r'\s*\[\s*\{\s*"(user|calls)"', text))
@@ -315,14 +315,14 @@ def _is_written(path: Path) -> bool:
 
 
 def load_directory(place: Path) -> list[Conversation]:
-    """Every conversation of a directory, by the names of the files. Raises RigError if names repeat.
+    """Read every conversation of a directory, in order of file names. Raises RigError if names repeat.
 
-    The suite is called as the directory is; those of a folder with tools are called as the folder is.
+    The suite has the name of the directory, or of the folder with the tools if there is one.
     """
     named = real(place)
     named = named.parent if named.name == OWN and holds_toolbox(named.parent) else named
     name = named.name.encode("utf-8", "backslashreplace").decode()
-    # ToolTalk's repository keeps its hard ones in `data/tooltalk`.
+    # ToolTalk's repository keeps its hard conversations in `data/tooltalk`.
     suite = "hard" if name == "tooltalk" else name
     folders = (place, *([place.parent] if place.name == OWN else []))
     folder = next(filter(holds_toolbox, folders), None)

@@ -1,4 +1,4 @@
-"""What went wrong in each turn of a failed conversation, in kinds that a user can act on.
+"""The faults of each turn of a failed conversation, in kinds that a user can act on.
 
 ToolTalk's own three types (`rig.methods.tooltalk.scoring`) say whether planning or invocation failed. These
 say which call, which argument, what was expected and what came instead, and whether a value was made up
@@ -53,7 +53,7 @@ def claims_success(reply: str) -> bool:
 
 
 Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
-"""A ground-truth call and its place, with who was logged in."""
+"""The place of a ground-truth call, and the call with the user who was logged in."""
 Truths: TypeAlias = Sequence[Truth]
 
 _NOTHING = Difference("", None, None)
@@ -61,7 +61,7 @@ _NOTHING = Difference("", None, None)
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What a model did in an assistant turn: its calls with final verdicts, then a reply or an error."""
+    """A model's assistant turn: its calls with final verdicts, and its reply or error."""
 
     calls: tuple[tuple[ExecutedCall, Verdict], ...] = ()
     reply: str | None = None
@@ -71,7 +71,7 @@ class Acted:
 def find_faults(
     conversation: Conversation, acted: Mapping[int, Acted], truths: Truths, grader: Grader
 ) -> tuple[Fault, ...]:
-    """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
+    """Return the faults of a conversation, turn by turn; none for a success. `acted` is keyed by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
     forbidden = conversation.terms.forbidden
@@ -83,14 +83,14 @@ def find_faults(
     faults: list[Fault] = []
     replayed = dict(truths)
     seen = Seen(*conversation.metadata.facts)
-    for index, said in enumerate(conversation.turns):
+    for index, true_turn in enumerate(conversation.turns):
         if (turn := acted.get(index)) is not None:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
             faults += _ExaminedTurn(conversation, index, turn, due, later, seen.copy(), grader).faults()
-        for number, call in enumerate(said.calls):
+        for number, call in enumerate(true_turn.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
-        seen.say(said.text)
+        seen.say(true_turn.text)
     return tuple(faults)
 
 
@@ -106,7 +106,7 @@ class _ExaminedTurn:
     seen: Seen
     grader: Grader
     answered: set[CallPlace] = field(default_factory=set)
-    """Those of `due` that some call was meant to be."""
+    """The calls of `due` that some call has been read as an attempt at."""
 
     def faults(self) -> list[Fault]:
         wrong = [
@@ -114,7 +114,7 @@ class _ExaminedTurn:
             for step, (executed, verdict) in enumerate(self.acted.calls)
             if not verdict.match and not is_declared(executed)
         ]
-        # A tool that was due and called is answered, before others are said to have been called instead.
+        # Calls of a due tool are paired first, before other tools count as called in its place.
         meant = {step: self._meant(step) for step in wrong}
         faults: list[Fault] = []
         for step, (executed, _) in enumerate(self.acted.calls):
@@ -124,7 +124,7 @@ class _ExaminedTurn:
         return [*faults, *self._missing(), *self._ending()]
 
     def _meant(self, step: int) -> Truth | None:
-        """The call of the same tool that was due, rather one that no other call was meant to be."""
+        """Return the due call of the same tool, preferably one that no other call was an attempt at."""
         executed, _ = self.acted.calls[step]
         same = [truth for truth in self.due if truth[1].name == executed.name]
         if not same:
@@ -136,7 +136,7 @@ class _ExaminedTurn:
         return meant
 
     def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
-        """What is wrong with a call that matches nothing. An extra lookup that did no harm is not a fault."""
+        """Yield the faults of a call that matches nothing. An extra, harmless lookup is not a fault."""
         executed, verdict = self.acted.calls[step]
         tool = self.grader.toolbox.tools.get(executed.name)
         if executed.name in self.conversation.turns[self.index].forbidden:
@@ -173,7 +173,7 @@ class _ExaminedTurn:
         executed, _ = self.acted.calls[step]
         unfounded = self._unfounded(executed)
         differences = self.grader.compare(executed, meant[1])
-        # A failure or another response follows from the arguments, unless those are right.
+        # A failure or another response follows from wrong arguments: it is only reported if those are right.
         decisive = [value for value in differences if value.what not in ("exception", "response")]
         for difference in decisive or differences:
             if difference.what in unfounded:
@@ -183,7 +183,7 @@ class _ExaminedTurn:
                 yield self._fault(FaultKind.WRONG_ARGUMENT, text, step, meant, difference)
 
     def _unfounded(self, executed: ExecutedCall) -> list[str]:
-        """The arguments of a call that nothing the model had seen speaks for."""
+        """Return the arguments of a call that nothing the model had seen supports."""
         if not isinstance(executed.arguments, dict):
             return []
         tool = self.grader.toolbox.tools[executed.name]
@@ -192,7 +192,7 @@ class _ExaminedTurn:
         ]
 
     def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
-        """The first call that was due and that nothing was meant to be, if its name fits."""
+        """Return the first due call with a fitting name that nothing was an attempt at, and mark it."""
         for truth in self.due:
             if truth[0] not in self.answered and fits(truth[1].name):
                 self.answered.add(truth[0])
@@ -209,7 +209,7 @@ class _ExaminedTurn:
             yield self._fault(FaultKind.GENERATION_FAILED, text, None, missing[0])
 
     def _ending(self) -> Iterator[Fault]:
-        """What is wrong with replying now."""
+        """Yield what is wrong with replying while calls are still due."""
         if not self.due or self.acted.reply is None:
             return
         calls = [executed for executed, _ in self.acted.calls]
@@ -230,7 +230,7 @@ class _ExaminedTurn:
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
 
     def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
-        """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
+        """Return where arguments do not fit the tool's schema, ignoring those that the simulator injects."""
         faults = schema_faults(tool.parameters, arguments)
         injected = self.grader.toolbox.injected
         return [fault for fault in faults if fault.kind != "unknown" or fault.name not in injected]

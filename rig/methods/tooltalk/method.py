@@ -1,6 +1,6 @@
 """ToolTalk as a method: how it plays a conversation, its suites, and its settings.
 
-Before every assistant turn, the world is as the ground truth of earlier turns leaves it, and the model reads
+Every assistant turn begins in the world that the ground truth of earlier turns leaves, and the model reads
 the true history, no matter what it did itself. Within the turn, it calls tools, one at a time, until it
 replies (paper, section 3.3; its `tooltalk` evaluator).
 """
@@ -61,7 +61,7 @@ class MatchedEpisode(Episode):
         super().resume(played)
 
     def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
-        """The next step. A call too many is an error."""
+        """Add the next step. A call beyond `max_calls` becomes an error."""
         calls = sum(step.executed is not None and not is_declared(step.executed) for step in self.steps)
         if prediction.call is not None and role == self.evaluated and calls >= self.max_calls:
             name = prediction.call.name
@@ -78,7 +78,7 @@ class MatchedEpisode(Episode):
         return self._match(StepPlace(self.turn, len(self.steps)), executed)
 
     def _match(self, place: StepPlace, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
-        """The verdict on a call, and the earlier calls that hold another ground truth because of it."""
+        """Return the verdict on a call, and new verdicts on earlier calls that it moved."""
         self._places.append(place)
         verdict = self.matching.add(place.turn, self.presentation.cleaned(executed))
         moved = self.matching.moved
@@ -86,7 +86,7 @@ class MatchedEpisode(Episode):
 
 
 class ToolTalkEpisode(MatchedEpisode):
-    """One conversation for one model. A turn begins in the true world, with the true history."""
+    """A conversation for one model. Every turn begins in the true world, with the true history."""
 
     task: Conversation
     settings: ToolTalkSettings
@@ -96,7 +96,7 @@ class ToolTalkEpisode(MatchedEpisode):
         self._history: list[Message] = []
         self._worlds = Snapshots()
         self._before: list[tuple[int, int]] = []
-        """The world before each turn and in the end, and how many messages there are by then."""
+        """The world before each turn and at the end, and the number of messages by then."""
         self._ended: dict[int, tuple[str, ...]] = {}
         began = perf_counter()
         self._truths = list(self._rehearse())
@@ -105,8 +105,8 @@ class ToolTalkEpisode(MatchedEpisode):
         self.max_calls = self.settings.max_calls
 
     def _rehearse(self) -> Iterator[tuple[CallPlace, ExecutedCall]]:
-        """The true calls as they are executed: the true conversation is played once, noting what each
-        assistant turn starts from.
+        """Play the true conversation once, noting the start of each turn, and yield the true calls with their
+        places as they are executed.
         """
         for index, turn, world, calls in replay(self.task, self.simulator):
             self._before.append((self._worlds.add(world), len(self._history)))
@@ -122,7 +122,7 @@ class ToolTalkEpisode(MatchedEpisode):
         self._before.append((self._worlds.add(self.simulator.snapshot()), len(self._history)))
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in a turn that was played before; its calls are made again where its end counts."""
+        """Take in a turn that was played before, and make its calls again if its end is judged."""
         super().resume(played)
         if self.task.turns[played.turn].expects_end:
             self._begin(played.turn)
@@ -134,19 +134,19 @@ class ToolTalkEpisode(MatchedEpisode):
         self.simulator.restore(self._worlds[self._before[turn][0]])
 
     def _end(self, turn: int) -> None:
-        """Note what is not as it should be at the end of a turn."""
+        """Note what does not hold at the end of a turn."""
         if (of_turn := self.task.turns[turn]).expects_end:
             true_end = self._worlds[self._before[turn + 1][0]]
             self._ended[turn] = scoring.unmet(of_turn.expected, self.simulator, true_end)
 
     def begin(self) -> None:
-        """Nothing is heard but the true history."""
+        """Do nothing: the model reads the true history."""
 
     def add(self, step: Step) -> None:
-        """Nothing of a turn is left in the next one."""
+        """Do nothing: no step is carried over into the next turn."""
 
     def speak(self) -> Asking:
-        """The assistant calls, until a reply, an error or the cap on calls."""
+        """Let the assistant call tools until a reply, an error or the cap on calls."""
         self.tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         clock = perf_counter()
         self._begin(self.turn)
@@ -164,10 +164,10 @@ class ToolTalkEpisode(MatchedEpisode):
                 yield call_message(step.executed, step.prediction)
 
     def score(self) -> Score:
-        """What the grader makes of all turns."""
+        """Score all turns with the grader."""
         turns = self.presentation.cleaned_turns(self.played)
-        made = self.task, turns, self._truths, self.grader, self._ended, self.matching
-        return self.presentation.scored(scoring.judge(*made), self.played)
+        arguments = self.task, turns, self._truths, self.grader, self._ended, self.matching
+        return self.presentation.scored(scoring.judge(*arguments), self.played)
 
 
 _SETTINGS = ("docs", "tools", "history", "max_calls")
@@ -188,7 +188,7 @@ class ToolTalk(Method):
 
     @property
     def options(self) -> tuple[Option, ...]:  # type: ignore[override]
-        """Those that are shared with other methods, and the dials there are."""
+        """The options that are shared with other methods, and the dials."""
         of_world = "toolbox", "servers", "server_network", "world"
         return (*shared(*_SETTINGS, *of_world, "grader", "similarity", "reader"), *dials.options())
 
@@ -196,7 +196,7 @@ class ToolTalk(Method):
         return replace(conversations.parse_conversation(source, where), suite=suite)
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
-        # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
+        # Imported here, because these modules take a moment to load and runs do not need them.
         from rig.methods.tooltalk import check, check_written
 
         if (own := _own_toolbox(place, toolbox)) is not None:
@@ -228,9 +228,9 @@ METHOD = ToolTalk()
 
 
 def _own_toolbox(place: Path, toolbox: Toolbox | None) -> Toolbox | None:
-    """The toolbox that conversations are for, None for ToolTalk's; a folder's own where it is data alone.
+    """Return the toolbox of conversations: the given one or the folder's own, None for ToolTalk's.
 
-    Raises RigError if it is code that nobody named.
+    Raises RigError if the folder's own tools are code, which has to be named to be run.
     """
     if toolbox is not None:
         return None if toolbox is TOOLTALK else toolbox

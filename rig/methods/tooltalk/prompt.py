@@ -28,9 +28,9 @@ Do only what the user asked for. When it is done, reply briefly and say what you
 
 @dataclass(frozen=True, slots=True)
 class ToolTalkSettings:
-    """How a model gets conversations. At most `max_calls` calls are executed in a turn.
+    """How conversations are put to a model, with the tools of the `toolbox`.
 
-    The calls are to tools of the `toolbox`.
+    At most `max_calls` calls are executed in a turn.
     """
 
     docs: Docs = "full"
@@ -49,14 +49,14 @@ class ToolTalkSettings:
 
     @property
     def calm(self) -> "ToolTalkSettings":
-        """The same without dials."""
+        """The same settings without dials."""
         return replace(self, stress=CALM)
 
     @property
     def fingerprint(self) -> JsonObject:
         """The settings, and a hash of every sentence that a model reads in any conversation.
 
-        A toolbox other than ToolTalk's own is named, with a hash of its code and whatever else it answers by.
+        A toolbox other than ToolTalk's is named, with a hash of its code and its own fingerprint.
         """
         docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()
@@ -70,7 +70,7 @@ class ToolTalkSettings:
 
 
 def context(metadata: Metadata) -> str:
-    """The three facts that ToolTalk gives (place, time and who is logged in), and any notes."""
+    """Return ToolTalk's three facts (place, time and who is logged in) and any notes, as text."""
     nobody = "nobody is logged in" if metadata.location is not None else None
     facts = {
         "Location": metadata.location,
@@ -82,9 +82,9 @@ def context(metadata: Metadata) -> str:
 
 
 def call_message(executed: ExecutedCall, predicted: Prediction | None = None) -> CallMessage:
-    """A call as the model sees it afterwards: without the session token, which it never writes.
+    """Return a call as the model sees it afterwards: without the session token, which it never writes.
 
-    `predicted` is how it came to be made, where the model did it itself.
+    `predicted` is the prediction that made the call, if the model made it itself.
     """
     call = Call(executed.name, without_token(executed.arguments))
     how = predicted or Prediction(call=call)
@@ -92,12 +92,12 @@ def call_message(executed: ExecutedCall, predicted: Prediction | None = None) ->
 
 
 def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tuple[ToolDoc, ...]:
-    """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
+    """Return the tools a model may call. Raises RigError if the conversation's file does not name them."""
     tools = settings.toolbox.tools
     needs_none = not conversation.tools and not conversation.ground_truth
     is_one = settings.tools == "suite" and len(settings.toolbox.plugins) == 1
     names: list[str] | None = None
-    # Where nothing is to be called, that has to be found out among all tools.
+    # If no call is due, the model has to find that out with all tools on offer.
     if not (settings.tools == "all" or is_one or (settings.tools == "exact" and needs_none)):
         if settings.tools == "suite":
             listed, existing, key = conversation.plugins, set(settings.toolbox.plugins), "suites_used"
@@ -114,15 +114,15 @@ def offered_tools(conversation: Conversation, settings: ToolTalkSettings) -> tup
 
 
 def presented(conversation: Conversation, settings: ToolTalkSettings) -> Presentation:
-    """A conversation as it is put to a model. Raises RigError if it cannot be, with these settings."""
+    """Return a conversation as it is put to a model. Raises RigError if these settings do not allow it."""
     plain = Presentation(conversation, offered_tools(conversation, settings))
     return settings.stress.applied(plain, settings.toolbox)
 
 
 def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
-    """How every request of an arm begins: instructions, the tools of this conversation, what was said before.
+    """Return how every request of an arm begins: instructions, tools, facts, and what was said before.
 
-    What was said before is the same in all conversations. The facts, which are not, come behind it then.
+    What was said before is the same in all conversations. If there is any, the facts follow it (`begun`).
     """
     presentation = presented(conversation, settings)
     return Request(
@@ -139,7 +139,7 @@ def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
 def begun(
     messages: Iterable[Message], conversation: Conversation, before: Sequence[Message]
 ) -> list[Message]:
-    """The messages of a conversation, with its facts in the first where something was said `before`."""
+    """Return the messages of a conversation, with its facts in the first if anything was said `before`."""
     begun, facts = list(messages), context(conversation.metadata)
     if not before or not facts:
         return begun

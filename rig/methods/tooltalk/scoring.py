@@ -1,9 +1,9 @@
-"""ToolTalk's scoring of calls: who called, what was right, and what went wrong.
+"""ToolTalk's scoring of calls: who made them, which were right, and what went wrong.
 
 The counts and metrics are those of the paper's section 3.4 and Algorithm 2, the types of error those of its
 section 4.2. Counts add up over conversations, so the rates are micro averages (upstream's summary), except
 success and soft success, which are means over conversations. `soft_success` is from ToolTalk's repository
-(2024-05). Who made a call is inferred from earlier calls: files and outcomes say it, so no world is needed.
+(2024-05). Who made a call is inferred from the outcomes of earlier calls, so no world is needed.
 """
 
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ DECLARATION = Declaration(
 
 
 def declaration_of(tasks: Iterable[Conversation]) -> Declaration:
-    """Calls that must not be made, and how turns end, are counted where there is anything of it."""
+    """Return the declaration, with counts of forbidden calls and of turn ends if any task has them."""
     declaration, every = DECLARATION, list(tasks)
     if any(task.terms.forbidden for task in every):
         forbidden = Part("forbidden", "forbidden calls", short="forbidden", better="lower")
@@ -74,11 +74,11 @@ def count(
     is_action: Callable[[str], bool],
     forbidden: int | None = None,
 ) -> Counts:
-    """The counts of one conversation that should have `ground_truths` calls; some of its tools act.
+    """Return the counts of a conversation with `ground_truths` due calls; `is_action` tells which tools act.
 
     Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that needs no calls
-    is a success if nothing bad was done, and its recall counts as 1. `forbidden` is the number of calls that
-    must not be made and were; None if anything may be called.
+    is a success if nothing bad was done, and its recall counts as 1. `forbidden` is the number of forbidden
+    calls that were made; None if no calls are forbidden.
     """
     calls = list(judged)
     matches = sum(verdict.match for _, verdict in calls)
@@ -103,14 +103,14 @@ def count(
 
 
 class Session:
-    """Who is logged in. It follows the recorded outcomes, as a replay of the calls would."""
+    """The user who is logged in, followed through the recorded outcomes of calls."""
 
     def __init__(self, user: User, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         self.username: str | None = user.username if user.session_token is not None else None
 
     def follow(self, executed: ExecutedCall) -> ExecutedCall:
-        """The call with who was logged in when it was made; what it changes holds from now on."""
+        """Return a call with the user who was logged in when it was made, and apply its login or logout."""
         named = replace(executed, username=self.username)
         tool = self._toolbox.tools.get(executed.name)
         login = None if tool is None or executed.exception is not None else tool.login
@@ -123,7 +123,7 @@ class Session:
 
 
 def name_truths(conversation: Conversation, toolbox: Toolbox) -> list[tuple[CallPlace, ExecutedCall]]:
-    """The ground truth by place, each with who was logged in."""
+    """Return the ground-truth calls with their places, each with the user who was logged in."""
     session = Session(conversation.user, toolbox)
     calls = [session.follow(truth) for truth in conversation.ground_truth]
     return list(zip(conversation.ground_truth_positions(), calls, strict=True))
@@ -132,7 +132,7 @@ def name_truths(conversation: Conversation, toolbox: Toolbox) -> list[tuple[Call
 def name_callers(
     conversation: Conversation, played: Mapping[int, PlayedTurn], toolbox: Toolbox
 ) -> dict[int, PlayedTurn]:
-    """The turns with who was logged in at each call. A turn begins as the ground truth before it ended."""
+    """Return the turns with the user of each call. A turn begins with the login that the truth left."""
     truth = Session(conversation.user, toolbox)
     named: dict[int, PlayedTurn] = {}
     for index, turn in enumerate(conversation.turns):
@@ -160,7 +160,7 @@ class ErrorType(StrEnum):
 
 
 def error_types(acted: Mapping[int, Acted], truths: Truths) -> Mapping[int, Counter[ErrorType]]:
-    """The errors of one conversation by turn, of what was `acted` in each turn; none for a success."""
+    """Return the errors of one conversation by turn, given what was `acted`; none for a success."""
     calls = {
         turn: [(executed, verdict) for executed, verdict in done.calls if not is_declared(executed)]
         for turn, done in acted.items()
@@ -183,7 +183,7 @@ def error_types(acted: Mapping[int, Acted], truths: Truths) -> Mapping[int, Coun
             premature = sum(verdict.bad_action for _, verdict in of_turn)
             types[turn] = +Counter({ErrorType.PREMATURE_CALL: premature})
         elif wrong or lacking:
-            # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
+            # The same names are wrong and missed, and none was called more often than it was missed.
             is_planned = wrong.keys() == lacking.keys() and wrong <= lacking
             types[turn] = Counter(
                 [ErrorType.INCORRECT_INVOCATION if is_planned else ErrorType.FAULTY_PLANNING]
@@ -199,9 +199,9 @@ def judge(
     ended: Mapping[int, tuple[str, ...]],
     matching: Matching | None = None,
 ) -> Score:
-    """The score of turns that were played. A `matching` has been given their calls already, in this order.
+    """Score turns that were played. A `matching` must already have their calls, in this order.
 
-    `ended` has the turns of which an end is expected, each with a line on what does not hold.
+    `ended` has the turns whose end is judged, each with a line on everything that is not as expected.
     """
     if matching is None:
         matching = grader.start(truths, conversation.terms)
@@ -236,7 +236,7 @@ def judge(
         if executed.exception == NOT_RECORDED
     ]
     named = {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()}
-    # By how much each count would change if what is unclear were the same.
+    # By how much each count would change if unclear texts counted as the same.
     would = _counts(conversation, matching.if_same(), grader) if doubts else {}
     unclear = {name: value - counts[name] for name, value in would.items()}
     ends = {"ends": len(ended), "right_ends": sum(not lines for lines in ended.values())} if ended else {}
@@ -247,7 +247,7 @@ def judge(
 
 
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
-    """The counts of a conversation, to which optional calls are nothing, made or not."""
+    """Return the counts of a conversation, in which optional calls are ignored, made or not."""
     optional = matching.optional()
     judged = [pair for number, pair in enumerate(matching.judged()) if number not in optional]
     forbidden = matching.forbidden() if conversation.terms.forbidden else None
@@ -255,7 +255,7 @@ def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> C
 
 
 def unmet(expected: Expected, simulator: Simulator, true_end: Snapshot) -> tuple[str, ...]:
-    """What does not hold at the end of a turn, a line on each, in the world as the turn left it."""
+    """Return a line on everything that does not hold at the end of a turn, in the simulator's world."""
     if expected is None:
         return simulator.compare(true_end, simulator.snapshot()).lines
     return tuple(filter(None, (expectation.unmet(simulator) for expectation in expected)))

@@ -1,4 +1,4 @@
-"""What a run of ToolTalk's needs: a world that is restored before every turn, and a grader."""
+"""What a run of ToolTalk needs: a world that is restored before every turn, and a grader."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -30,7 +30,7 @@ from rig.tooltalk import TOOLTALK
 
 
 class TrueTurn(NamedTuple):
-    """A turn at its position, the world before it, and its ground-truth calls as executed in that world."""
+    """A turn and its position, the world before it, and its ground-truth calls executed in that world."""
 
     position: int
     turn: Turn
@@ -39,7 +39,7 @@ class TrueTurn(NamedTuple):
 
 
 def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTurn]:
-    """Every turn of a conversation, from its start. Raises RigError if it cannot start in this world.
+    """Yield every turn of a conversation, from its start. Raises RigError if it cannot start in this world.
 
     Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
     same states in linear time. The caller may act in the simulator between two turns; that is undone.
@@ -57,7 +57,7 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
 
 
 def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> TrueCall:
-    """What predictions are checked against: a true call with what the simulator returns for it, so that a
+    """Return the true call that predictions are checked against: with the simulator's response, so that a
     model that makes the same call is right, no matter what was recorded. Upstream trusts the recording.
     """
     named = replace(recorded, username=replayed.username)
@@ -69,7 +69,7 @@ def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> True
 def replayed_truths(
     conversation: Conversation, simulator: Simulator, grader: Grader
 ) -> list[tuple[CallPlace, ExecutedCall]]:
-    """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
+    """Return the true calls by (turn, call). Raises RigError if the conversation cannot start here."""
     return [
         (CallPlace(index, number), decisive(recorded, replayed, grader))
         for index, turn, _, calls in replay(conversation, simulator)
@@ -78,11 +78,11 @@ def replayed_truths(
 
 
 _MOST_REPLAYED = 500
-"""Conversations whose ground truth is kept once it was executed; some 10 KB each."""
+"""How many conversations' executed ground truth is kept in memory, at some 10 KB each."""
 
 
 def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
-    """Raise RigError for a true call that no tool takes; of tools of one's own also by its arguments."""
+    """Raise RigError for a true call without a tool, or, with your own tools, with an unknown argument."""
     forbidden = {name for turn in task.turns for name in turn.forbidden}
     for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
         if name not in toolbox.tools:
@@ -98,9 +98,9 @@ def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
 
 
 class WorldSetup(Setup):
-    """A world that is restored before every turn, and a grader with the `similarity` it was asked for.
+    """A world that is restored before every turn, and a grader with the requested `similarity`.
 
-    The world is opened when it is first needed. That raises RigError where it cannot be had.
+    The world is opened on first use, which raises RigError if that fails.
     """
 
     has_world = True
@@ -123,13 +123,13 @@ class WorldSetup(Setup):
 
     @cached_property
     def _opened(self) -> tuple[World, str]:
-        """The world, and a hash of it as it is before anything happens in it."""
+        """The world, and its hash before anything happens in it."""
         world = self.matcher.toolbox.world(self._place)
         return world, world.sha256()
 
     @cached_property
     def simulator(self) -> Simulator:
-        """Where calls are executed: by ToolTalk's ways if they are matched by them."""
+        """The simulator that executes calls, in ToolTalk's ways if the grader is `upstream`."""
         matcher = self.matcher
         return Simulator(self._opened[0], matcher.toolbox, upstream_compat=matcher.mode == "upstream")
 
@@ -145,13 +145,13 @@ class WorldSetup(Setup):
         return Grading(matcher.mode, matcher.version, similarity, dict(matcher.fingerprint))
 
     def simulator_of(self, slot: int) -> Simulator:
-        """The simulator of the episodes with this slot."""
+        """Return the simulator of the episodes with this slot."""
         if slot not in self._simulators:
             self._simulators[slot] = self.simulator.twin() if self._simulators else self.simulator
         return self._simulators[slot]
 
     def grader_of(self, presentation: Presentation) -> Grader:
-        """Who judges calls where these distractors are offered."""
+        """Return the grader for calls with the presentation's distractors on offer."""
         if presentation.distractors is None:
             return self.matcher
         return self.matcher.of(offering(self.matcher.toolbox, presentation.distractors))
@@ -190,7 +190,7 @@ class WorldSetup(Setup):
 
 
 class ToolTalkSetup(WorldSetup):
-    """Every turn begins in the true world, and the true calls are kept once they were executed."""
+    """The setup for ToolTalk, where every turn begins in the true world. Executed true calls are kept."""
 
     def __init__(self, method: Method, values: Mapping[str, Any]) -> None:
         super().__init__(method, values)
@@ -207,7 +207,7 @@ class ToolTalkSetup(WorldSetup):
         return presentation.scored(judge(task, cleaned, self._truths(task), grader, ended), turns)
 
     def _ended(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Mapping[int, tuple[str, ...]]:
-        """How the turns of which an end is expected end, once their calls are made again."""
+        """Return what does not hold at the end of each turn whose end is judged, making its calls again."""
         ended: dict[int, tuple[str, ...]] = {}
         if not any(turn.expects_end for turn in task.turns):
             return ended
@@ -221,7 +221,7 @@ class ToolTalkSetup(WorldSetup):
         return ended
 
     def _truths(self, task: Conversation) -> Truths:
-        """What predictions are checked against. A run's repeats share it, so it is kept for some tasks."""
+        """Return the true calls that predictions are checked against, kept for a run's repeats."""
         if self._as_recorded:
             return name_truths(task, self.matcher.toolbox)
         replayed, truths = self._replayed.get(id(task), (None, ()))
@@ -233,12 +233,12 @@ class ToolTalkSetup(WorldSetup):
         return truths
 
     def worlds(self, task: Conversation, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
-        """Every turn begins in the true world, no matter what was played."""
+        """Yield all turns with the true world that they begin in, no matter what was played."""
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
     def hold_to_recorded(self) -> None:
-        """Hold predictions against what files have recorded, unless a world was asked for by name.
+        """Check predictions against the recorded responses, unless a world was named.
 
-        Files do not say in which world their predictions were made.
+        Files of predictions do not say in which world they were made.
         """
         self._as_recorded = self._place is None

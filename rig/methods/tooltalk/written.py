@@ -1,7 +1,7 @@
 """Conversations as people write them: what the user says and which calls the model should make, in YAML or
 JSON.
 
-They are read as conversations in ToolTalk's shape, with everything else filled in. docs/tutorials/your-own.md
+They are converted to ToolTalk's shape, with everything else filled in. docs/tutorials/your-own.md
 shows how to write one.
 """
 
@@ -22,10 +22,10 @@ from rig.toolbox.rules import Rule, equal
 from rig.toolbox.toolbox import Simulator
 
 NOW = "2025-01-15 09:00:00"
-"""When a conversation takes place that does not say it."""
+"""When a conversation takes place if its file does not say."""
 
 DONE, UNDERSTOOD = "Done.", "All right."
-"""What the assistant is taken to have said where nothing is written, after calls and without."""
+"""The assistant's reply if none is written: after calls, and without calls."""
 
 _CONVERSATION = ("name", "tags", "scenario", "now", "location", "user", "notes", "must_not_call", "turns")
 _TURN = ("user", "calls", "reply", "order", "must_not_call", "expect")
@@ -33,13 +33,13 @@ _OF_CALL = ("returns", "raises", "optional")
 
 
 SAME = "same"
-"""What is written where a world has to be what the true calls make of it."""
+"""The value of `expect` if the world has to end as the true calls leave it."""
 
 
 class Expectation(NamedTuple):
-    """A call that looks at the world, and what it has to return: a `value`, or what agrees with a `rule`.
+    """A call that looks at the world, and what it has to return: a `value`, or a value that a `rule` accepts.
 
-    With `fails` it has to fail.
+    With `fails`, the call has to fail.
     """
 
     call: Call
@@ -49,7 +49,7 @@ class Expectation(NamedTuple):
 
     @classmethod
     def from_json(cls, source: Json) -> "Expectation":
-        """As conversations have it: `{"call": {tool: arguments}, "returns": …}`. Raises RigError."""
+        """Read an expectation: `{"call": {tool: arguments}, "returns": …}`. Raises RigError."""
         if not isinstance(source, dict) or not source.keys() <= {"call", "returns", "fails"}:
             raise RigError("expect: needs `same`, or a list of `call` with what it `returns`")
         calls = source.get("call")
@@ -66,7 +66,7 @@ class Expectation(NamedTuple):
         return cls(Call(name, arguments or {}), value, rule, source.get("fails") is True)
 
     def unmet(self, simulator: Simulator) -> str | None:
-        """Why it does not hold in the simulator's world, in a line; None if it does."""
+        """Return a line on why it does not hold in the simulator's world, or None if it holds."""
         executed = simulator.execute(self.call)
         if executed.exception is not None or self.fails:
             is_met = executed.exception is not None and self.fails
@@ -81,11 +81,11 @@ class Expectation(NamedTuple):
 
 
 Expected = Sequence[Expectation] | None
-"""What is expected of the end of a turn: these, or with None the world that the true calls make."""
+"""What is expected at the end of a turn: these, or with None the world that the true calls leave."""
 
 
 def parse_expected(source: Json) -> Expected:
-    """What is stored under `expect`. Raises RigError."""
+    """Read what is stored under `expect`. Raises RigError."""
     if source == SAME:
         return None
     if not isinstance(source, list) or not source:
@@ -94,7 +94,7 @@ def parse_expected(source: Json) -> Expected:
 
 
 def read_written(file: Path) -> list[JsonObject]:
-    """The conversations of a file, in ToolTalk's shape. Raises RigError, with the place of what is wrong."""
+    """Read the conversations of a file, in ToolTalk's shape. Raises RigError with the place of a fault."""
     parts = list(conversation_parts(file))
     if len(parts) == 1:
         return [_conversation(parts[0], file.stem)]
@@ -102,7 +102,7 @@ def read_written(file: Path) -> list[JsonObject]:
 
 
 def conversation_parts(file: Path) -> Iterator[DocumentPart]:
-    """Where the conversations of a file are: a conversation, a list of them, or the turns of one alone."""
+    """Yield the parts of a file that are conversations: one, a list of them, or just the turns of one."""
     for document in read(file):
         values = document.value if isinstance(document.value, list) else [{}]
         are_turns = bool(values) and all(isinstance(value, dict) and "turns" not in value for value in values)
@@ -110,7 +110,7 @@ def conversation_parts(file: Path) -> Iterator[DocumentPart]:
 
 
 def turn_parts(conversation: DocumentPart) -> Iterator[DocumentPart]:
-    """Where the turns of a conversation are."""
+    """Return the parts of a conversation that are its turns."""
     if isinstance(conversation.value, list):
         return conversation.items()
     fields = conversation.known_fields(_CONVERSATION)
@@ -120,7 +120,7 @@ def turn_parts(conversation: DocumentPart) -> Iterator[DocumentPart]:
 
 
 def call_parts(turn: DocumentPart) -> list[DocumentPart]:
-    """Where the calls of a turn are."""
+    """Return the parts of a turn that are its calls."""
     fields = turn.known_fields(_TURN)
     return list(fields["calls"].items()) if fields.get("calls", turn).value and "calls" in fields else []
 
@@ -158,7 +158,7 @@ def _instant(part: DocumentPart) -> str:
 
 
 def _turn(part: DocumentPart, forbidden: Sequence[str]) -> Iterator[JsonObject]:
-    """A turn of the user's, and the assistant's that follows on it."""
+    """Yield a user's turn for each text, and the assistant's turn that follows."""
     fields = part.known_fields(_TURN)
     if "user" not in fields:
         raise part.fault("a turn needs what the user says")
@@ -195,7 +195,7 @@ def _call(part: DocumentPart) -> JsonObject:
             raise value.fault(str(error)) from error
         if rule is not None:
             written[argument] = rule.as_json()
-        # Where any value will do, none will, too.
+        # A rule without an example leaves its argument out.
         with suppress(LookupError):
             parameters[argument] = value.value if rule is None else rule.example
     call: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
@@ -212,7 +212,7 @@ def _call(part: DocumentPart) -> JsonObject:
 
 
 def _parts_of_call(part: DocumentPart) -> tuple[str, dict[str, DocumentPart], dict[str, DocumentPart]]:
-    """The name of the tool, the arguments, and what else is said about a call."""
+    """Return the tool's name, the arguments, and the other fields of a call."""
     if isinstance(part.value, str):
         return part.text(), {}, {}
     fields = part.fields()
