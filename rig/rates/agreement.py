@@ -88,9 +88,7 @@ def mean(scores: Vector, seed: int = SEED) -> Interval:
 
 
 def _of_tasks(sides: Vector, times: Vector | None = None) -> Vector:
-    """Return every measure of scores of shape (sides, draws, targets), as an array of shape (measures,
-    draws).
-    """
+    """Return every measure of scores of shape (sides, draws, targets); the shape is (measures, draws)."""
     return np.stack([measure(*sides, times) for measure in MEASURES.values()])
 
 

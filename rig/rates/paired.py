@@ -155,9 +155,7 @@ class PairedBootstrap:
         return self._drawn(np.ones(self.conversations + 2))
 
     def _drawn(self, sizes: Vector) -> NDArray[np.unsignedinteger]:
-        """Return how often each draw takes conversations of each kind, given the kinds' sizes: (draws,
-        kinds).
-        """
+        """Return how often each draw takes conversations of each kind, given their sizes: (draws, kinds)."""
         kept = np.min_scalar_type(round(sizes.sum()))
         parts = rates.times_drawn(sizes, self.seed, self.resamples // 2)
         return np.concatenate([part.astype(kept) for part in parts])

@@ -52,9 +52,7 @@ class Tallied:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Counts]], declaration: Declaration) -> "Tallied":
-        """Tally conversations in this order; each row has the counts of a conversation's repeats, at least
-        one.
-        """
+        """Tally conversations in this order; a row has the counts of one's repeats, at least one."""
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
         played = [counts for row in rows for counts in row]
@@ -197,9 +195,7 @@ AT_ONCE = 1 << 18
 def draws(
     items: int, seed: int = SEED, resamples: int = RESAMPLES, values: int = 1
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the items that each draw takes, (draws, items), in parts; `values` is how many numbers an item
-    has.
-    """
+    """Yield the items that each draw takes, (draws, items), in parts. An item has `values` numbers."""
     generator = np.random.default_rng(seed)
     for part in _parts(resamples, items * values):
         yield generator.integers(items, size=(part, items))

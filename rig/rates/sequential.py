@@ -88,9 +88,7 @@ class OutcomeBounds(NamedTuple):
 
     @classmethod
     def of(cls, declaration: Declaration, counts: Counts) -> "OutcomeBounds":
-        """Return the bounds for a task with these counts, with its unclear texts taken for wrong and for
-        right.
-        """
+        """Return the bounds of a task with these counts: its success if unclear texts are wrong, or right."""
         wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
         texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
         return cls(min(wrong, right), max(wrong, right), texts)
@@ -144,9 +142,7 @@ class DifferenceBounds:
         return 0 if self.texts is None else int(self.texts.sum())
 
     def ends(self) -> "Iterator[DifferenceBounds]":
-        """Yield the differences with every unclear text decided against the arm, then with all decided for
-        it.
-        """
+        """Yield the differences if every unclear text is decided against the arm, and if for the arm."""
         assert self.unplayed is not None
         yield DifferenceBounds(self.least, self.least + self.unplayed)
         yield DifferenceBounds(self.most - self.unplayed, self.most)
@@ -325,16 +321,12 @@ class LossTest:
         return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
 
     def sequence(self, differences: DifferenceBounds | Vector) -> tuple[float, float]:
-        """Return the ends of the confidence sequence: the range of losses that neither side rejects at
-        `needed`.
-        """
+        """Return the ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
         differences = _all_known(differences)
         return -self._end(-differences.most), self._end(differences.least)
 
     def _end(self, differences: Vector) -> float:
-        """Return the highest loss that the differences do not reject; capital falls as the mean bet against
-        rises.
-        """
+        """Return the highest loss that the differences do not reject. Capital falls as the mean rises."""
         if not len(differences):
             return 1.0
         values = (1 + differences) / 2

@@ -29,9 +29,7 @@ Unsolvable = Literal["pass", "fail"]
 
 
 class Vote(NamedTuple):
-    """One evaluation of one answer. `is_certain` means that nobody had to be asked, because there is no
-    answer.
-    """
+    """One evaluation of one answer. `is_certain` means that nobody was asked, as there is no answer."""
 
     answer: AnswerStatus
     task: TaskStatus = "Solvable"
