@@ -44,8 +44,7 @@ class Break(ByName):
         return cls(holds, max(holds or 0, *losing_from), high)
 
     def text(self, levels: Sequence[str], size: float) -> str:
-        """Return, say, `holds to 8k; loses at least 5 points between 8k and 16k`; empty if nothing is found.
-        """
+        """Return it in words: `holds to 8k; loses at least 5 points between 8k and 16k`; empty if nothing."""
         parts = [] if self.holds is None else [f"holds to {levels[self.holds]}"]
         if self.low is not None and self.high is not None:
             points = counted(100 * size, "point")
