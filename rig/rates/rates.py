@@ -115,8 +115,8 @@ def clustered_variance(numerators: Vector, denominators: Vector, freedom: int = 
     """Return the squared standard error of a pooled rate whose entries are clusters of similar outcomes.
 
     Source: linearisation of a ratio of sums, Cochran, *Sampling Techniques* (1977), section 6.3; with
-    `freedom` 0 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2, which takes the
-    mean for known.
+    `freedom` 0 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2, which treats the
+    mean as known.
     """
     n = len(numerators)
     value = numerators.sum() / denominators.sum()

@@ -158,7 +158,7 @@ COUNTED = frozenset({Sort.NUMBER, Sort.MEASURE, Sort.MONEY, Sort.LETTER, Sort.PE
 
 def _is_alike(fact: Fact, target: ReadText) -> bool:
     """Return whether a fact is of the same kind as the target: a day is not of an amount's kind."""
-    return fact.sort in COUNTED or not any(wanted.sort in COUNTED for wanted in target.facts)
+    return fact.sort in COUNTED or not any(other.sort in COUNTED for other in target.facts)
 
 
 def _alike(clause: Clause, target: ReadText) -> int:
@@ -215,10 +215,10 @@ def _agrees(wanted: Fact, other: Fact) -> bool:
         return False  # the 17th is not board 17
     if wanted.agrees(other):
         return True
-    shown = other.said.shown
-    number = re.search(r"\d[\d,]*(?:\.\d+)?", shown)
+    text = other.said.shown
+    number = re.search(r"\d[\d,]*(?:\.\d+)?", text)
     # "Between 17 and 32" may be hours, or degrees.
-    is_plain = shown.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
+    is_plain = text.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
     counted = wanted.sort is Sort.NUMBER and is_plain
     return counted and number is not None and float(number.group().replace(",", "")) in wanted.values
 

@@ -149,7 +149,9 @@ class Matching:
         }
         miss = self._miss(turn, executed, compared)
         is_open = not self.is_forbidden(turn, executed)
-        due = {truth: found for truth, found in compared.items() if is_open and self._is_due(truth)}
+        due = {
+            truth: differences for truth, differences in compared.items() if is_open and self._is_due(truth)
+        }
         candidates = [truth for truth, differences in due.items() if not differences]
         if self._grader.mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
@@ -317,7 +319,9 @@ class Matching:
         if not compared:
             scope = "this turn's" if self._grader.mode == "per-turn" else "the"
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
-        nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
+        nearest = min(
+            compared.values(), key=lambda differences: (len(differences), not _is_unclear(differences))
+        )
         if not nearest:
             early = not any(self._is_due(truth) for truth, differences in compared.items() if not differences)
             return replace(miss, reason=reasons.TOO_EARLY if early else reasons.REPEATS)

@@ -54,8 +54,8 @@ class Rules:
         """Return why two values of a free-text argument do not mean the same; None if they do. `others` are
         the texts in the other arguments that both calls have: what they say need not be repeated.
         """
-        known = self._threshold(kind)
-        threshold = 1.0 if known is None else known
+        own = self._threshold(kind)
+        threshold = 1.0 if own is None else own
         if not (isinstance(expected, str) and isinstance(got, str)):
             return Difference(name, expected, got, 0.0, threshold)
         judged = self.similarity.judge(kind, expected, got, beside(others))

@@ -30,9 +30,7 @@ CACHED = 4096
 LABELS = ("none", "asks", "true", "false")
 
 ASKS, TOUCHES, TELLS = 0.1, 0.2, 0.07
-"""The likelihoods from which a sentence asks for a slot, says something about a thing, and asks for a
-sentence of the script.
-"""
+"""The likelihoods from which a sentence asks for a slot, speaks of a thing, or asks for a script line."""
 CONFIRMS, DENIES = 0.9, 0.95
 """The shares of the likelihood that a sentence of the script is stated, rightly or wrongly, from which the
 user agrees and from which the user denies. In between the user says the sentence, without a yes or no.

@@ -38,8 +38,7 @@ class NamedMeasure:
 
     @classmethod
     def parse(cls, text: str) -> "NamedMeasure":
-        """Parse the name of a measure, as `str` writes it; only a number after the last `@` is a threshold.
-        """
+        """Parse a measure's name, as `str` writes it; only a number after the last `@` is a threshold."""
         name, at, value = text.rpartition("@")
         try:
             return cls(name, float(value)) if at else cls(text)

@@ -45,8 +45,7 @@ def load_encoder(directory: Path, *, is_plain: bool = False) -> Callable[[str], 
 
 
 def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
-    """Load the cross-encoder in `directory`, and its labels by number. Raises RigError if it does not load.
-    """
+    """Load the cross-encoder in `directory`, and its labels by number. Raises RigError if that fails."""
     model = _quietly(
         directory, lambda st: st.CrossEncoder(str(directory), device="cpu", local_files_only=True)
     )

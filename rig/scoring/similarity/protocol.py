@@ -37,8 +37,7 @@ class Similarity(Protocol):
         """Return the cosine, from -1 to 1; 0 if either is not a text."""
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        """Judge whether two texts of a kind mean the same, if that is clear; `elsewhere` has other arguments.
-        """
+        """Judge whether two texts of a kind mean the same; `elsewhere` is what other arguments say."""
 
 
 class Exact:
