@@ -44,7 +44,10 @@ class Break(ByName):
         return cls(holds, max(holds or 0, *losing_from), high)
 
     def text(self, levels: Sequence[str], size: float) -> str:
-        """Return it in words: `holds to 8k; loses at least 5 points between 8k and 16k`; empty if nothing."""
+        """Return the break in words; empty if nothing is found.
+
+        As in `holds to 8k; loses at least 5 points between 8k and 16k`.
+        """
         parts = [] if self.holds is None else [f"holds to {levels[self.holds]}"]
         if self.low is not None and self.high is not None:
             points = counted(100 * size, "point")

@@ -52,7 +52,7 @@ class Tallied:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Counts]], declaration: Declaration) -> "Tallied":
-        """Tally conversations in this order; a row has the counts of one's repeats, at least one."""
+        """Tally conversations in order, given a row for each with the counts of its repeats, at least one."""
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
         played = [counts for row in rows for counts in row]

@@ -124,7 +124,7 @@ def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool
 
 
 def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str], set[str]]:
-    """Return the example's words that stand only beside the target, and those only beside other things."""
+    """Return the words of an example that go only with the target, and those that go only with the rest."""
     own: set[str] = set()
     foreign: set[str] = set()
     before: set[str] = set()

@@ -238,7 +238,10 @@ def _common_stems() -> frozenset[str]:
 
 
 def is_common(word: str) -> bool:
-    """Return whether a word, or one of which it is a form, is known not to be a name."""
+    """Return whether a word, or the word that it is a form of, is known not to be a name.
+
+    A mere stem does not count: "chang" is the stem of "change", but can be a name.
+    """
     return word in common_words() or (word != stem(word) and stem(word) in _common_stems())
 
 

@@ -35,7 +35,7 @@ Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 
 
 class Grader:
-    """A judge of predicted calls of a toolbox. Raises RigError for a mode that does not exist.
+    """A grader of predicted calls of a toolbox. Raises RigError for a mode that does not exist.
 
     - `default`: all turns of a conversation share one pool of ground-truth calls; a maximum matching.
     - `upstream`: the same pool, matched greedily and by ToolTalk's own rules, quirks included.

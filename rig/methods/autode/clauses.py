@@ -53,7 +53,7 @@ class DialogueAct(NamedTuple):
 
     @property
     def question(self) -> str:
-        """The clause as a question of its own."""
+        """The clause as a separate question."""
         return f"{self.text.rstrip('?.! ')}?"
 
 

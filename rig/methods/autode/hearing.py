@@ -36,7 +36,7 @@ CONFIRMS, DENIES = 0.9, 0.95
 user agrees and from which the user denies. In between the user says the sentence, without a yes or no.
 """
 SHARE = 0.3
-"""What is less likely than this share of the likeliest thing that a sentence asks for is not asked for."""
+"""A sentence asks only for things at least this share as likely as the one that it asks for most."""
 SURE = 0.8
 """The likelihood from which something is asked for in addition to what the document's words name."""
 LIKELY = 0.5

@@ -163,7 +163,7 @@ class AutoDE(Method):
         return checkout.load(place) if is_public else load_directory(place)
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
-        """Check that every row of upstream's data can be read, or what is wrong with one's own scenarios."""
+        """Check whether upstream's data can be read, row by row, or find the faults of other scenarios."""
         try:
             if checkout.find_dataset(place) is not None:
                 rows = checkout.read(place)

@@ -93,7 +93,7 @@ class Understanding:
 
 
 def understand(knowledge: Knowledge, own: Sequence[str], heard: str) -> Understanding:
-    """What an assistant's words ask, and what is false in them; the user has said `own` before."""
+    """Return what an assistant's words ask, and what is false in them; the user has said `own` before."""
     reader = _Reader(knowledge, "\n".join(own))
     reader.read(heard)
     result = reader.result

@@ -66,7 +66,10 @@ class PairClassifier:
         )
 
     def probabilities(self, first: str, second: str) -> list[float]:
-        """Return the probabilities of the labels, which exclude one another, in the adapter's order."""
+        """Return the probabilities of the labels, which exclude one another, in the adapter's order.
+
+        Long texts are cut off.
+        """
         return self._probabilities(self._tokens(first, second, truncation=True, max_length=LONGEST_PAIR))
 
     def whole_probabilities(self, first: str, second: str) -> list[float] | None:
