@@ -111,9 +111,7 @@ class Spread(ByName):
         return cls(flips, min(float(variances.mean()) if variances.size else 0.0, flips / 2))
 
     def power(self, conversations: int, loss: float, alpha: float, repeats: int = 1) -> float:
-        """Return how often a loss of this size is found, from 0 to 1; a lost conversation is lost in all
-        repeats.
-        """
+        """Return how often a loss of this size is found, from 0 to 1; it is the same loss in all repeats."""
         if repeats == 1:
             noise = self.flips / 2
             return mcnemar_power(conversations, noise, noise + loss, alpha)

@@ -78,7 +78,7 @@ def _written(text: str, right: Mapping[str, str]) -> str:
 
 
 def _capitals(text: str) -> set[str]:
-    """Words that stand within a sentence with a capital, where not all do."""
+    """Return the words with a capital inside a sentence; none if most such words have one."""
     inner = [match.group() for match in _INNER.finditer(text)]
     capital = {word.casefold() for word in inner if word[0].isupper()}
     return capital if len(capital) <= len(inner) / 2 else set()

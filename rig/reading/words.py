@@ -104,7 +104,7 @@ class Parts(NamedTuple):
 
 
 def opened(text: str) -> Parts:
-    """Take any string apart. Never raises."""
+    """Split any string into its parts. Never raises."""
     text = _SPACES.sub(" ", readable(text))
     text, pictures = emoji(_REPLY.sub("", text, count=1))
     greeted, body = _greeted(text)

@@ -16,7 +16,7 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
 GRADER_VERSION = "13"
-"""Raised whenever a change to this room can change a score; stored with every score."""
+"""To be raised with every change to this package that can change a score; stored with every score."""
 
 
 class Terms(NamedTuple):
