@@ -32,7 +32,7 @@ _REPLY = re.compile(
     r"\W{0,3}:\W{0,3}\s*)+(?=\S)",
     re.I,
 )
-"""A label in front of a text, such as "Reminder:"."""
+"""A label in front of a text, such as "Important:"."""
 _GREETINGS = tuple(
     re.compile(
         r"\s*(?:hi|hey|hello|dear|hiya|yo|greetings|good (?:morning|afternoon|evening|day))\b[ ,]*"

@@ -68,7 +68,7 @@ class Understanding:
     `false` slots whose values were stated wrongly. `flags` are the answers to yes-or-no questions by slot;
     `is_closed` means a question to agree to, `is_declined` one to decline. `is_general` asks for anything
     that is missing, `is_purpose` for what the user wants, `is_name` for their name, and `is_open` for what no
-    slot is about: `story` has the question if it was what, why or since when, `claimed` the statement.
+    slot is about: `story` has it if asked what, why or since when, `claimed` if it was stated.
     `sides` are the words by which a flag was offered. `told` are sentences of the script that were asked for,
     `denied` those that were contradicted, and `stated` those about which something was said that may be
     right.
