@@ -1,9 +1,9 @@
-"""Where success breaks as a dial is turned: between which levels an arm loses so much, anytime-valid.
+"""Find where success breaks as a dial is turned: between which levels an arm loses a given amount.
 
 All levels play the same conversations in the same random order. Every pair of levels is tested as two arms
-are (`rig.rates.sequential`), with the chance of a wrong finding shared among all pairs of all curves. So
-whatever is said of a curve, in whatever order its levels are played and however often one looks, is wrong
-with a chance of at most alpha. Nothing is assumed about the shape of a curve.
+are (`rig.rates.sequential`), with the chance of a wrong finding shared among all pairs of all curves. So the
+chance that any finding is wrong is at most alpha, in whatever order the levels are played and however often
+one looks. Nothing is assumed about the shape of a curve.
 """
 
 import math
@@ -16,16 +16,16 @@ from rig.errors import counted
 from rig.rates.sequential import DifferenceBounds, Finding, LossTest, OutcomeBounds
 
 Outcomes = Sequence[Sequence[OutcomeBounds]]
-"""What a level made of conversations in their order, each by repeat; empty where it has not played one."""
+"""A level's outcomes: for each conversation in order, those of its repeats; empty if not yet played."""
 
 
 @dataclass(frozen=True, slots=True)
 class Break(ByName):
-    """What is found of a curve; levels are numbers, from 0 for the lowest.
+    """Where a curve breaks; levels are numbered from 0, the lowest.
 
-    `holds` is the highest level below the break at which the loss against the lowest level is excluded. The
-    loss is shown at `high`, the lowest such level; it sets in above `low`: there the loss is excluded, or it
-    is shown between the two. All three are None where nothing of the kind is found.
+    `holds` is the highest level below the break at which the loss against the lowest level is excluded.
+    `high` is the lowest level at which the loss is shown. The loss sets in above `low`: either it is excluded
+    at `low`, or it is shown between `low` and `high`. Each is None if nothing of the kind is found.
     """
 
     holds: int | None = None
@@ -34,17 +34,20 @@ class Break(ByName):
 
     @classmethod
     def of(cls, findings: Mapping[tuple[int, int], Finding | None], levels: int) -> "Break":
-        """What the findings of pairs of levels, the lower first, come to."""
+        """Return the break that follows from the findings about pairs of levels, the lower level first."""
         high = next((level for level in range(1, levels) if findings.get((0, level)) == "shown"), None)
         below = range(1, levels if high is None else high)
         holds = max((level for level in below if findings.get((0, level)) == "excluded"), default=None)
         if high is None:
             return cls(holds)
-        shown = (level for level in range(high) if findings.get((level, high)) == "shown")
-        return cls(holds, max(holds or 0, *shown), high)
+        losing_from = (level for level in range(high) if findings.get((level, high)) == "shown")
+        return cls(holds, max(holds or 0, *losing_from), high)
 
     def text(self, levels: Sequence[str], size: float) -> str:
-        """As in `holds to 8k; loses at least 5 points between 8k and 16k`; empty if nothing is found."""
+        """Return the break in words; empty if nothing is found.
+
+        As in `holds to 8k; loses at least 5 points between 8k and 16k`.
+        """
         parts = [] if self.holds is None else [f"holds to {levels[self.holds]}"]
         if self.low is not None and self.high is not None:
             points = counted(100 * size, "point")
@@ -54,7 +57,7 @@ class Break(ByName):
 
 @dataclass(frozen=True, slots=True)
 class BreakTest:
-    """Tests of curves of so many `levels` for a loss of `size`, a fraction, against the lowest level.
+    """A test of curves with `levels` levels for a loss of `size`, a fraction, against the lowest level.
 
     `alpha` is the chance of a wrong finding over all levels of all `curves`.
     """
@@ -70,7 +73,7 @@ class BreakTest:
         return LossTest(self.size, None, self.alpha, self.curves * math.comb(self.levels, 2))
 
     def findings(self, outcomes: Sequence[Outcomes]) -> dict[tuple[int, int], Finding | None]:
-        """What is found of each pair of levels, the lower first, from their outcomes."""
+        """Return what is found about each pair of levels that have outcomes, the lower level first."""
         return {
             (low, high): self.of_pair.finding(differences(outcomes[low], outcomes[high]))
             for low, high in combinations(range(self.levels), 2)
@@ -78,14 +81,12 @@ class BreakTest:
         }
 
     def located(self, outcomes: Sequence[Outcomes]) -> Break:
-        """Where the curve breaks, as far as it was played."""
+        """Return where the curve breaks, judged by the outcomes so far."""
         return Break.of(self.findings(outcomes), self.levels)
 
 
 def differences(lower: Outcomes, higher: Outcomes) -> DifferenceBounds:
-    """The higher level less the lower, in the conversations that both have played, up to the first that one
-    of them has not.
-    """
+    """Return the higher level less the lower, up to the first conversation that either has not played."""
     repeats = max(map(len, (*lower, *higher)), default=1)
     both = takewhile(lambda pair: min(map(len, pair)) == repeats > 0, zip(lower, higher, strict=True))
     return DifferenceBounds.of_outcomes(both, max(repeats, 1))
@@ -95,15 +96,15 @@ def differences(lower: Outcomes, higher: Outcomes) -> DifferenceBounds:
 class Bisection:
     """The order in which the levels of a curve are played: both ends, then always the middle of what is left.
 
-    `levels` of them; `done` says of a level whether it needs no further conversation, as its loss against the
-    lowest is decided or it has played all.
+    `levels` is their number. `done` returns whether a level needs no further conversation, because its loss
+    against the lowest is decided or it has played all.
     """
 
     levels: int
     done: Callable[[int], bool]
 
     def playing(self, located: Break, played: Sequence[int]) -> tuple[int, ...]:
-        """The levels that play next, the lowest among them; none once the break is located.
+        """Return the levels to play next, the lowest among them; none once the break is located.
 
         `played` are the levels that have begun.
         """

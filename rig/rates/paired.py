@@ -15,9 +15,9 @@ from rig.rates.rates import RESAMPLES, SEED, Sides, Vector, pooled_rate
 
 
 def exact_mcnemar(won: int, lost: int) -> float:
-    """The two-sided p-value of this many discordant pairs if winning and losing are equally likely.
+    """Return the two-sided p-value of these discordant pairs if winning and losing are equally likely.
 
-    Only pairs on which the two disagree tell them apart; under the null, each falls either way like a coin.
+    Only pairs on which the arms disagree tell them apart; under the null hypothesis, each is a coin toss.
     Exact at any size. Source: McNemar, Psychometrika 12 (1947), in its binomial form; for models whose
     inference was made cheaper, Kübler et al., arXiv 2602.10144, which tests one side only.
     """
@@ -26,7 +26,7 @@ def exact_mcnemar(won: int, lost: int) -> float:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """P-values adjusted so that the chance of any false alarm among them is at most the level tested at.
+    """Adjust p-values so that the chance of any false alarm among them is at most the level tested at.
 
     Arms without a p-value stay without one and do not count. Source: Holm, Scandinavian Journal of
     Statistics 6 (1979).
@@ -43,17 +43,17 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 _AT_ONCE = 1 << 20
-"""Numbers of conversations, each for one draw, that are made floating-point numbers together."""
+"""How many counts, one per conversation and draw, are converted to floating point at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(ByName):
     """An arm's rate less the baseline's, with the bounds of its confidence interval, as fractions.
 
-    `p` is the chance of a difference at least as large if there is none, `p_holm` the same corrected for
-    there being several arms; `detectable` is the smallest difference that this suite detects with a power of
-    0.8 at the corrected level. `test` says which test p is from: of McNemar, or the interval's own. A field
-    is None if there is no such number.
+    `p` is the chance of a difference at least as large if there is none, `p_holm` the same corrected for the
+    number of arms; `detectable` is the smallest difference that this suite detects with a power of 0.8 at the
+    corrected level. `test` names the test that p comes from: McNemar's, or the interval's own. A field is
+    None if there is no such number.
     """
 
     value: float | None
@@ -66,7 +66,7 @@ class RateDifference(ByName):
 
 
 class PairedBootstrap:
-    """Draws of conversations, the same for every metric and pair of arms, so that they agree.
+    """A bootstrap that draws the same conversations for every metric and pair of arms, so that they agree.
 
     A draw takes whole conversations of both arms at once, so that what is hard for both cancels (Miller,
     arXiv 2411.00640, section 4.2). Two corrections make it hold for small suites and rare differences, where
@@ -79,7 +79,7 @@ class PairedBootstrap:
     - The percentiles lie further out by Student's quantile and by sqrt(n / (n - 1)): the expanded percentile
       interval of Hesterberg (The American Statistician 69, 2015).
 
-    Of more than `rates.LARGE` conversations, those with the same counts on both sides are drawn together.
+    With more than `rates.LARGE` conversations, those with the same counts on both sides are drawn together.
     """
 
     def __init__(self, conversations: int, seed: int = SEED, resamples: int = RESAMPLES) -> None:
@@ -90,12 +90,12 @@ class PairedBootstrap:
     def difference(
         self, baseline: Sides, arm: Sides, alpha: float, tests: int = 1, *, is_share: bool = True
     ) -> RateDifference:
-        """The arm's rate less the baseline's: interval at level 1 - `alpha`, p-value, what could be detected.
+        """Return the arm's rate less the baseline's, with its interval at level 1 - `alpha` and its p-value.
 
-        The p-value is that of the interval: the smallest alpha at which it excludes 0. `tests` is among how
-        many arms the multiplicity correction divides alpha, for the detectable difference alone. Rates that
-        are shares cannot differ by more than 1. All but the value are None with fewer than two conversations,
-        all of it is where either rate is none.
+        The p-value is that of the interval: the smallest alpha at which it excludes 0. `tests` is the number
+        of arms by which the multiplicity correction divides alpha, for the detectable difference alone. Rates
+        that are shares cannot differ by more than 1. All but the value are None with fewer than two
+        conversations, and everything is if either rate is None.
         """
         ours, theirs = pooled_rate(*arm), pooled_rate(*baseline)
         if ours is None or theirs is None:
@@ -124,7 +124,7 @@ class PairedBootstrap:
         )
 
     def _draws(self, *rows: Vector) -> Vector:
-        """The difference in every draw from rows of both arms, but in draws with nothing to divide by."""
+        """Return the difference in every draw from both arms' rows, without draws that divide by zero."""
         columns = np.stack(rows, axis=1)
         sign = 1.0
         if self.conversations > rates.LARGE:
@@ -151,18 +151,18 @@ class PairedBootstrap:
 
     @cached_property
     def _times(self) -> NDArray[np.unsignedinteger]:
-        """How often each draw takes each conversation, the imagined last: alike for all that is compared."""
+        """How often each draw takes each conversation, the imagined last; the same for every comparison."""
         return self._drawn(np.ones(self.conversations + 2))
 
     def _drawn(self, sizes: Vector) -> NDArray[np.unsignedinteger]:
-        """How often each draw takes conversations of each kind, of which there are so many: draws × kinds."""
+        """Return how often each draw takes conversations of each kind, given their sizes: (draws, kinds)."""
         kept = np.min_scalar_type(round(sizes.sum()))
         parts = rates.times_drawn(sizes, self.seed, self.resamples // 2)
         return np.concatenate([part.astype(kept) for part in parts])
 
 
 def _kinds(rows: Vector) -> tuple[Vector, NDArray[np.intp]]:
-    """The distinct rows in order, and how often each occurs.
+    """Return the distinct rows in order, and how often each occurs.
 
     `np.unique` along axis 0 gives the same, but sorts whole rows, which takes many times as long.
     """
@@ -176,14 +176,14 @@ def _kinds(rows: Vector) -> tuple[Vector, NDArray[np.intp]]:
 
 
 def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> list[Vector]:
-    """Both sides of the arm and of the baseline with the two imagined conversations of average length."""
+    """Return the arm's and the baseline's sides, with two imagined conversations of average length added."""
     lengths = baseline.denominators.mean(), arm.denominators.mean()
     middle = (theirs + ours) / 2
     apart = (arm.numerators - middle * arm.denominators) / lengths[1] - (
         baseline.numerators - middle * baseline.denominators
     ) / lengths[0]
     squares = apart**2
-    # Of those that differ: a mean in which conversations count as much as they contribute to the variance.
+    # The mean over conversations that differ, each weighted by what it contributes to the variance.
     typical = float(np.sqrt((squares**2).sum() / squares.sum())) if squares.sum() > 1e-15 else 1.0
     halves = np.array([typical / 2, -typical / 2])
     return [

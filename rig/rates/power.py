@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from rig.calls import ByName
 
 POWER = 0.8
-"""How often a difference of the size that is called detectable is detected."""
+"""How often a difference that is called detectable is found."""
 
 ALPHA = 0.05
-"""The chance of a false alarm where nobody says another."""
+"""The chance of a false alarm, by default."""
 
 MOST = 100_000
-"""Conversations beyond which nobody plans."""
+"""The most conversations that a plan may have."""
 
 
 def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) -> float:
-    """How often the exact two-sided McNemar test finds something.
+    """Return how often the exact two-sided McNemar test finds a difference.
 
     A conversation is won with probability `gain`, lost with probability `loss`, and otherwise ends alike.
     Computed by summing over all outcomes, not by a normal approximation, which is too hopeful for small
@@ -36,7 +36,7 @@ def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) ->
     chances = binom.pmf(flips, conversations, min(gain + loss, 1.0))
     share = loss / (gain + loss) if gain + loss else 0.5
     critical = _critical(conversations, alpha)
-    # Of many conversations, most numbers of flips cannot come about.
+    # With many conversations, most numbers of flips have no chance of occurring.
     told = (critical >= 0) & (chances > 0)
     most, of = critical[told], flips[told]
     chances[told] *= binom.cdf(most, of, share) + binom.sf(of - most - 1, of, share)
@@ -46,10 +46,10 @@ def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) ->
 def detectable_success_loss(
     conversations: int, won: float, lost: float, alpha: float, power: float = POWER
 ) -> float | None:
-    """The smallest loss of success that McNemar's test at level `alpha` finds with this power.
+    """Return the smallest loss of success that McNemar's test at level `alpha` finds with this power.
 
-    The flips that were seen are taken for noise that goes either way equally often; the loss comes on top.
-    None if not even the loss of every conversation that could be lost would be found.
+    The observed flips count as noise that goes either way equally often; the loss comes on top. None if not
+    even the loss of every conversation that could be lost would be found.
     """
     return Spread((won + lost) / conversations).detectable(conversations, alpha, power=power)
 
@@ -57,11 +57,11 @@ def detectable_success_loss(
 def detectable_difference(
     standard_error: float, conversations: int, alpha: float, power: float = POWER, most: float = 1.0
 ) -> float | None:
-    """The smallest difference of a rate that is found with this power, from its standard error.
+    """Return the smallest difference of a rate that is found with this power, given its standard error.
 
-    Source: Miller, arXiv 2411.00640, section 5, with Student's quantiles for the normal ones, as there are
-    few conversations; the loss is taken to add no spread of its own. None if there are fewer than two, or
-    where not even a difference of `most` is found.
+    Source: Miller, arXiv 2411.00640, section 5, with Student's quantiles instead of normal ones, because
+    there are few conversations; the loss is assumed to add no spread. None with fewer than two conversations,
+    or if not even a difference of `most` is found.
     """
     if conversations < 2:
         return None
@@ -73,7 +73,7 @@ def detectable_difference(
 
 @lru_cache(maxsize=8)
 def _critical(conversations: int, alpha: float) -> NDArray[np.int64]:
-    """For each number of flips, the most of the rarer kind with which the test rejects; -1 for none."""
+    """Return for each number of flips the most of the rarer kind at which the test rejects; -1 for none."""
     flips = np.arange(conversations + 1)
     # The two-sided p-value is twice the smaller tail, since a fair coin is symmetric.
     critical = scipy.stats.binom.ppf(alpha / 2, flips, 0.5)
@@ -99,9 +99,9 @@ class Spread(ByName):
 
     @classmethod
     def of(cls, before: Sequence[tuple[int, int]], after: Sequence[tuple[int, int]]) -> "Spread":
-        """Of two arms, whose successes and repeats these are by conversation.
+        """Estimate the spread from two arms' pairs of successes and repeats, one pair for each conversation.
 
-        Both parts are unbiased; of what was played once, nothing is known within.
+        Both estimates are unbiased; conversations that were played once say nothing about `within`.
         """
         right, repeats = np.array([before, after], dtype=np.float64).transpose(2, 0, 1)
         shares = right / repeats
@@ -111,11 +111,11 @@ class Spread(ByName):
         return cls(flips, min(float(variances.mean()) if variances.size else 0.0, flips / 2))
 
     def power(self, conversations: int, loss: float, alpha: float, repeats: int = 1) -> float:
-        """How often a loss of this size is found, from 0 to 1. It is lost in all repeats of conversations."""
+        """Return how often a loss of this size is found, from 0 to 1; it is the same loss in all repeats."""
         if repeats == 1:
             noise = self.flips / 2
             return mcnemar_power(conversations, noise, noise + loss, alpha)
-        # That of the bootstrap's test: two imagined conversations are among those that it draws from.
+        # The power of the bootstrap's test, which draws from two imagined conversations as well.
         of_repeats = 2 * self.within / repeats
         lasting = self.flips - 2 * self.within + loss
         square = lasting + of_repeats
@@ -129,7 +129,7 @@ class Spread(ByName):
     def detectable(
         self, conversations: int, alpha: float, repeats: int = 1, power: float = POWER
     ) -> float | None:
-        """The smallest loss that so many conversations find; None if not even that of all of them."""
+        """Return the smallest loss that these conversations find; None if they find no possible one."""
         most = 1 - self.flips
         if conversations < 2 or most <= 0:
             return None
@@ -144,7 +144,7 @@ class Spread(ByName):
     def conversations(
         self, loss: float, alpha: float, repeats: int = 1, power: float = POWER, most: int = MOST
     ) -> int | None:
-        """How many conversations it takes to find such a loss; None if more than `most`."""
+        """Return how many conversations it takes to find such a loss; None if more than `most`."""
         if self.flips + loss > 1:
             return None
         low, high = 1, 2

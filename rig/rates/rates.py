@@ -1,8 +1,8 @@
-"""The rates of arms and how well each is known, and the bootstrap: draws with replacement.
+"""The rates of arms with their intervals, and the bootstrap: draws with replacement.
 
-Intervals are Wilson's score intervals for sums over conversations, whose parts are alike within. Whole tasks
-are drawn, with all their calls and repeats (Efron, Annals of Statistics 7, 1979; a cluster bootstrap, Davison
-and Hinkley, *Bootstrap Methods*, 1997, section 3.8), one by one or those that are alike together.
+Intervals are Wilson's score intervals for sums over conversations, within which outcomes are alike. Whole
+tasks are drawn, with all their calls and repeats (Efron, Annals of Statistics 7, 1979; a cluster bootstrap,
+Davison and Hinkley, *Bootstrap Methods*, 1997, section 3.8), either one by one or equal ones together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Estimate(ByName):
 
 
 class Sides(NamedTuple):
-    """Of one arm: numerators and denominators of a rate, one entry for each conversation."""
+    """The numerators and denominators of one arm's rate, one entry for each conversation."""
 
     numerators: Vector
     denominators: Vector
@@ -40,7 +40,7 @@ class Tallied:
     """Counts by conversation, each the mean over its repeats, so that every conversation weighs the same.
 
     `totals` are the sums over all repeats: how many outcomes there really were. `played` counts the repeats.
-    `success` is, for each conversation, in which share of its repeats it succeeded.
+    `success` is the share of each conversation's repeats that succeeded.
     """
 
     means: Mapping[str, Vector]
@@ -52,7 +52,7 @@ class Tallied:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Counts]], declaration: Declaration) -> "Tallied":
-        """The counts of conversations, in this order: of each, those of its repeats, one at least."""
+        """Tally conversations in order, given a row for each with the counts of its repeats, at least one."""
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
         played = [counts for row in rows for counts in row]
@@ -61,7 +61,7 @@ class Tallied:
         for name in names:
             values = np.array([counts.get(name, 0) for counts in played], dtype=np.float64)
             totals[name] = float(values.sum())
-            # The values of a conversation stand one after the other, mostly as many of each.
+            # The values of a conversation are adjacent, and mostly all conversations have equally many.
             if (repeats == repeats[0]).all():
                 means[name] = np.asarray(values.reshape(len(repeats), -1).mean(axis=1), dtype=np.float64)
             else:
@@ -76,15 +76,15 @@ class Tallied:
         )
 
     def sides(self, metric: Metric) -> "Sides":
-        """Numerators and denominators of a rate, one for each conversation."""
+        """Return the numerators and denominators of a rate, one for each conversation."""
         return Sides(self.means[metric.numerator], self.means[metric.denominator])
 
     def rate(self, metric: Metric) -> Estimate:
-        """The rate alone, without its interval."""
+        """Return the rate alone, without its interval."""
         return Estimate(pooled_rate(*self.sides(metric)), None, None)
 
     def estimate(self, metric: Metric, alpha: float) -> Estimate:
-        """The rate with its interval at level 1 - `alpha`."""
+        """Return the rate with its interval at level 1 - `alpha`."""
         if metric.format == "number":
             return mean_interval(*self.sides(metric), alpha)
         return interval(*self.sides(metric), alpha, self.totals[metric.denominator])
@@ -93,10 +93,9 @@ class Tallied:
 def estimates(
     finished: Iterable[tuple[str, Counts]], declaration: Declaration, alpha: float = 0.05
 ) -> dict[str, Estimate]:
-    """The rates of an arm so far, from the conversations it has finished by name, repeats side by side.
+    """Return the rates of an arm so far, from the name and counts of every repeat it has finished.
 
-    Empty before the first. A rate is that of `Tallied`: conversations weigh the same, however often each was
-    played.
+    Empty before the first. As in `Tallied`, conversations weigh the same, however often each was played.
     """
     rows: dict[str, list[Counts]] = {}
     for name, counts in finished:
@@ -108,16 +107,16 @@ def estimates(
 
 
 def pooled_rate(numerators: Vector, denominators: Vector) -> float | None:
-    """The sum of the one over the sum of the other; None if there is nothing to divide by."""
+    """Return the sum of the numerators over that of the denominators; None if the latter is 0."""
     return rate(float(numerators.sum()), float(denominators.sum()))
 
 
 def clustered_variance(numerators: Vector, denominators: Vector, freedom: int = 1) -> float:
-    """The squared standard error of a pooled rate, the entries being clusters of what is alike within.
+    """Return the squared standard error of a pooled rate whose entries are clusters of similar outcomes.
 
     Source: linearisation of a ratio of sums, Cochran, *Sampling Techniques* (1977), section 6.3; with
-    `freedom` 0 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2, which takes the
-    mean for known.
+    `freedom` 0 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2, which treats the
+    mean as known.
     """
     n = len(numerators)
     value = numerators.sum() / denominators.sum()
@@ -126,15 +125,15 @@ def clustered_variance(numerators: Vector, denominators: Vector, freedom: int = 
 
 
 def interval(numerators: Vector, denominators: Vector, alpha: float, trials: float | None = None) -> Estimate:
-    """A rate and its Wilson interval at level 1 - `alpha`, conversations being the unit that was sampled.
+    """Return a rate with its Wilson interval at level 1 - `alpha`; conversations are the unit of sampling.
 
     Both vectors have one entry for each conversation: means over repeats, if it was played repeatedly.
     `trials` is how many outcomes there were in all (default: the sum of the denominators); there cannot be
     more than that many independent ones. Wilson's interval (1927) is computed with the number of independent
-    trials that would have the same variance as the conversations have (Korn and Graubard, Survey Methodology
-    24, 1998, who propose this with another interval), and Student's quantile for that variance being
-    estimated. Where all conversations agree there is no variance to go by: each counts as one trial. For one
-    outcome by conversation this is Wilson's interval itself.
+    trials that would have the same variance as the conversations (Korn and Graubard, Survey Methodology 24,
+    1998, who propose this with another interval), and with Student's quantile, because that variance is
+    estimated. Where all conversations agree there is no variance to go by: each counts as one trial. With one
+    outcome per conversation this is Wilson's interval itself.
 
     Why not the bootstrap: at rates near 0 or 1 it shrinks to a point (docs/lab/statistics.md has both).
     """
@@ -151,7 +150,7 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
         effective = float(informative)
         if variance > 1e-15:
             effective = max(min(value * (1 - value) / variance, trials), 1e-9)
-        # One conversation says nothing of how conversations differ.
+        # One conversation says nothing about how conversations differ.
         quantile = float(scipy.special.stdtrit(informative - 1, 1 - alpha / 2)) if informative > 1 else np.inf
     if not np.isfinite(quantile):
         return Estimate(value, 0.0, 1.0)
@@ -164,10 +163,10 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
 
 
 def mean_interval(numerators: Vector, denominators: Vector, alpha: float, freedom: int = 1) -> Estimate:
-    """A rate that is not a share, such as steps by task, with Student's interval over conversations.
+    """Return a rate that is not a share, such as steps per task, with Student's interval over conversations.
 
-    No bounds where there are fewer than two: one says nothing of how conversations differ. `freedom` is that
-    of `clustered_variance`.
+    There are no bounds with fewer than two: one says nothing about how conversations differ. `freedom` is
+    that of `clustered_variance`.
     """
     value = pooled_rate(numerators, denominators)
     n = len(numerators)
@@ -185,17 +184,18 @@ RESAMPLES = 10_000
 SEED = 20_260_210
 
 LARGE = 10_000
-"""From more items on, those of the same values are drawn together: how many of them a draw takes has the same
-distribution, and costs as much for any number of them."""
+"""With more items than this, those with the same values are drawn together: how many of them a draw takes has
+the same distribution, and costs the same however many there are.
+"""
 
 AT_ONCE = 1 << 18
-"""Numbers that are in memory together, several times over."""
+"""How many numbers are in memory at a time, several times over."""
 
 
 def draws(
     items: int, seed: int = SEED, resamples: int = RESAMPLES, values: int = 1
 ) -> Iterator[NDArray[np.int64]]:
-    """The items that each draw takes, draws × items, in parts. `values` is how many numbers an item has."""
+    """Yield the items that each draw takes, (draws, items), in parts. An item has `values` numbers."""
     generator = np.random.default_rng(seed)
     for part in _parts(resamples, items * values):
         yield generator.integers(items, size=(part, items))
@@ -204,7 +204,7 @@ def draws(
 def times_drawn(
     sizes: Vector, seed: int = SEED, resamples: int = RESAMPLES, values: int = 1
 ) -> Iterator[NDArray[np.int64]]:
-    """How often each draw takes items of each kind, of which there are so many: draws × kinds, in parts."""
+    """Yield how often each draw takes items of each kind, given their sizes: (draws, kinds), in parts."""
     generator = np.random.default_rng(seed)
     items = sizes.sum()
     for part in _parts(resamples, len(sizes) * values):
@@ -212,7 +212,7 @@ def times_drawn(
 
 
 def percentiles(drawn: Vector, alpha: float) -> tuple[float, float]:
-    """The percentile interval at level 1 - `alpha`, of draws that have a value; NaN if none has."""
+    """Return the percentile interval at level 1 - `alpha` of the draws that have a value; NaN if none has."""
     finite = drawn[~np.isnan(drawn)]
     if not len(finite):
         return np.nan, np.nan
@@ -221,7 +221,7 @@ def percentiles(drawn: Vector, alpha: float) -> tuple[float, float]:
 
 
 def _parts(resamples: int, numbers: int) -> Iterator[int]:
-    """How many draws of so many numbers each are made together, until all are made."""
+    """Yield how many draws, of `numbers` numbers each, are made together, until all are made."""
     at_once = max(AT_ONCE // max(numbers, 1), 1)
     for done in range(0, resamples, at_once):
         yield min(at_once, resamples - done)

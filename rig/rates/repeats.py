@@ -1,4 +1,4 @@
-"""What repeats tell: how often all of k attempts at a conversation succeed, and how often any does."""
+"""What repeats show: how often all of k attempts at a conversation succeed, and how often any does."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from rig.calls import ByName
 from rig.rates.rates import Estimate, Vector, interval
 
 MOST_REPEATS = 16
-"""Of more attempts at a time nothing is said: a suite rarely holds enough to tell."""
+"""The largest k that is reported; a suite rarely has enough repeats for more."""
 
 Counted = NDArray[np.int64]
 """A number for each conversation."""
@@ -18,7 +18,7 @@ Counted = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Reliability(ByName):
-    """Of k attempts at a conversation: pass^k, that all of them succeed, and pass@k, that any does."""
+    """How often all of k attempts at a conversation succeed (pass^k), and how often any does (pass@k)."""
 
     k: int
     all_pass: Estimate
@@ -27,9 +27,9 @@ class Reliability(ByName):
 
 @dataclass(frozen=True, slots=True)
 class RepeatOutcomes(ByName):
-    """What repeats tell of an arm, over the conversations that were played more than once.
+    """What repeats show about an arm, over the conversations that were played more than once.
 
-    `flaky` are those that succeeded in some repeats and failed in others.
+    `flaky` names those that succeeded in some repeats and failed in others.
     """
 
     reliability: tuple[Reliability, ...]
@@ -37,7 +37,7 @@ class RepeatOutcomes(ByName):
 
     @classmethod
     def of(cls, outcomes: Iterable[tuple[str, bool]]) -> "RepeatOutcomes":
-        """From whether each repeat of a conversation succeeded, by the conversation's name."""
+        """Summarise outcomes, each a conversation's name and whether one repeat of it succeeded."""
         rows: dict[str, list[bool]] = {}
         for name, succeeded in outcomes:
             rows.setdefault(name, []).append(succeeded)
@@ -49,7 +49,7 @@ class RepeatOutcomes(ByName):
 
 
 def all_pass(attempts: Counted, successes: Counted, k: int) -> Vector:
-    """pass^k of each conversation: in which share of the choices of k of its attempts all succeeded.
+    """Return pass^k of each conversation: the share of all choices of k of its attempts that all succeeded.
 
     An unbiased estimate of p^k (Yao and others, arXiv 2406.12045). NaN where there are fewer than k attempts.
     """
@@ -60,7 +60,7 @@ def all_pass(attempts: Counted, successes: Counted, k: int) -> Vector:
 
 
 def any_passes(attempts: Counted, successes: Counted, k: int) -> Vector:
-    """pass@k of each conversation: in which share of the choices of k attempts any succeeded.
+    """Return pass@k of each conversation: the share of all choices of k attempts in which any succeeded.
 
     An unbiased estimate of 1 - (1 - p)^k (Chen and others, arXiv 2107.03374).
     """
@@ -68,9 +68,9 @@ def any_passes(attempts: Counted, successes: Counted, k: int) -> Vector:
 
 
 def reliability(attempts: Counted, successes: Counted, alpha: float = 0.05) -> Iterator[Reliability]:
-    """For k from 1 to the fewest attempts of a conversation: means over conversations at level 1 - `alpha`.
+    """Yield means over conversations at level 1 - `alpha`, for k from 1 to the fewest attempts of any.
 
-    Conversations are what was sampled, so the interval is that of `rates.interval`; one conversation is worth
+    Conversations are what was sampled, so the interval is that of `rates.interval`; a conversation counts for
     no more than the groups of k that its attempts make. A bootstrap over conversations shrinks to a point
     where nearly all succeed: docs/lab/statistics.md has both.
     """

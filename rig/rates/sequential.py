@@ -1,18 +1,18 @@
-"""Whether an arm loses more than so much, looked at after every conversation without costing any error.
+"""Test whether an arm loses more than a given amount, with a valid answer after every conversation.
 
 Two arms play the same conversations in a random order; a difference is the arm's outcome less the
-reference's, from -1 to 1. Against a null hypothesis on their mean somebody bets, conversation by
-conversation, without being able to win in the long run if it is true: the capital is a nonnegative
-supermartingale that starts at 1, an e-process. It reaches 1 / alpha with a chance of at most alpha, whenever
-and however often one looks (Ville, 1939).
+reference's, from -1 to 1. Somebody bets against a null hypothesis on the mean difference, conversation by
+conversation, and cannot win in the long run if it is true: the capital is a nonnegative supermartingale that
+starts at 1, an e-process. It reaches 1 / alpha with a chance of at most alpha, whenever and however often one
+looks (Ville, 1939).
 
-Not every difference has to be known. Capital only grows with the values that are bet on, with each of them
-and at every later look. So with the least that a value can be in place of the value, capital is never above
-what it would be if all were known, and reaches 1 / alpha no more often: whatever was left out, and why.
+Not every difference has to be known. The capital, now and at every later look, never falls when one of the
+values rises. So if the least that a value can be stands in for it, the capital is never above what it would
+be if all were known, and reaches 1 / alpha no more often, whatever was left out and why.
 
 Source of the bets: Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, JRSS-B
 86 (2024); section 5 for sampling without replacement, as in their *Confidence sequences for sampling without
-replacement* (NeurIPS 2020). Here the capital is a mixture of fixed shares of what can be staked at most.
+replacement* (NeurIPS 2020). Here the capital is a mixture of bets of fixed shares of the highest stake.
 """
 
 import math
@@ -29,36 +29,35 @@ from rig.metrics import UNCLEAR, Counts, Declaration, if_right
 from rig.rates.rates import Vector
 
 Finding: TypeAlias = Literal["shown", "excluded"]
-"""Of a loss of a size: the arm loses at least so much, or it loses less."""
+"""What is found about a loss of some size: the arm loses at least that much, or it loses less."""
 
 SHARES: Vector = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0])
 WEIGHTS: Vector = np.array([0.02, 0.03, 0.05, 0.2, 0.5, 0.2])
-"""The shares of the highest stake that are bet, and how much of the capital begins with each.
+"""The shares of the highest stake that are bet, and the part of the capital that starts with each.
 
-High ones are best for some dozens of conversations that rarely flip, low ones for thousands, or where many
-do.
+High shares are best for dozens of conversations that rarely flip, low ones for thousands, or for many flips.
 """
 
 _SOME = 4
-"""Fewer lost conversations say too little about the rate at which an arm loses."""
+"""With fewer lost conversations than this, the rate at which an arm loses is too uncertain."""
 
 _SLACK = 1e-9
 _GRID = 2_000
-"""Into how many parts the range of a mean is cut where it could be any number."""
+"""The number of parts into which the range of a mean is cut if the mean could be any number."""
 
 
 def capital(values: Vector, mean: float, of: int | None = None) -> Vector:
-    """The e-process against a mean of at most `mean`, after each of the values (0 to 1, along the last axis).
+    """Return the e-process against a mean of at most `mean`, after each of the values (0 to 1, last axis).
 
-    With `of`, the values are drawn without replacement from that many, and `mean` is theirs; otherwise, from
-    an infinite population. Infinite once the hypothesis is impossible.
+    With `of`, the values are drawn without replacement from a population of that size, otherwise from an
+    infinite one. Infinite once the hypothesis is impossible.
     """
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(_log_capital(values, np.array([mean]), of)[..., 0, :]), dtype=np.float64)
 
 
 def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
-    """The logarithms of e-processes: ... × means × values."""
+    """Return the logarithms of e-processes, shape (..., means, values)."""
     values = values[..., None, :]
     if of is None:
         left: Vector = np.broadcast_to(means[:, None], (len(means), values.shape[-1]))
@@ -79,8 +78,8 @@ def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
 
 
 class OutcomeBounds(NamedTuple):
-    """The least and the most that an arm can have got right of a task, from 0 to 1: they differ where `texts`
-    of it are unclear.
+    """The least and the most that an arm can have got right in a task, from 0 to 1. They differ if some of
+    its texts (`texts`) are unclear.
     """
 
     least: float
@@ -89,7 +88,7 @@ class OutcomeBounds(NamedTuple):
 
     @classmethod
     def of(cls, declaration: Declaration, counts: Counts) -> "OutcomeBounds":
-        """Whether a task with these counts succeeded, and whether it may have."""
+        """Return the bounds of a task with these counts: its success if unclear texts are wrong, or right."""
         wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
         texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
         return cls(min(wrong, right), max(wrong, right), texts)
@@ -97,11 +96,11 @@ class OutcomeBounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DifferenceBounds:
-    """Of each conversation, in the order drawn, the least and the most that the difference can be.
+    """The least and the most that the difference can be in each conversation, in the order drawn.
 
-    They are the same where both arms have played the conversation and every text in it is clear. `texts` is
-    how many are unclear, and `unplayed` in how many repeats the arm has not played it; without them, what is
-    open is not played.
+    They are the same where both arms have played the conversation and every text in it is clear. `texts`
+    counts the unclear ones, and `unplayed` is the share of repeats that the arm has not played; without it,
+    an open difference counts as unplayed.
     """
 
     least: Vector
@@ -116,10 +115,10 @@ class DifferenceBounds:
     def of_outcomes(
         cls, outcomes: Iterable[tuple[Sequence[OutcomeBounds], Sequence[OutcomeBounds]]], repeats: int = 1
     ) -> "DifferenceBounds":
-        """From outcomes by repeat of the reference and the arm in one conversation after another.
+        """Build the bounds from the outcomes, by repeat, of the reference and the arm in each conversation.
 
-        Ends with the first conversation that has yet to be played. One in which the reference got nothing
-        right, nor could have, need not be: an arm cannot lose there.
+        They end before the first conversation that has yet to be played. One in which the reference got
+        nothing right, and cannot have, need not be played: an arm cannot lose there.
         """
         rows = []
         for first, arm in outcomes:
@@ -133,17 +132,17 @@ class DifferenceBounds:
         return cls(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 
     def waiting(self, after: int) -> int:
-        """How many of the first `after` conversations the arm has not played."""
+        """Return how many of the first `after` conversations the arm has not played."""
         unplayed = self.most - self.least if self.unplayed is None else self.unplayed
         return int(np.count_nonzero(unplayed[:after] > 0))
 
     @property
     def unclear(self) -> int:
-        """How many texts nobody could judge that could change a difference."""
+        """The number of texts that nobody could judge and that could change a difference."""
         return 0 if self.texts is None else int(self.texts.sum())
 
     def ends(self) -> "Iterator[DifferenceBounds]":
-        """The differences if every unclear text is decided against the arm, and if for it."""
+        """Yield the differences if every unclear text is decided against the arm, and if for the arm."""
         assert self.unplayed is not None
         yield DifferenceBounds(self.least, self.least + self.unplayed)
         yield DifferenceBounds(self.most - self.unplayed, self.most)
@@ -151,15 +150,15 @@ class DifferenceBounds:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of an arm's loss after `after` conversations, of a suite of `of` where it ends.
+    """What is known about an arm's loss after `after` conversations, of `of` if the suite has an end.
 
-    The arm has not played `waiting` of those that count: the reference got nothing right there.
-    `size` is the loss asked about, a fraction; `shown` and `excluded` are the highest e-values so far against
-    the arm losing less, and against it losing at least so much. Either has to reach `needed`. `low` and
-    `high` are the ends of the confidence sequence of the loss; each is wrong, ever, with a chance of at most
-    1 / needed. `found` is what was decided first, after `decided` conversations, with the e-value `reached`.
-    It holds however the `unclear` texts are decided. `is_for_texts`: nothing is found, and something would be
-    if they were all decided one way.
+    The arm has not played `waiting` of those that count: the reference got nothing right there. `size` is the
+    loss asked about, a fraction; `shown` and `excluded` are the highest e-values so far against the arm
+    losing less, and against it losing at least that much. Either has to reach `needed`. `low` and `high` are
+    the ends of the confidence sequence of the loss; each is wrong, ever, with a chance of at most 1 / needed.
+    `found` is what was decided first, after `decided` conversations, with the e-value `reached`. It holds
+    however the `unclear` texts are decided. `is_for_texts` is true if nothing is found, but something would
+    be if they were all decided one way.
     """
 
     size: float
@@ -179,7 +178,7 @@ class Evidence:
 
     @property
     def text(self) -> str:
-        """In one line, as in `loss of 5 points excluded, e = 31, after 24 of 78 (9 played)`."""
+        """The evidence in one line, as in `loss of 5 points excluded, e = 31, after 24 of 78 (9 played)`."""
         of = f" of {self.of}" if self.of else ""
         if self.waiting:
             of += f" ({(self.decided or self.after) - self.waiting} played)"
@@ -198,28 +197,28 @@ class Evidence:
 
     @property
     def bounds(self) -> str:
-        """Between what the loss lies, in points; a gain is a loss below 0."""
+        """The bounds of the loss in points, as text; a gain is a loss below 0."""
         low, high = (f"{round(100 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
         return f"loss is {low}" if low == high else f"loss between {low} and {high}"
 
     def as_json(self) -> JsonObject:
-        """All of it by name; e-values that are infinite are null."""
+        """Return the fields by name, with null for infinite e-values."""
         values = asdict(self)
         e_values = ("shown", "excluded", "reached")
         return values | {name: None for name in e_values if values[name] == math.inf}
 
 
 def _related(e_value: float) -> str:
-    """With its relation: what has become impossible has an e-value without end."""
+    """Return an e-value with its relation sign; it is infinite if the hypothesis has become impossible."""
     if e_value >= 1e6:
         return "> 1,000,000"
-    # Down, so that nothing seems to be reached that is not.
+    # Rounded down, so that no e-value seems to reach what it does not.
     return f"= {math.floor(e_value):,}" if e_value >= 10 else f"= {math.floor(10 * e_value) / 10}"
 
 
 @dataclass(frozen=True, slots=True)
 class LossTest:
-    """A test of whether an arm loses `size` (a fraction) or more, for looking as often as one likes.
+    """A test of whether an arm loses `size` (a fraction) or more, valid however often one looks.
 
     `of` is the number of conversations of the suite whose loss is meant, None for conversations like these.
     `alpha` is the chance of a wrong finding; over several arms it is shared evenly (`arms`). Of the two
@@ -236,15 +235,15 @@ class LossTest:
 
     @property
     def needed(self) -> float:
-        """The e-value from which on something is found."""
+        """The e-value that has to be reached for a finding."""
         return self.arms / self.alpha
 
     def evidence(self, differences: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
-        """What the differences so far, in the order drawn, say together; numbers are known differences."""
+        """Return what the differences so far, in the order drawn, show; numbers are known differences."""
         differences = _all_known(differences)
         processes = self.e_processes(differences)
-        found, decided = self._first(processes)
-        is_for_texts = found is None and differences.unclear > 0
+        finding, decided = self._first(processes)
+        is_for_texts = finding is None and differences.unclear > 0
         low, high = self.sequence(differences)
         if self._is_whole(differences):
             # The loss is known then, even where an unlikely order rejects it.
@@ -260,34 +259,34 @@ class LossTest:
             low=low,
             high=high,
             waiting=differences.waiting(decided or len(differences)),
-            found=found,
+            found=finding,
             decided=decided,
-            reached=float(processes[found][decided - 1]) if found and decided else None,
+            reached=float(processes[finding][decided - 1]) if finding and decided else None,
             unclear=differences.unclear,
             is_for_texts=is_for_texts and any(self._finds(end) for end in differences.ends()),
         )
 
     def _finds(self, bounds: DifferenceBounds) -> bool:
-        """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
+        """Return whether these differences decide it; a suite that was played whole always does."""
         return self._is_whole(bounds) or self.finding(bounds) is not None
 
     def finding(self, differences: DifferenceBounds | Vector) -> Finding | None:
-        """What they decide first, the loss being shown or excluded; None while it is open."""
+        """Return whether the differences first show or exclude the loss; None while it is open."""
         return self._first(self.e_processes(differences))[0]
 
     def _first(self, processes: Mapping[Finding, Vector]) -> tuple[Finding | None, int | None]:
-        """What is decided first, and after how many conversations."""
+        """Return what is decided first, and after how many conversations."""
         reached = {name: process >= self.needed for name, process in processes.items()}
         decided = {name: int(np.argmax(hits)) + 1 for name, hits in reached.items() if hits.any()}
-        found = min(decided, key=decided.__getitem__, default=None)
-        return found, decided[found] if found else None
+        finding = min(decided, key=decided.__getitem__, default=None)
+        return finding, decided[finding] if finding else None
 
     def _is_whole(self, bounds: DifferenceBounds) -> bool:
-        """Whether the suite was played whole."""
+        """Return whether the whole suite was played."""
         return len(bounds) == self.of and not bounds.waiting(self.of)
 
     def e_processes(self, differences: DifferenceBounds | Vector) -> dict[Finding, Vector]:
-        """Against a loss below the size, and against one of the size: after each difference, last axis."""
+        """Return the e-processes against a loss below the size and one of the size, along the last axis."""
         differences = _all_known(differences)
         below, least = self._edges()
         return {
@@ -296,17 +295,17 @@ class LossTest:
         }
 
     def soonest(self) -> int:
-        """After how many conversations something could be found, if all of them went one way."""
+        """Return after how many conversations something could be found, if all of them went one way."""
         assert self.of is not None
         ends = [self.evidence(np.full(self.of, difference)).decided for difference in (1.0, -1.0)]
         return min(end or self.of for end in ends)
 
     def wins_matter(self, differences: DifferenceBounds) -> NDArray[np.bool_]:
-        """Whether to play what the reference got wrong, of which an arm can only win some: for each suite,
-        before the last axis.
+        """Return whether to play conversations that the reference got wrong, in which an arm can only win.
 
-        An arm that lost so many that only wins clear it has to. One that loses at half the rate asked about
-        is decided sooner with them.
+        There is a result for each suite along the axes before the last. An arm that lost so many that only
+        wins can clear it has to play them; one that loses at half the rate asked about is decided sooner with
+        them.
         """
         _, least = self._edges()
         lost = -differences.least.sum(axis=-1)
@@ -315,19 +314,19 @@ class LossTest:
         return np.asarray(must | soon)
 
     def _edges(self) -> tuple[float, float]:
-        """The highest loss that is below the size, and the lowest that is not."""
+        """Return the highest loss that is below the size, and the lowest that is not."""
         if self.of is None or not self.step:
             return self.size, self.size
         steps = math.ceil(self.size * self.of / self.step - _SLACK)
         return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
 
     def sequence(self, differences: DifferenceBounds | Vector) -> tuple[float, float]:
-        """The ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
+        """Return the ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
         differences = _all_known(differences)
         return -self._end(-differences.most), self._end(differences.least)
 
     def _end(self, differences: Vector) -> float:
-        """The highest loss that the differences do not reject. Capital falls with the mean betted against."""
+        """Return the highest loss that the differences do not reject. Capital falls as the mean rises."""
         if not len(differences):
             return 1.0
         values = (1 + differences) / 2

@@ -1,4 +1,4 @@
-"""Numbers, amounts, durations and letters that count that a text states."""
+"""The numbers, amounts, durations and counting letters that a text states."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ ORDINAL_ENDINGS = frozenset(("st", "nd", "rd", "th"))
 
 
 def small(text: str) -> int | None:
-    """A whole number of at most two digits, in digits or in one word."""
+    """Return a whole number of at most two digits, in digits or one word; None for anything else."""
     if text.isdecimal() and len(text) < 3:
         return int(text)
     return SMALL.get(text, TENS.get(text))
@@ -74,7 +74,7 @@ UNITS = {
     for words, _, size in (part.partition(":") for part in line.split(";"))
     for word in in_order(words)
 }
-"""The dimension of each unit, and how many of its smallest one are in it."""
+"""The dimension of each unit, and its size in that dimension's base unit."""
 POWERS = {"square": "2", "squared": "2", "sq": "2", "cubic": "3", "cubed": "3"}
 
 
@@ -86,16 +86,16 @@ NUMBERED = vocabulary(
     "item step task ticket order vitamin appendix annex boardroom conference quarter ballroom salon "
     "park ward"
 )
-"""What a number or a letter after it tells from others of its kind."""
+"""Things that are told apart by a number or letter after them."""
 NOT_NUMBERED = vocabulary("thing of and or to at in on for with if please i we you aid hand name class")
-"""What does not follow "first" where it is a number."""
+"""Words that do not follow "first" if it is a number."""
 PLACED = vocabulary("in came come finished placed ranked")
 LONGEST_NUMBER = 15
-"""Digits. Longer ones are compared as they are written."""
+"""In digits. Longer numbers are compared as they are written."""
 
 
 def value_at(scan: Scan, at: int) -> tuple[float | str, int] | None:
-    """The number that begins at an index, in digits or words, and the index after it."""
+    """Return the number that begins at an index, in digits or words, and the index after it."""
     text, end = scan.text(at), at + 1
     if not text[0].isdecimal():
         return _in_words(scan, at)
@@ -136,7 +136,7 @@ def _in_words(scan: Scan, at: int) -> tuple[float, int] | None:
 
 
 def counts(scan: Scan, at: int) -> bool:
-    """Whether "one", "first" or "second" at an index numbers something, rather than stand for a thing."""
+    """Return whether "one", "first" or "second" at an index numbers something, or stands for a thing."""
     if scan.text(at - 1) in NUMBERED or scan.text(at + 1) in NUMBERED:
         return True
     following = scan.words[at + 1] if at + 1 < len(scan.words) else None
@@ -158,9 +158,9 @@ LASTING_UNITS: Mapping[str, tuple[str, float]] = {
     "year": ("months", 12.0),
     "decade": ("months", 120.0),
 }
-"""What a unit is counted in, and how many of these it is."""
+"""The unit that a unit of time is counted in, and how many of these it is."""
 LASTING = vocabulary("in for within after about takes take lasts last")
-"""After these "a week" is seven days, and not how often."""
+"""After these, "a week" is seven days, not a frequency."""
 ALWAYS = vocabulary("hour fortnight decade")
 """Units that mean one wherever they stand, as in "an hour"."""
 ARTICLES = vocabulary("a an one")
@@ -179,7 +179,7 @@ class _Term:
 
 
 def duration(scan: Scan, at: int) -> Fact | None:
-    """The duration that begins at an index."""
+    """Return the duration that begins at an index; None if there is none."""
     first = _term(scan, at)
     if first is None:
         return None
@@ -209,7 +209,7 @@ def _term(scan: Scan, at: int) -> _Term | None:
 
 
 def _amount(scan: Scan, at: int) -> tuple[float, int, bool] | None:
-    """How many of a unit: 90, one and a half, half a, three quarters of an. And whether it is just "a"."""
+    """Read how many of a unit there are (90, half a), with the index after it and whether it is just "a"."""
     text, following = scan.text(at), scan.text(at + 1)
     if text in SHARES and following in ("a", "an", "of"):
         return SHARES[text], at + 2 + (following == "of" and scan.text(at + 2) in ARTICLES), False
@@ -239,7 +239,7 @@ def _is_and_a_half(scan: Scan, at: int) -> bool:
 
 
 def _further(scan: Scan, at: int, before: _Term) -> _Term | None:
-    """What is added in a smaller unit: 1 hour and 30 minutes."""
+    """Return what is added in a smaller unit: 1 hour and 30 minutes."""
     term = _term(scan, at + (scan.text(at) == "and"))
     if term is None or term.bare or (term.counted == before.counted and term.size >= before.size):
         return None
@@ -260,7 +260,7 @@ LOCATED = vocabulary("room floor level tower building hall gate terminal platfor
 
 
 def quantities(scan: Scan) -> Iterator[Fact]:
-    """The facts about amounts in what is not read yet; marks their words as read."""
+    """Yield the facts about amounts among the words not yet read, and mark those words as read."""
     for at in range(len(scan.words)):
         if scan.free(at) and (fact := _quantity(scan, at) or _letter(scan, at)):
             yield fact
@@ -309,7 +309,7 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
 
 
 def _meant(scan: Scan, at: int, value: float) -> list[float | str]:
-    """What a number can mean: 1.200 is also twelve hundred, as half the world writes it."""
+    """Return what a number can mean: 1.200 is also twelve hundred, as half the world writes it."""
     whole, point, thousands = scan.text(at).partition(".")
     if point and len(thousands) == 3 and whole != "0":
         return [value, float(whole + thousands)]
@@ -317,7 +317,7 @@ def _meant(scan: Scan, at: int, value: float) -> list[float | str]:
 
 
 def _part(scan: Scan, at: int) -> Fact | None:
-    """As in: half of it, a third of it, two thirds of it; half a kilo"""
+    """Read a part of something: half of it, two thirds of it, half a kilo."""
     text, following = scan.text(at), at + 1
     number = 1 if text in ("a", "the", "one") else SMALL.get(text)
     if text == "half":
@@ -337,7 +337,7 @@ def _part(scan: Scan, at: int) -> Fact | None:
 
 
 def _measured(scan: Scan, at: int) -> tuple[str, float, int] | None:
-    """The unit that begins at an index: its dimension, its size, and the index after it."""
+    """Return the unit that begins at an index: its dimension, its size, and the index after it."""
     text, power, end = scan.text(at), "", at + 1
     if text in ("degree", "degrees"):
         kind = DEGREES.get(scan.text(end))
@@ -355,7 +355,7 @@ def _measured(scan: Scan, at: int) -> tuple[str, float, int] | None:
 
 
 def _letter(scan: Scan, at: int) -> Fact | None:
-    """As in: room B, plan A"""
+    """Read a letter that numbers something: room B, plan A."""
     word = scan.words[at]
     if not (word.is_word and len(word.text) == 1 and word.capital) or word.text == "i":
         return None

@@ -1,4 +1,4 @@
-"""Characters and spellings brought to one form: look-alikes, invisible ones, pictures, short forms."""
+"""Bring characters and spellings to one form: look-alikes, invisible ones, pictures, short forms."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ LOOK_ALIKES = str.maketrans(
     "АВЕКМНОРСТУХаеорсухіјѕԁһԛԝіІЈЅӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαν",
     "ABEKMHOPCTYXaeopcyxijsdhqwiIJSlABEZHIKMNOPTYXoav",
 )
-"""Cyrillic and Greek letters that nobody can tell from Latin ones."""
+"""Cyrillic and Greek letters that look just like Latin ones."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FOREIGN = re.compile(r"[Ͱ-ӿԀ-ԯ]")
 _FRACTION = re.compile(r"(\d{0,9}) ?([¼-¾⅐-⅞])")
@@ -31,7 +31,7 @@ _SIGNS = str.maketrans(
     }
 )
 _MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=\d)")
-"""A sign before a number, not a dash between two or before an item of a list."""
+"""A minus sign before a number, not a dash between numbers or before an item of a list."""
 _WAYS = tuple(
     (re.compile(rf"\b{pattern}\b", re.IGNORECASE), meant)
     for pattern, meant in (
@@ -41,7 +41,7 @@ _WAYS = tuple(
         ("needn't", "don't have to"),
     )
 )
-"""Small words that say the same as others do, wherever they stand."""
+"""Small words that always say the same as others."""
 _COLOURS = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _MOODS = {
     "no": "CROSS MARK|THUMBS DOWN|NO ENTRY|PROHIBITED|BALLOT X|MULTIPLICATION X|NO GOOD|OCTAGONAL SIGN",
@@ -53,9 +53,9 @@ _MOODS = {
 
 
 def readable(text: str) -> str:
-    """The text in characters that can be compared: nothing invisible, no look-alikes, plain quotes."""
+    """Return a text in characters that can be compared: none invisible, no look-alikes, plain quotes."""
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cs") and c not in _COLOURS)
-    text = _FRACTION.sub(lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):g}", text)
+    text = _FRACTION.sub(lambda match: f"{int(match[1] or 0) + unicodedata.numeric(match[2]):g}", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     text = _MINUS.sub("minus ", text)
     for pattern, meant in _WAYS:
@@ -63,43 +63,43 @@ def readable(text: str) -> str:
     return _WORD.sub(_latin, text) if _FOREIGN.search(text) else text
 
 
-def _latin(found: re.Match[str]) -> str:
-    """A word with its look-alikes replaced, if nothing foreign is left then."""
-    word = found.group()
+def _latin(match: re.Match[str]) -> str:
+    """Return a word with its look-alikes replaced, or unchanged if foreign letters would remain."""
+    word = match.group()
     if not _FOREIGN.search(word):
         return word
     turned = word.translate(LOOK_ALIKES)
     if _FOREIGN.search(turned):
         return word
-    return turned if turned.isascii() and (any(c.isascii() for c in word) or _alone(found)) else word
+    return turned if turned.isascii() and (any(c.isascii() for c in word) or _alone(match)) else word
 
 
-def _alone(found: re.Match[str]) -> bool:
-    # A Russian word of such letters alone, "сор", stands among Russian words.
-    near = _WORD.findall(found.string[max(0, found.start() - 40) : found.end() + 40])
+def _alone(match: re.Match[str]) -> bool:
+    # A Russian word made only of such letters, "сор", stands among Russian words.
+    near = _WORD.findall(match.string[max(0, match.start() - 40) : match.end() + 40])
     return not any(_FOREIGN.search(word) and _FOREIGN.search(word.translate(LOOK_ALIKES)) for word in near)
 
 
 def emoji(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without its pictures, and the pictures in order, each by its name."""
+    """Return the text without its pictures, and the names of the pictures in order."""
     for pattern, face in _FACES:
         text = pattern.sub(face, text)
     if text.isascii():
         return text, ()
-    # What only colours a picture is none.
+    # A sign that only colours a picture is not a picture.
     pictures = {c for c in set(text) if c >= "\u2190" and unicodedata.category(c) == "So"}
     names = tuple(unicodedata.name(c, "") for c in text if c in pictures) if pictures else ()
     return text.translate(dict.fromkeys(map(ord, (*pictures, "\ufe0f")), " ")), names
 
 
 def mood(picture: str) -> str:
-    """What the name of an emoji says: yes, no, glad, sad, or nothing of the kind."""
+    """Return what an emoji expresses, by its name: yes, no, glad, sad, or an empty string."""
     return next((name for name, words in _MOODS.items() if re.search(words, picture)), "")
 
 
 _REPAIRS = (
     (re.compile(r"\b([ap])\.? ?m\.?(?![\w'])", re.I), r"\1m"),
-    (re.compile(r"\b(?:[A-Za-z]\.){2,4}"), lambda found: found.group().replace(".", "")),
+    (re.compile(r"\b(?:[A-Za-z]\.){2,4}"), lambda match: match.group().replace(".", "")),
     (re.compile(r"\bb4\b", re.I), "before"),
     (re.compile(r"\b(?:bi-?weekly|fortnightly)\b", re.I), "every other week"),
     (re.compile(r"\b([a-z]+)-free\b", re.I), r"without \1"),
@@ -130,7 +130,7 @@ _REPAIRS = (
     (re.compile(r"\bonce (?:a|per|every) (?=(?:day|week|month|year)\b)", re.I), "every "),
     (
         re.compile(r"(?<![\w.,])(?:\d(?: \d){2,}|(?<!\d )[1-9]\d{0,2}(?: \d{3})+)(?![\w,])"),
-        lambda found: found.group().replace(" ", ""),
+        lambda match: match.group().replace(" ", ""),
     ),
     (re.compile(r"\b(?:1[:-]1|1-on-1|one[- ]on[- ]one|one[- ]to[- ]one)\b", re.I), "oneonone"),
     (re.compile(r"\bno longer\b|\b(?:anywhere|anything) but\b", re.I), "not"),
@@ -157,18 +157,18 @@ _CANNOT = re.compile(r"\bcannot\b", re.I)
 
 
 def repaired(text: str) -> str:
-    """The text with short forms written out."""
+    """Return the text with short forms written out."""
     for pattern, replacement in _REPAIRS:
         text = pattern.sub(replacement, text)
-    text = _DIRECTION.sub(lambda found: _DIRECTIONS[found.group()[0]], text)
+    text = _DIRECTION.sub(lambda match: _DIRECTIONS[match.group()[0]], text)
     text = _SAINT.sub(_sainted, text)
-    text = _NOT.sub(lambda found: _CUT_SHORT.get(found[1].casefold(), found[1]) + " not", text)
+    text = _NOT.sub(lambda match: _CUT_SHORT.get(match[1].casefold(), match[1]) + " not", text)
     text = _CANNOT.sub("can not", text)
-    return _SHORTENED.sub(lambda found: _LONG[found.group().casefold()], text)
+    return _SHORTENED.sub(lambda match: _LONG[match.group().casefold()], text)
 
 
-def _sainted(found: re.Match[str]) -> str:
-    # Mary's is a saint's hospital, but Elm is a street; the one stands after nothing or a small word.
-    before = found.string[max(0, found.start() - 30) : found.start()].split()[-1:]
+def _sainted(match: re.Match[str]) -> str:
+    # "St" is a saint in "St Mary's" but a street in "Elm St"; "saint" follows nothing or a small word.
+    before = match.string[max(0, match.start() - 30) : match.start()].split()[-1:]
     small = not before or before[0][0].islower() or not before[0][-1].isalnum()
-    return "saint " if small and found.string[found.end()].isupper() else found.group()
+    return "saint " if small and match.string[match.end()].isupper() else match.group()

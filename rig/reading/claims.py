@@ -1,4 +1,4 @@
-"""Whether a text states a given thing."""
+"""Decide whether a text states a given thing."""
 
 import re
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ _POINTED_DATE = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 _OFFERED = re.compile(
     r"\b(?:would you like|do you want)(?: me)?(?: to)?\b|\b(?:shall|should|may|can|could) i\b", re.I
 )
-"""What begins an offer, which the reading takes for a request."""
+"""What begins an offer, which is read as a request."""
 _NUMERAL = rf"(?:{'|'.join((*SMALL, *TENS, 'hundred', 'thousand'))})"
 _SPOKEN = re.compile(
     rf"\b(?!(?:{'|'.join(TENS)})[ -][a-z]+\b(?![ -]{_NUMERAL}))"
     rf"{_NUMERAL}[ -](?:and )?{_NUMERAL}\b",
     re.I,
 )
-"""Several words for one number or time of day, but for such as twenty-nine."""
+"""Several words for one number or time of day, except those such as twenty-nine."""
 _COUNTING: dict[object, frozenset[str]] = {
     1: frozenset(("single", "sole", "lone")),
     2: frozenset(("pair", "couple", "both")),
@@ -35,11 +35,13 @@ _COUNTING: dict[object, frozenset[str]] = {
 
 
 def states(text: str, wanted: str, example: str = "") -> bool | None:
-    """Whether a text states a fact or a thing, given in words: True if a clause says it, False if none does
-    or one denies it. None where that is not clear: it is said among alternatives, as a guess, in a question
-    or a request, in a sentence that denies something else, as what no longer holds, or of what `example`, a
-    text that states it, says something else of: the high and the low exchanged. Nor is it clear where the
-    text may say it in a form that is not read: in other words, or in several words for one number.
+    """Return whether a text states a fact or thing, given in words: True if a clause says it, False if none
+    does or one denies it, None if that is not clear.
+
+    It is not clear if it is one of several alternatives, a guess, in a question or a request, in a sentence
+    that denies something else, or no longer true. Nor is it clear if the text says it about something else
+    than `example`, a text that states it, does (the high and the low exchanged), or may say it in a form that
+    is not read: in other words, or in several words for one number.
     """
     if _plain(text) == _plain(wanted):
         return True
@@ -71,7 +73,7 @@ def states(text: str, wanted: str, example: str = "") -> bool | None:
 
 
 def _is_past(clause: Clause, target: ReadText) -> bool:
-    """Whether what is wanted is the place or the time that another replaces, or the end of a span of time."""
+    """Return whether the target is a place or time that another one replaces, or the end of a span."""
     atoms = clause.atoms
     for at, atom in enumerate(atoms):
         if atom.fact is None or not any(_agrees(fact, atom.fact) for fact in target.facts):
@@ -86,7 +88,7 @@ def _is_past(clause: Clause, target: ReadText) -> bool:
 
 
 def _is_turned(clause: Clause, target: ReadText) -> bool:
-    """Whether two words that are wanted stand in the other order: books for the library."""
+    """Return whether two words of the target stand in the other order: books for the library."""
     words = [atom.key for atom in target.atoms if atom.fact is None and atom.is_content]
     keys = [atom.key for atom in clause.atoms]
     places = [keys.index(word) for word in words if word in keys]
@@ -94,7 +96,7 @@ def _is_turned(clause: Clause, target: ReadText) -> bool:
 
 
 def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool:
-    """Whether a text that does not state what is wanted may do so in a form that is not read."""
+    """Return whether a text that does not state the target may do so in a form that is not read."""
     sorts = {fact.sort for fact in target.facts}
     texts = {atom.shown for atom in read.atoms}
     numerals = set(re.findall(r"\d+", text))
@@ -122,7 +124,7 @@ def _may_state(text: str, read: ReadText, target: ReadText, wanted: str) -> bool
 
 
 def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str], set[str]]:
-    """The words that an example has beside what is wanted alone, and those beside all else alone."""
+    """Return the words of an example that go only with the target, and those that go only with the rest."""
     own: set[str] = set()
     foreign: set[str] = set()
     before: set[str] = set()
@@ -139,7 +141,7 @@ def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str],
 
 
 def _about(clauses: Sequence[Clause], at: int, target: ReadText) -> set[str]:
-    """The words of a clause, and its facts of other kinds; where it has none, those before it: High: 32."""
+    """Return a clause's words and facts of other kinds, or else those of the clause before (High: 32)."""
     words = {
         atom.shown if atom.fact else atom.key
         for atom in clauses[at].content
@@ -155,17 +157,17 @@ COUNTED = frozenset({Sort.NUMBER, Sort.MEASURE, Sort.MONEY, Sort.LETTER, Sort.PE
 
 
 def _is_alike(fact: Fact, target: ReadText) -> bool:
-    """Whether a fact is of a kind with what is wanted: beside an amount a day is none."""
-    return fact.sort in COUNTED or not any(wanted.sort in COUNTED for wanted in target.facts)
+    """Return whether a fact is of the same kind as the target: a day is not of an amount's kind."""
+    return fact.sort in COUNTED or not any(other.sort in COUNTED for other in target.facts)
 
 
 def _alike(clause: Clause, target: ReadText) -> int:
-    """How many facts of a clause are of a kind with what is wanted."""
+    """Return how many facts of a clause are of the same kind as the target."""
     return len({atom.fact.said for atom in clause.atoms if atom.fact and _is_alike(atom.fact, target)})
 
 
 def _sign(wanted: str) -> re.Pattern[str] | None:
-    """What finds an address or a phone number, however its parts are set apart; None for anything else."""
+    """Return a pattern for an address or phone number, however its parts are separated; else None."""
     bare = re.sub(r"[\s().–-]+", "", wanted)
     if "@" in wanted:
         return re.compile(rf"(?<![\w.]){re.escape(wanted)}(?!\w)", re.I)
@@ -175,7 +177,7 @@ def _sign(wanted: str) -> re.Pattern[str] | None:
 
 
 def _stated(clause: Clause, target: ReadText) -> bool | None:
-    """How a clause speaks of what it holds."""
+    """Return whether a clause states what it holds (True), denies it (False), or leaves it open (None)."""
     keys = {atom.key for atom in clause.atoms}
     asks = clause.asks or "please" in keys or (clause.content and clause.content[0].key in REQUESTING)
     if asks and clause.atoms[0].family != "person":
@@ -186,7 +188,7 @@ def _stated(clause: Clause, target: ReadText) -> bool | None:
 
 
 def _hedges(clause: Clause) -> bool:
-    """Whether a clause guesses. Where something would have been is no guess."""
+    """Return whether a clause guesses; "would have" is not a guess."""
     words = [atom.key for atom in clause.atoms]
     return any(
         word in HEDGES and not (word == "would" and words[at + 1 : at + 2] in (["have"], ["like"], ["need"]))
@@ -195,7 +197,7 @@ def _hedges(clause: Clause) -> bool:
 
 
 def _holds(atoms: Sequence[Atom], target: ReadText, wanted: str) -> bool:
-    """Whether the atoms say all that is wanted: each of its facts, and its words."""
+    """Return whether the atoms say the whole target: all of its facts and words."""
     stated = [atom.fact for atom in atoms if atom.fact is not None]
     if len(wanted.strip()) == 1 and wanted.strip().isalpha():
         return any(fact.sort is Sort.LETTER and wanted.strip().casefold() in fact.values for fact in stated)
@@ -208,15 +210,15 @@ def _holds(atoms: Sequence[Atom], target: ReadText, wanted: str) -> bool:
 
 
 def _agrees(wanted: Fact, other: Fact) -> bool:
-    """Whether a fact is the wanted one. A plain number may have any unit that is no time."""
+    """Return whether a fact is the wanted one. A plain number may have any unit except one of time."""
     if wanted.sort is Sort.NUMBER and other.sort in (Sort.DAY, Sort.MONTH, Sort.YEAR):
-        return False  # the 17th is no board 17
+        return False  # the 17th is not board 17
     if wanted.agrees(other):
         return True
-    shown = other.said.shown
-    number = re.search(r"\d[\d,]*(?:\.\d+)?", shown)
-    # Between 17 and 32 may be hours, or degrees.
-    is_plain = shown.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
+    text = other.said.shown
+    number = re.search(r"\d[\d,]*(?:\.\d+)?", text)
+    # "Between 17 and 32" may be hours, or degrees.
+    is_plain = text.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
     counted = wanted.sort is Sort.NUMBER and is_plain
     return counted and number is not None and float(number.group().replace(",", "")) in wanted.values
 

@@ -1,7 +1,7 @@
 """A text as clauses, and each clause as atoms: facts, words that carry meaning, and closed-class words.
 
-A list is one clause for each item. What is asked for politely is read as what is asked for. Expressions of
-several words are read as one: "turn the light off" says "turn off", as "switch off" does.
+Each item of a list is a clause. A polite request is read as the request itself. Expressions of several words
+are read as one: "turn the light off" says "turn off", as "switch off" does.
 """
 
 import re
@@ -31,7 +31,7 @@ from rig.reading.words import Parts, Word, is_courtesy, opened, words_of
 
 CACHED_TEXTS = 2048
 LONGEST_SENTENCE = 80
-"""Words. What goes on for longer without a full stop is cut."""
+"""In words. A longer run without a full stop is cut."""
 SIGNS = frozenset(".,!?;:()/-–—\n、。！？")
 SPLITTING = frozenset(",;:()–—\n!?。！？、")
 LINKS = vocabulary("and or but though so because if when while unless whether plus")
@@ -57,11 +57,11 @@ PARTICLES = vocabulary("up down on off out back away over forward")
 OPENING = vocabulary(
     "when while before after if because so and or but then again please now at by until for as once unless in"
 )
-"""What opens a part of its own, so that a particle before it belongs to its verb."""
+"""Words that open a new part, so that a particle before them belongs to its verb."""
 ARTICLES = vocabulary("the a an my your our his their its")
-"""After these it is not a particle: "the back door"."""
+"""After these, a word is not a particle: "the back door"."""
 APART = 4
-"""Words that may stand between a verb and its particle."""
+"""How many words may stand between a verb and its particle."""
 
 
 class AtomKind(StrEnum):
@@ -86,7 +86,7 @@ class Atom:
 
     @property
     def is_content(self) -> bool:
-        """Whether it carries meaning of its own."""
+        """Whether the atom carries meaning of its own."""
         return self.sort is not AtomKind.CLOSED
 
 
@@ -113,14 +113,14 @@ class Clause:
 
     @property
     def shown(self) -> str:
-        """Its words as they were read."""
+        """The clause's words as they were read."""
         return " ".join(filter(None, (self.link, *(atom.shown for atom in self.atoms))))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """A text, read. `greeted` and `signed` are the names in its greeting and signature; `sentences` are those
-    that its clauses number.
+    """A text as it was read. `greeted` and `signed` are the names in its greeting and signature; `sentences`
+    are the sentences to which the numbers in its clauses refer.
     """
 
     clauses: tuple[Clause, ...]
@@ -131,7 +131,7 @@ class ReadText:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """All that it states as facts."""
+        """All facts that the text states."""
         return tuple(atom.fact for atom in self.atoms if atom.fact is not None)
 
     @property
@@ -141,7 +141,7 @@ class ReadText:
 
 
 def is_past(word: Word) -> bool:
-    """Whether it has the form of the past: booked, paid. "Feed" and "garage" do not."""
+    """Return whether a word is a past form: booked, paid. "Feed" and "garage" are not."""
     text = word.text.partition(" ")[0]
     return text in pasts() or (text.endswith("ed") and text != word.stem.partition(" ")[0] and text.isalpha())
 
@@ -153,7 +153,7 @@ def read_text(text: str) -> ReadText:
 
 @lru_cache(CACHED_TEXTS)
 def read_parts(parts: Parts) -> ReadText:
-    """The same of a text whose greeting and signature are set apart."""
+    """Read a text whose greeting and signature are set apart."""
     told = [sentence for sentence in sentences(parts.body) if not is_courtesy(sentence)]
     told = told or sentences(parts.body)
     clauses = chain.from_iterable(_clauses(sentence, number) for number, sentence in enumerate(told))
@@ -162,7 +162,7 @@ def read_parts(parts: Parts) -> ReadText:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text and the items of its lists, in order."""
+    """Return the sentences of a text and the items of its lists, in order."""
     cut: list[str] = []
     for part in _END.split(_WRAPPED.sub(" ", text)):
         part = _BULLET.sub("", part or "")
@@ -194,7 +194,7 @@ def _requests() -> re.Pattern[str]:
 
 
 def canonical(sentence: str) -> tuple[str, bool]:
-    """A sentence with its small words in one form, and whether it is a polite request."""
+    """Return a sentence with its small words in one form, and whether it is a polite request."""
     text = repaired(_MARKUP.sub(" ", sentence))
     if (bare := fillers().sub(" ", text)).strip(" .,!?"):
         text = bare
@@ -258,7 +258,7 @@ def _atoms(words: Sequence[Word], facts: Mapping[int, Sequence[Fact]], taken: se
 
 
 def merged(words: Sequence[Word]) -> Iterator[tuple[Word, int]]:
-    """The words with known expressions made one, also where their parts stand apart; each with its index."""
+    """Yield words with their indices, joining known expressions into one, even if their parts stand apart."""
     used: set[int] = set()
     for index, word in enumerate(words):
         if index in used:
@@ -313,7 +313,7 @@ def _is_name(word: Word) -> bool:
 
 @cache
 def closed_class() -> Mapping[str, tuple[str, str]]:
-    """For each closed-class word its family, and the word that stands for it and its equals."""
+    """Return for each closed-class word its family, and the word that represents it and its equals."""
     table = {}
     for family, sets in entries("closed"):
         for equals in sets.split(", "):
@@ -327,7 +327,7 @@ def closed_class() -> Mapping[str, tuple[str, str]]:
 
 @cache
 def conflicts() -> Mapping[str, frozenset[int]]:
-    """For each closed-class word the numbers of the sets whose other members exclude it."""
+    """Return for each closed-class word the numbers of the sets whose other members exclude it."""
     table: dict[str, set[int]] = {}
     for number, line in enumerate(lines("conflicts")):
         for word in line.split(", "):
@@ -336,5 +336,5 @@ def conflicts() -> Mapping[str, frozenset[int]]:
 
 
 def conflicting(first: str, second: str) -> bool:
-    """Whether two closed-class words exclude one another."""
+    """Return whether two closed-class words exclude one another."""
     return first != second and not conflicts().get(first, frozenset()).isdisjoint(conflicts().get(second, ()))

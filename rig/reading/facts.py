@@ -1,4 +1,4 @@
-"""Facts that a text states (days, times of day, amounts), and how those of two texts are compared."""
+"""The facts that a text states (days, times of day, amounts), and how those of two texts are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LONGEST_SHOWN = 40
 
 
 class TextSpan(NamedTuple):
-    """Words that state a fact: as they were written, and from which index to before which."""
+    """Words that state a fact: as they were written, from index `start` to before `end`."""
 
     shown: str
     start: int
@@ -19,14 +19,14 @@ class TextSpan(NamedTuple):
 
 
 class Scan:
-    """The words of a text, and the indices of those that state a fact that was found."""
+    """The words of a text, and the indices of those that state a fact already found."""
 
     def __init__(self, words: Sequence[Word]) -> None:
         self.words = words
         self.taken: set[int] = set()
 
     def text(self, at: int) -> str:
-        """The word at an index, empty if there is none."""
+        """Return the word at an index, empty if there is none."""
         return self.words[at].text if 0 <= at < len(self.words) else ""
 
     def free(self, at: int) -> bool:
@@ -36,12 +36,12 @@ class Scan:
         return 0 <= at < len(self.words) and self.words[at].joined
 
     def number(self, at: int, digits: int = 2) -> int | None:
-        """The whole number of at most this many digits at an index."""
+        """Return the whole number of at most `digits` digits at an index; None if there is none."""
         text = self.text(at)
         return int(text) if text.isdecimal() and len(text) <= digits else None
 
     def take(self, start: int, end: int) -> TextSpan:
-        """Mark what lies from one index to before another as read, and say how it was written."""
+        """Mark the words from `start` to before `end` as read, and return how they were written."""
         self.taken.update(range(start, end))
         parts = ("" if word.joined or not n else " " for n, word in enumerate(self.words[start:end]))
         text = "".join(a + b.text for a, b in zip(parts, self.words[start:end], strict=True))
@@ -71,14 +71,14 @@ TIMES = frozenset(
     {Sort.WEEKDAY, Sort.MONTH, Sort.DAY, Sort.YEAR, Sort.CLOCK, Sort.PART, Sort.RELATIVE, Sort.WHICH}
 )
 IMPLIED = frozenset({Sort.PART, Sort.WHICH, Sort.YEAR})
-"""What is often understood: "Friday" is this Friday, and an annual leave a leave."""
+"""What often goes without saying: "Friday" is this Friday, and an annual leave is a leave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`values` are all that it can mean ("3:00" is 3 in the morning and in the afternoon); two facts agree
-    when they can mean the same. `bare` is the plain number it is written with, if that may be all it is;
-    `of` is what is numbered: the floor in "3rd floor".
+    """A fact. `values` are all that it can mean ("3:00" is 3 in the morning or in the afternoon); two facts
+    agree if they can mean the same. `bare` is the plain number it is written with, if it may be no more than
+    that; `of` is what is numbered: the floor in "3rd floor".
     """
 
     sort: Sort
@@ -92,7 +92,7 @@ class Fact:
         return self.said.shown
 
     def agrees(self, other: "Fact") -> bool:
-        """Whether both can mean the same."""
+        """Return whether both facts can mean the same."""
         if self.sort != other.sort:
             return self.bare is not None and self.bare == other.bare
         return not self.values.isdisjoint(other.values)

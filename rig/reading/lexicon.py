@@ -1,5 +1,5 @@
-"""Words: their stems and forms, and what the lexicon knows of them: which agree, and which exclude one
-another. English only, and blunt on purpose.
+"""Words: their stems and forms, and what the lexicon says about them: which agree, and which exclude one
+another. It knows only English, and is blunt on purpose.
 """
 
 import re
@@ -10,19 +10,19 @@ from importlib.resources import files
 
 
 def in_order(words: str) -> tuple[str, ...]:
-    """The words of a string."""
+    """Return the words of a string in order."""
     return tuple(words.split())
 
 
 def vocabulary(words: str) -> frozenset[str]:
-    """The set of the words of a string."""
+    """Return the set of the words of a string."""
     return frozenset(words.split())
 
 
 VOWELS = "aeiou"
 SHORTEST_ROOT = 5
 DERIVED = in_order("ation ition ion ance ence ment ing ed able y i e ness")
-"""Endings that leave the meaning as it is; a photographer is not a photograph."""
+"""Endings that leave the meaning as it is. "er" is not one: a photographer is not a photograph."""
 UNCHANGED = vocabulary(
     "morning evening during nothing something anything everything wedding spring string ceiling "
     "pudding sibling king thing bring sing ring red bed need feed seed speed shed sled weed indeed "
@@ -32,24 +32,24 @@ UNCHANGED = vocabulary(
     "thanks lens chess dress class glass grass boss loss toss kiss miss mass pass less unless "
     "across address process access success progress"
 )
-"""Words that only look as if they had an ending."""
+"""Words that only seem to have an ending."""
 
 
 def lines(name: str) -> Iterator[str]:
-    """The lines of a file of the lexicon, without comments."""
+    """Return the lines of a file of the lexicon, without comments."""
     text = files("rig.reading").joinpath(f"lexicon/{name}.txt").read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def entries(name: str) -> Iterator[tuple[str, str]]:
-    """The lines of a file of the lexicon, each parted at its first colon."""
+    """Yield the lines of a file of the lexicon, each split at its first colon."""
     for line in lines(name):
         before, _, after = line.partition(":")
         yield before, after.strip()
 
 
 def folded(text: str) -> str:
-    """Lower case, without accents."""
+    """Return a text in lower case, without accents."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)) or text
 
@@ -62,7 +62,7 @@ def _forms() -> dict[str, str]:
 
 @cache
 def pasts() -> frozenset[str]:
-    """The irregular forms of the past: paid, gone."""
+    """Return the irregular past forms: paid, gone."""
     forms = (form for _, forms in entries("irregular") for form in forms.split())
     past = {form for form in forms if not form.endswith(("s", "ing"))}
     plurals = vocabulary("men women children feet teeth people mice geese lives wives knives leaves shelves")
@@ -71,7 +71,7 @@ def pasts() -> frozenset[str]:
 
 @lru_cache(20_000)
 def stem(word: str) -> str:
-    """A form that inflected and differently spelt forms of one word share; not always a word itself."""
+    """Return a form that all inflections and spellings of one word share; it need not be a word itself."""
     word = folded(word)
     table = _forms()
     if word in table:
@@ -92,7 +92,7 @@ def stem(word: str) -> str:
 
 @lru_cache(20_000)
 def roots(stemmed: str) -> frozenset[str]:
-    """What a word may be derived from, itself included: "translat" of "translation"."""
+    """Return what a stem may be derived from, itself included: "translat" for "translation"."""
     return frozenset(
         stemmed.removesuffix(suffix)
         for suffix in ("", *DERIVED)
@@ -111,7 +111,7 @@ def _plural(word: str) -> str:
 
 
 def _base(word: str) -> str:
-    """What an ending was put to: "sitting" to "sit", and "making" to "make"."""
+    """Return the word to which an ending was added: "sit" for "sitting", "make" for "making"."""
     if word[-1] == word[-2] and word[-1] not in "lszf":
         return word[:-1]
     short = len(word) == 3 and word[0] not in VOWELS and word[1] in VOWELS and word[2] not in VOWELS + "wxy"
@@ -129,7 +129,7 @@ def _american(word: str) -> str:
 
 
 def _ended(word: str) -> str:
-    # What is left of "scheduling" and "schedule" must be the same.
+    # "Scheduling" and "schedule" must leave the same stem.
     if len(word) > 4 and word.endswith("e"):
         word = word[:-1]
     return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
@@ -149,7 +149,7 @@ Numbers = frozenset[int]
 
 
 def key(expression: str) -> str:
-    """An expression of one word or several, as it is looked up."""
+    """Return the form under which an expression of one or several words is looked up."""
     return " ".join(stem(part) for part in expression.replace("'", "").split())
 
 
@@ -159,13 +159,13 @@ def _members(line: str) -> list[str]:
 
 @cache
 def sets(name: str) -> Mapping[str, Numbers]:
-    """For each expression the numbers of the sets it is in: of `synonyms`, or of `contrasts`, each a sort."""
+    """Return for each expression the numbers of the sets (in `synonyms` or `contrasts`) that it is in."""
     return _index(_members(line) for line in lines(name))
 
 
 @cache
 def opposite_sides() -> Mapping[str, frozenset[tuple[int, int]]]:
-    """For each expression, the (number of opposition, side) it is on."""
+    """Return for each expression the sides it is on, as pairs of an opposition's number and a side."""
     sides_of: dict[str, set[tuple[int, int]]] = {}
     for number, line in enumerate(lines("opposites")):
         for side, members in enumerate(line.split("|")):
@@ -176,32 +176,32 @@ def opposite_sides() -> Mapping[str, frozenset[tuple[int, int]]]:
 
 @cache
 def abbreviations() -> Mapping[str, tuple[str, ...]]:
-    """The words that a short form stands for."""
+    """Return the words that each short form stands for."""
     return {short: tuple(long.split()) for short, long in entries("abbreviations")}
 
 
 @cache
 def given_names() -> Mapping[str, Numbers]:
-    """For each form of a name, the numbers of the names it can be a form of."""
+    """Return for each form of a name the numbers of the names that it can be a form of."""
     return _index((folded(form) for form in line.split()) for line in lines("given_names"))
 
 
 @cache
 def places() -> frozenset[str]:
-    """Places that rig recognizes even without a capital."""
+    """Return the places that rig recognizes even without a capital."""
     return frozenset(folded(line) for line in lines("places"))
 
 
 @cache
 def fillers() -> re.Pattern[str]:
-    """Phrases that say nothing, the longest first."""
+    """Return a pattern for phrases that say nothing, the longest first."""
     longest_first = sorted(lines("fillers"), key=len, reverse=True)
     return re.compile(rf"\b(?:{'|'.join(re.escape(filler) for filler in longest_first)})\b,?", re.I)
 
 
 @cache
 def phrases() -> frozenset[str]:
-    """Every known expression of several words."""
+    """Return every known expression of several words."""
     expressions = {*sets("synonyms"), *opposite_sides(), *sets("contrasts")}
     small = {word for _, words in entries("closed") for word in words.replace(",", " ").split()}
     return frozenset(
@@ -216,7 +216,7 @@ def phrases() -> frozenset[str]:
 
 @cache
 def common_words() -> frozenset[str]:
-    """Words that are known to be no names, as they are written."""
+    """Return the words that are known not to be names, as they are written."""
     ordinary = {
         word
         for name in ("synonyms", "opposites", "contrasts")
@@ -238,17 +238,20 @@ def _common_stems() -> frozenset[str]:
 
 
 def is_common(word: str) -> bool:
-    """Whether this, or what it is a form of, is known to be no name. The stem of "change" is not a word."""
+    """Return whether a word, or the word that it is a form of, is known not to be a name.
+
+    A mere stem does not count: "chang" is the stem of "change", but can be a name.
+    """
     return word in common_words() or (word != stem(word) and stem(word) in _common_stems())
 
 
 def synonymous(first: str, second: str) -> bool:
-    """Whether one expression can stand for the other."""
+    """Return whether one expression can stand for the other."""
     return first == second or _share_a_set("synonyms", first, second)
 
 
 def contrasting(first: str, second: str) -> bool:
-    """Whether both are things of one sort, and not the same."""
+    """Return whether both are different things of one sort."""
     return not synonymous(first, second) and _share_a_set("contrasts", first, second)
 
 
@@ -257,7 +260,7 @@ def _share_a_set(name: str, first: str, second: str) -> bool:
 
 
 def opposites(expression: str, others: Iterable[str]) -> list[str]:
-    """Those of the `others` that are on the other side of an opposition."""
+    """Return those of the `others` that are on the other side of an opposition."""
     sides = opposite_sides()
     against = {(number, 1 - side) for number, side in sides.get(expression, ())}
     turned = _turned(expression)
@@ -265,7 +268,7 @@ def opposites(expression: str, others: Iterable[str]) -> list[str]:
 
 
 def _turned(word: str) -> set[str]:
-    """What the word becomes with the opposite beginning."""
+    """Return what a word can become with an opposite prefix."""
     return {
         after + word[len(before) :]
         for pair in PREFIXES

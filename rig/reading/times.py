@@ -1,4 +1,4 @@
-"""Days and times of day that a text states."""
+"""The days and times of day that a text states."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -53,13 +53,13 @@ NOUNLESS = vocabulary(
     "and or to at in on of for with from by until till through but is are was will so because if "
     "then as please due we i you he she they it between this next before after also too be not"
 )
-"""What can follow a day or a time of day, so that it does not number a thing."""
+"""Words that can follow a day or a time of day; before other words, a number may count things."""
 SPANS = vocabulary("- – — to and until till through or")
 _ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 
 
 def dates(scan: Scan) -> Iterator[Fact]:
-    """The facts about days, most telling first; marks their words as read."""
+    """Yield the facts about days, the most telling first, and mark their words as read."""
     for find in (_numeric, _month, _weekday, _relative, _lone_day):
         for at in range(len(scan.words)):
             if scan.free(at):
@@ -67,7 +67,7 @@ def dates(scan: Scan) -> Iterator[Fact]:
 
 
 def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
-    """2024-09-15, 9/15, 15/9/24"""
+    """Read a date in numbers: 2024-09-15, 9/15, 15/9/24."""
     if _ISO.fullmatch(scan.text(at)):
         year, month, day = (int(part) for part in scan.text(at).split("-"))
         if 1 <= month <= 12 and 1 <= day <= 31:
@@ -94,7 +94,7 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
 
 
 def _month(scan: Scan, at: int) -> Iterator[Fact]:
-    """September 4th, 4 September, the 15th of May, 3 to 7 August, in March"""
+    """Read a month with its days: September 4th, 4 September, the 15th of May, 3 to 7 August, in March."""
     text = SHORT.get(scan.text(at), scan.text(at))
     if text not in MONTHS:
         return
@@ -116,7 +116,7 @@ def _month(scan: Scan, at: int) -> Iterator[Fact]:
 
 
 def _days_before(scan: Scan, month: int) -> tuple[list[int], int]:
-    """The days of the month that stand before it, and where they begin."""
+    """Return the days that stand before a month, and where they begin."""
     ending = _day_ending(scan, month - (scan.text(month - 1) == "of"))
     if ending is None:
         return [], month
@@ -127,7 +127,7 @@ def _days_before(scan: Scan, month: int) -> tuple[list[int], int]:
 
 
 def _days_after(scan: Scan, at: int) -> tuple[list[int], int]:
-    """The days of the month that begin at an index or after "the", and the index after them."""
+    """Return the days of the month that begin at an index or after "the", and the index after them."""
     days: list[int] = []
     end, following = at, at + (scan.text(at) == "the")
     while (day := _day(scan, following)) and len(days) < 3:
@@ -140,7 +140,7 @@ def _days_after(scan: Scan, at: int) -> tuple[list[int], int]:
 
 
 def _day(scan: Scan, at: int) -> tuple[int, int] | None:
-    """The day of the month that begins at an index, and the index after it."""
+    """Return the day of the month that begins at an index, and the index after it."""
     if not scan.free(at):
         return None
     text, end = scan.text(at), at + 1
@@ -157,7 +157,7 @@ def _day(scan: Scan, at: int) -> tuple[int, int] | None:
 
 
 def _day_ending(scan: Scan, end: int) -> tuple[int, int] | None:
-    """The day of the month that ends before an index, and where it begins."""
+    """Return the day of the month that ends before an index, and where it begins."""
     for start in (end - 1, end - 2, end - 3):
         day = _day(scan, start)
         if day and day[1] == end:
@@ -179,7 +179,7 @@ def _weekday(scan: Scan, at: int) -> Iterator[Fact]:
 
 
 def _which(scan: Scan, at: int, unit: str) -> Iterator[Fact]:
-    """As in: next week, every other day."""
+    """Read which unit is meant: next week, every other day."""
     if scan.text(at - 1) in ("other", "second") and scan.text(at - 2) in ("every", "each"):
         yield Fact(Sort.WHICH, frozenset({("every other", unit)}), scan.take(at - 2, at + 1))
         return
@@ -190,7 +190,7 @@ def _which(scan: Scan, at: int, unit: str) -> Iterator[Fact]:
 
 
 def _relative(scan: Scan, at: int) -> Iterator[Fact]:
-    """As in: tomorrow, in the morning, next week, weekly"""
+    """Read a day or time relative to now, or a frequency: tomorrow, in the morning, next week, weekly."""
     text = scan.text(at)
     if text in RELATIVE:
         offset = RELATIVE[text]
@@ -213,7 +213,7 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
 
 
 def _lone_day(scan: Scan, at: int) -> Iterator[Fact]:
-    """As in: the 15th, where no noun follows."""
+    """Read a day without a month, if no noun follows: the 15th."""
     day = _day(scan, at)
     if day is None:
         return
@@ -228,11 +228,11 @@ def _lone_day(scan: Scan, at: int) -> Iterator[Fact]:
 
 
 INTRODUCING = vocabulary("at by around from until before after between till since about")
-"""After these a bare number may be a time of day."""
+"""After these, a bare number may be a time of day."""
 POINTS = vocabulary("at by until till around about it's is")
-"""After these comes one time and no span of time."""
+"""After these comes a point in time, not a span."""
 FOREIGN_AT = vocabulary("a um vers des las ore alle")
-"""Before "10h" these say "at" elsewhere."""
+"""Before "10h", these say "at" in other languages."""
 FOLLOWING = NOUNLESS | PARTS.keys() | RELATIVE.keys() | WHICH.keys() | {*WEEKDAYS, "sharp", "the"}
 OCLOCK = frozenset(("oclock", "o'clock"))
 TO, PAST = frozenset(("to", "till", "before")), frozenset(("past", "after"))
@@ -252,14 +252,14 @@ class _Clock:
 
 
 def clocks(scan: Scan) -> Iterator[Fact]:
-    """The facts about times of day; marks their words as read."""
+    """Yield the facts about times of day, and mark their words as read."""
     for at in range(len(scan.words)):
         clock = _clock(scan, at, scan.text(at - 1) in INTRODUCING) if scan.free(at) else None
         if clock is None:
             continue
         ending = _clock(scan, clock.end + 1, introduced=True) if scan.text(clock.end) in SPANS else None
         if ending and ending.told and not clock.told:
-            # 8 to 10 am, and 11 to 1 pm: of what it can mean it is the shorter span.
+            # 8 to 10 am, 11 to 1 pm: of the possible spans, the shortest is meant.
             until = min(ending.hours)
             start = min(clock.hours, key=lambda hour: (until - hour) % 24)
             clock = replace(clock, hours=frozenset({start}))
@@ -275,7 +275,7 @@ def _fact(scan: Scan, at: int, clock: _Clock) -> Fact:
 
 
 def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:
-    """The time of day that begins at an index. `introduced` says that a bare number can be one."""
+    """Return the time of day that begins at an index. With `introduced`, a bare number can be one."""
     if not scan.free(at):
         return None
     text = scan.text(at)
@@ -293,7 +293,7 @@ def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:
 
 
 def _half_past(scan: Scan, at: int) -> _Clock | None:
-    """As in: half past four, quarter to five, ten past six"""
+    """Read a time before or after the hour: half past four, quarter to five, ten past six."""
     text = scan.text(at)
     minutes = {"half": 30, "quarter": 15}.get(text, small(text))
     if text == "half" and scan.text(at - 1) in POINTS and (hour := small(scan.text(at + 1))) and hour <= 12:
@@ -304,7 +304,7 @@ def _half_past(scan: Scan, at: int) -> _Clock | None:
         return None
     # "from 10 to 12" is not a time before twelve, but "at ten to twelve" is.
     spoken = text in ("half", "quarter") or scan.text(link) == "past" or link == at + 2
-    # Nothing counts down from twenty to eight but "from" says so.
+    # Nothing counts down from twenty to eight unless "from" says so.
     falls = minutes > hour and scan.text(at - 1) != "from"
     is_point = falls or scan.text(at - 1) in POINTS
     spoken = spoken or (not text.isdecimal() and is_point and scan.text(link) == "to")
@@ -316,7 +316,7 @@ def _half_past(scan: Scan, at: int) -> _Clock | None:
 
 
 def _hour(scan: Scan, at: int, introduced: bool) -> _Clock | None:
-    """As in: 3 pm, 14h30, eleven o'clock, and after "at" just 3"""
+    """Read an hour: 3 pm, 14h30, eleven o'clock, and after "at" just 3."""
     hour, minute, end = small(scan.text(at)), 0, at + 1
     if hour is None:
         return None
@@ -352,7 +352,7 @@ def _of_day(scan: Scan, hour: int, minute: int, end: int) -> _Clock | None:
 
 
 def in_part(facts: Iterable[Fact]) -> list[Fact]:
-    """Times of day read in the light of the one part of the day that the text names."""
+    """Return the facts with times of day narrowed to the part of the day that the text names, if just one."""
     facts = list(facts)
     parts = {value for fact in facts if fact.sort is Sort.PART for value in fact.values}
     if len(parts) != 1:

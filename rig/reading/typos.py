@@ -1,4 +1,4 @@
-"""Typing mistakes: a word that nobody knows, and one like it in the other text."""
+"""Typing mistakes: an unknown word that resembles one in the other text."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,9 +11,9 @@ _INNER = re.compile(r"(?<=[\w,;:] )[^\W\d_]+")
 VOWELS = frozenset("aeiouy")
 SHORTEST = 3
 LONG = 8
-"""Letters from which on a word may have two mistakes."""
+"""The number of letters from which a word may have two mistakes."""
 MOST_WORDS = 400
-"""Words that only one text has. Of more, none is a mistake: the texts are about something else."""
+"""The most words that only one text has. With more, none is a mistake: the texts differ in their subject."""
 CONFUSED = tuple(
     frozenset(line.split())
     for line in """\
@@ -45,7 +45,7 @@ personal personnel
 thorough through
 """.splitlines()
 )
-"""Words that people write for one another."""
+"""Words that people write in place of one another."""
 CALENDAR = vocabulary(
     "monday tuesday wednesday thursday friday saturday sunday january february march april june july "
     "august september october november december tomorrow today yesterday tonight morning evening"
@@ -53,9 +53,7 @@ CALENDAR = vocabulary(
 
 
 def corrected(first: str, second: str) -> tuple[str, str]:
-    """Both texts with their mistyped words written as in the other. Names are left alone: Ahmed is not
-    Ahmadi.
-    """
+    """Return both texts with mistyped words written as in the other. Names stay: Ahmed is not Ahmadi."""
     words = [{word.casefold(): word for word in _WORD.findall(text)} for text in (first, second)]
     only = [[word for word in words[n] if word not in words[1 - n]] for n in (0, 1)]
     if not (only[0] and only[1]) or max(map(len, only)) > MOST_WORDS:
@@ -71,8 +69,8 @@ def corrected(first: str, second: str) -> tuple[str, str]:
 
 
 def _written(text: str, right: Mapping[str, str]) -> str:
-    def replaced(found: re.Match[str]) -> str:
-        word = found.group()
+    def replaced(match: re.Match[str]) -> str:
+        word = match.group()
         other = right.get(word.casefold(), word)
         return other.capitalize() if word[0].isupper() and other != word else other
 
@@ -80,7 +78,7 @@ def _written(text: str, right: Mapping[str, str]) -> str:
 
 
 def _capitals(text: str) -> set[str]:
-    """Words that stand within a sentence with a capital, where not all do."""
+    """Return the words with a capital inside a sentence; none if most such words have one."""
     inner = [match.group() for match in _INNER.finditer(text)]
     capital = {word.casefold() for word in inner if word[0].isupper()}
     return capital if len(capital) <= len(inner) / 2 else set()
@@ -112,7 +110,7 @@ def _is_name(word: str) -> bool:
 
 
 def _close(right: str, wrong: str) -> bool:
-    """Whether few enough letters differ, and only in ways in which fingers and ears err."""
+    """Return whether few enough letters differ, and only as they do in mistakes of typing and hearing."""
     most = 1 if min(len(right), len(wrong)) < LONG else 2
     if abs(len(right) - len(wrong)) > most:
         return False
@@ -123,7 +121,7 @@ def _close(right: str, wrong: str) -> bool:
 
 
 def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str) -> int:
-    """How many mistakes turn one rest into the other, if no more than `most`; more than that otherwise."""
+    """Return how many mistakes turn one rest of a word into the other; more than `most` if too many."""
     while right and wrong and right[0] == wrong[0]:
         right, wrong, at, last = right[1:], wrong[1:], at + 1, right[0]
     if not right and not wrong:
@@ -145,7 +143,7 @@ def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str
 
 
 def distance(first: str, second: str, most: int = 3) -> int:
-    """How many letters are left out, put in, replaced or exchanged between two words; at most `most`."""
+    """Return how many letters are omitted, added, replaced or swapped between two words, at most `most`."""
     if abs(len(first) - len(second)) >= most:
         return most
     older: list[int] = []

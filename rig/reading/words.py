@@ -1,4 +1,4 @@
-"""A text as words brought to one form, with greeting and signature set apart."""
+"""Bring the words of a text to one form, and set its greeting and signature apart."""
 
 import re
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from rig.reading.lexicon import (
 
 MAX_CHARACTERS = 4_096
 MAX_WORDS = 512
-"""Of a piece. Long texts are read piece by piece."""
+"""The most words of a text that are read at once; long texts are read piece by piece."""
 
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}(?::\d{2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -32,7 +32,7 @@ _REPLY = re.compile(
     r"\W{0,3}:\W{0,3}\s*)+(?=\S)",
     re.I,
 )
-"""What a text is said to be before it begins."""
+"""A label in front of a text, such as "Important:"."""
 _GREETINGS = tuple(
     re.compile(
         r"\s*(?:hi|hey|hello|dear|hiya|yo|greetings|good (?:morning|afternoon|evening|day))\b[ ,]*"
@@ -43,7 +43,7 @@ _GREETINGS = tuple(
     )
     for between in ("(?:, )?", "")
 )
-"""Who is greeted: up to three names, and where that is none, up to the first comma."""
+"""Who is greeted: up to three names with commas between, or else what precedes the first comma."""
 _CALLED = re.compile(
     r"\s*(?P<name>[^\W\d_][\w'-]*)(?:,| [-–])\s+"
     r"(?!(?:my|your|our|his|her|their|the|an?) [\w' -]{1,40}, "
@@ -59,22 +59,22 @@ _SIGNATURE = re.compile(
     re.I,
 )
 _ENVELOPE = 120
-"""Characters at either end within which greeting and signature are looked for."""
+"""How many characters at either end are searched for a greeting and a signature."""
 KIN = vocabulary(
     "mum mom mommy mummy dad daddy papa grandma grandpa sis bro mate dude honey love guys team all"
 )
-"""Who is called without a name: "Mum, I arrived"."""
+"""Words that address somebody without a name: "Mum, I arrived"."""
 ABBREVIATED = vocabulary("mr mrs ms dr doctor prof professor saint street vs etc jr sr ext")
-"""After these a full stop ends no sentence."""
+"""After these, a full stop does not end a sentence."""
 _NOBODY = vocabulary("all team there and everyone guys folks both everybody again")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, number or sign. `stem` is what is compared; `text` is what was written, in lower case.
+    """A word, number or sign. `stem` is compared; `text` is what was written, in lower case.
 
-    `capital` says that it begins with a capital letter, `first` that it begins a sentence; `joined` that
-    nothing stands between it and the one before, `acronym` that it is written in capitals.
+    `capital` means that it begins with a capital letter, `first` that it begins a sentence, `joined` that
+    nothing separates it from the word before, and `acronym` that it is written in capitals.
     """
 
     text: str
@@ -95,9 +95,7 @@ class Word:
 
 
 class Parts(NamedTuple):
-    """A text taken apart: its greeting and its signature, what lies between, and the pictures (emoji) in it,
-    by name.
-    """
+    """The parts of a text: greeting, signature, what lies between, and its pictures (emoji) by name."""
 
     greeted: str
     body: str
@@ -106,7 +104,7 @@ class Parts(NamedTuple):
 
 
 def opened(text: str) -> Parts:
-    """Take any string apart. Never raises."""
+    """Split any string into its parts. Never raises."""
     text = _SPACES.sub(" ", readable(text))
     text, pictures = emoji(_REPLY.sub("", text, count=1))
     greeted, body = _greeted(text)
@@ -127,7 +125,7 @@ def _greeted(text: str) -> tuple[str, str]:
 
 def _signed(text: str) -> tuple[str, str]:
     match = _SIGNATURE.search(text, max(0, len(text) - _ENVELOPE))
-    # Of "OK, see you then" the rest says what the beginning does not.
+    # In "OK, see you then" the end is not a mere signature.
     if match and len(text[: match.start()].split()) > 1 and _may_be_names(match["name"]):
         return text[: match.start() + 1], match["name"]
     return text, ""
@@ -140,14 +138,14 @@ def _may_be_names(text: str) -> bool:
 
 
 def words_said(text: str) -> tuple[Word, ...]:
-    """The words of a text, without greeting, signature and phrases that say nothing."""
+    """Return the words of a text without greeting, signature and phrases that say nothing."""
     body = repaired(opened(text).body[:MAX_CHARACTERS])
     told = fillers().sub(" ", body)
     return words_of(told if told.strip(" .,!?") else body)
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words, numbers and signs of a text."""
+    """Return the words, numbers and signs of a text."""
     words: list[Word] = []
     first, end = True, -1
     loud = text.isupper() and " " in text.strip()
@@ -193,7 +191,7 @@ TELLING = vocabulary(
     "abbiamo siamo quattro cinque sette nove dieci temos somos quatro sete oito dez "
     "hebben heeft twee drie vijf zes zeven negen tien"
 )
-"""Words that tell the language and are not small ones: numbers count."""
+"""Words other than small ones that show the language, numbers among them."""
 ENGLISH = vocabulary(
     "the a an and is are was to of in on at for with you i we it my your our please this that will "
     "be have has do not "
@@ -205,9 +203,7 @@ _ELIDED = re.compile(r"\b(?:l|d|j|n|qu|c|s)'(?=[aeiouyhéèêà])", re.I)
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in another language, by its small words and its script. Some words alone do not
-    tell.
-    """
+    """Return whether a text is in another language, judged by its small words and its script."""
     words = [folded(word) for word in _WORD.findall(_ELIDED.sub("le ", text))]
     script = len(_OTHER_SCRIPT.findall(text))
     if script > sum(map(len, words)) / 2:
@@ -218,7 +214,7 @@ def is_foreign(text: str) -> bool:
 
 
 def is_small(word: str) -> bool:
-    """Whether it is one of the small words that show a language, or a Japanese ending."""
+    """Return whether it is one of the small words that show a language, or a Japanese ending."""
     return word in FUNCTION_WORDS or all("぀" <= letter <= "ゟ" for letter in word)
 
 
@@ -236,15 +232,15 @@ CORDIAL = vocabulary(
     "thanks thank grateful hi hello dear sorry apologies apologize regards wishes wish hope trust cheers bye "
     "goodbye appreciate appreciated sincerely forward enjoy bless greetings pleased glad happy"
 )
-"""One of these stands in every such sentence."""
+"""Every sentence of mere courtesy has one of these."""
 NO_COURTESY = vocabulary("yes no not never yeah okay ok nothing none without")
-"""What answers or denies something."""
+"""Words that answer or deny something."""
 LONGEST_COURTESY = 16
 _WORD_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
 
 
 def is_courtesy(sentence: str) -> bool:
-    """Whether it tells nothing."""
+    """Return whether a sentence is mere courtesy and says nothing."""
     words = _WORD_OR_DIGIT.findall(sentence.casefold())
     if len(words) > LONGEST_COURTESY or not NO_COURTESY.isdisjoint(words):
         return False

@@ -1,4 +1,4 @@
-"""Scoring: what a predicted call is worth. Knows tools and ground truth, and no model."""
+"""Scoring: what a predicted call is worth. This package knows tools and ground truth, but no model."""
 
 from rig.scoring.answers import Answer, Answers, add_answers, answers_file, read_answers
 from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode

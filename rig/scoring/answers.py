@@ -1,4 +1,4 @@
-"""People's answers about unclear texts: one answer per pair, as JSON lines beside a store."""
+"""People's answers about unclear texts, one answer per pair, as JSON lines beside a store."""
 
 import json
 import os
@@ -14,18 +14,18 @@ from rig.files import read_text
 
 _ENDING = ".answers.jsonl"
 _LONGEST = 4_000_000
-"""Characters of a line: two texts as long as the judgement reads them, with room for escapes."""
+"""The most characters of a line: two texts as long as the judgement reads them, with room for escapes."""
 
 
 def answers_file(store: Path) -> Path:
-    """Where the answers are that go with a run store. Raises RigError for a path that no file can have."""
+    """Return the path of the answers that go with a run store. Raises RigError if no file can have it."""
     if not store.name:
         raise RigError(f"{store}: is a directory; --runs takes a file")
     return store.with_name(f"{store.stem}{_ENDING}")
 
 
 class Answer(NamedTuple):
-    """Whether two texts mean the same, as somebody said at some time; None takes back what was said."""
+    """Whether two texts mean the same, as somebody answered at some time; None withdraws an answer."""
 
     first: str
     second: str
@@ -34,27 +34,27 @@ class Answer(NamedTuple):
 
     @classmethod
     def now(cls, first: str, second: str, *, same: bool | None) -> "Answer":
-        """An answer that is given now."""
+        """Return an answer with the current time."""
         return cls(first, second, same, datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Both texts, in an order of their own."""
+        """Both texts, sorted."""
         return _pair(self.first, self.second)
 
 
 class Answers:
-    """Answers by pair, whichever of its texts was expected. Of several for one pair the last counts."""
+    """Answers by pair, whichever of its texts was expected. If a pair has several, the last counts."""
 
     def __init__(self, given: Iterable[Answer] = ()) -> None:
         self._by_pair: dict[tuple[str, str], Answer] = {}
         self.overruled: list[Answer] = []
-        """Those that a later one contradicts."""
+        """The answers that a later one contradicts."""
         for answer in given:
             self.add(answer)
 
     def add(self, answer: Answer) -> None:
-        """Take an answer in."""
+        """Add an answer, or withdraw the pair's answer if `same` is None."""
         before = self._by_pair.get(answer.pair)
         if answer.same is None:
             self._by_pair.pop(answer.pair, None)
@@ -64,7 +64,7 @@ class Answers:
         self._by_pair[answer.pair] = answer
 
     def of(self, first: str, second: str) -> bool | None:
-        """Whether these texts mean the same; None if nobody said."""
+        """Return whether these texts mean the same; None if there is no answer."""
         answer = self._by_pair.get(_pair(first, second))
         return None if answer is None else answer.same
 
@@ -76,15 +76,15 @@ class Answers:
 
     @property
     def sha256(self) -> str:
-        """A hash of the answers, in any order and given at any time."""
+        """A hash of the answers that does not depend on their order and times."""
         rows = sorted((*pair, answer.same) for pair, answer in self._by_pair.items())
         return sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def read_answers(path: Path) -> Answers:
-    """The answers of a file, none where there is no file. Raises RigError for what are not answers.
+    """Read the answers in a file, none if there is no file. Raises RigError for lines that are not answers.
 
-    A last line that was cut short, as by a power failure, is left out.
+    A last line that was cut short, as by a power failure, is skipped.
     """
     try:
         text = read_text(path) if path.exists() else ""
@@ -99,7 +99,7 @@ def read_answers(path: Path) -> Answers:
 
 
 def add_answers(path: Path, answers: Iterable[Answer]) -> None:
-    """Add answers to a file, for good: they are on the disk when this returns. Raises RigError."""
+    """Append answers to a file; they are on the disk when this returns. Raises RigError."""
     lines = "".join(f"{json.dumps(answer._asdict())}\n" for answer in answers)
     try:
         if path.exists() and not path.is_file():

@@ -1,4 +1,4 @@
-"""Which prediction is which ground-truth call: ToolTalk's matching, live, one prediction at a time."""
+"""Match predictions with ground-truth calls: ToolTalk's matching, live, one prediction at a time."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
 GRADER_VERSION = "13"
-"""Raised whenever a change to this room can change a score; stored with every score."""
+"""To be raised with every change to this package that can change a score; stored with every score."""
 
 
 class Terms(NamedTuple):
-    """What a conversation asks beyond its calls: the tools that must not be called, by turn, and the turns
-    whose calls have to come in the given order.
+    """What a conversation demands beyond its calls: the tools that must not be called, by turn, and the turns
+    whose calls have to come in order.
     """
 
     forbidden: Mapping[int, frozenset[str]] = {}
@@ -35,7 +35,7 @@ Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 
 
 class Grader:
-    """How predictions of calls of a toolbox are judged. Raises RigError for a mode that does not exist.
+    """A grader of predicted calls of a toolbox. Raises RigError for a mode that does not exist.
 
     - `default`: all turns of a conversation share one pool of ground-truth calls; a maximum matching.
     - `upstream`: the same pool, matched greedily and by ToolTalk's own rules, quirks included.
@@ -54,11 +54,11 @@ class Grader:
         self.rules = rules(similarity, toolbox)
 
     def of(self, toolbox: Toolbox) -> "Grader":
-        """The same for calls of another toolbox."""
+        """Return the same grader for calls of another toolbox."""
         return Grader(self.mode, self.rules.similarity, toolbox)
 
     def adjudicated(self, answers: Answers) -> "Grader":
-        """The grader with what people said of texts; itself where they said nothing, or it asks nobody."""
+        """Return a grader that uses people's answers; itself if there are none or it does not use any."""
         similarity = self.rules.similarity
         if not len(answers) or self.mode == "upstream" or isinstance(similarity, Exact):
             return self
@@ -81,7 +81,7 @@ class Grader:
         }
 
     def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
-        """Why a predicted call is not this ground-truth call of the same tool; empty if it could be."""
+        """Return why a predicted call is not this true call of the same tool; empty if it could be."""
         return self.rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
     def start(self, ground_truth: Truths, terms: Terms = ANY_WAY) -> "Matching":
@@ -90,9 +90,9 @@ class Grader:
 
 
 class _Compared(NamedTuple):
-    """The ground-truth calls that a prediction could be, best first, and why it is none.
+    """The ground-truth calls that a prediction could be, best first, and the verdict if it is none.
 
-    `unclear` are the calls it could be if texts meant the same, and which texts nobody can judge.
+    `unclear` maps the calls it could be if texts meant the same to the texts that nobody can judge.
     """
 
     candidates: Sequence[int]
@@ -102,7 +102,7 @@ class _Compared(NamedTuple):
 
 @dataclass
 class _Predicted:
-    """A prediction, and which ground-truth call it is. It is compared with all of them only if need be."""
+    """A prediction, and which ground-truth call it is. It is compared with all of them only if necessary."""
 
     turn: int
     executed: ExecutedCall
@@ -111,7 +111,7 @@ class _Predicted:
 
 
 class Matching:
-    """The state of one conversation. Ground-truth calls are held by their number in order."""
+    """The state of one conversation. Ground-truth calls are referred to by their number in order."""
 
     def __init__(self, grader: Grader, ground_truth: Truths, terms: Terms) -> None:
         self._grader = grader
@@ -125,7 +125,7 @@ class Matching:
         self._moved: list[int] = []
 
     def add(self, turn: int, executed: ExecutedCall) -> Verdict:
-        """Judge the next prediction. Whether it matches, and whether it is a bad action, is final.
+        """Judge the next prediction. It is final whether it matches and whether it is a bad action.
 
         Which ground-truth call it matches can still change in default mode, when a later prediction
         matches that one only: `moved` says so at once, and `verdicts` has the last word.
@@ -137,7 +137,7 @@ class Matching:
         return self._place(predicted)
 
     def _compared(self, predicted: _Predicted) -> _Compared:
-        """How a prediction compares with the ground truth."""
+        """Return how a prediction compares with the ground truth."""
         if predicted.compared is not None:
             return predicted.compared
         turn, executed = predicted.turn, predicted.executed
@@ -149,7 +149,9 @@ class Matching:
         }
         miss = self._miss(turn, executed, compared)
         is_open = not self.is_forbidden(turn, executed)
-        due = {truth: found for truth, found in compared.items() if is_open and self._is_due(truth)}
+        due = {
+            truth: differences for truth, differences in compared.items() if is_open and self._is_due(truth)
+        }
         candidates = [truth for truth, differences in due.items() if not differences]
         if self._grader.mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
@@ -159,11 +161,11 @@ class Matching:
         return predicted.compared
 
     def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
-        """Whether a call must not be made in a turn."""
+        """Return whether a call must not be made in a turn."""
         return executed.name in self._terms.forbidden.get(turn, ())
 
     def _is_due(self, truth: int) -> bool:
-        """Whether a true call may come now: where order counts, all before it in its turn have been made."""
+        """Return whether a true call may come now: if order counts, all before it in its turn were made."""
         place = self._truths[truth][0]
         if place.turn not in self._terms.ordered:
             return True
@@ -194,9 +196,9 @@ class Matching:
         return self._verdict(predicted)
 
     def _free_in_turn(self, predicted: _Predicted) -> int | None:
-        """The first call due in the prediction's turn that it is and nobody holds, without a look at others.
+        """Return the first matching call of the prediction's turn that is required and still unmatched.
 
-        It is where the search for a path would end at once.
+        A search for an augmenting path would end there at once, so calls of other turns are not compared.
         """
         turn, executed = predicted.turn, predicted.executed
         tool = self._grader.toolbox.tools.get(executed.name)
@@ -210,7 +212,7 @@ class Matching:
         return None
 
     def if_same(self) -> "Matching":
-        """The same predictions, as they would match if all texts that are unclear meant the same."""
+        """Return the same predictions as they would match if all unclear texts meant the same."""
         lenient = Matching(self._grader, self._truths, self._terms)
         for prediction in self._predictions:
             candidates, miss, unclear = self._compared(prediction)
@@ -219,8 +221,8 @@ class Matching:
         return lenient
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
-        """Every text that keeps a prediction from matching and may mean the same: the prediction's number,
-        the ground-truth call, and the difference. Only of predictions that would match.
+        """Yield every unclear text that keeps a prediction from matching: the prediction's number, the
+        ground-truth call, and the difference. Predictions that would not match anyway are left out.
         """
         missed = (prediction for prediction in self._predictions if prediction.truth is None)
         if not any(self._compared(prediction).unclear for prediction in missed):
@@ -233,21 +235,21 @@ class Matching:
 
     @property
     def moved(self) -> list[tuple[int, Verdict]]:
-        """The earlier predictions whose ground truth the last `add` changed, by number, as they are now."""
+        """The earlier predictions whose ground truth the last `add` changed: numbers and new verdicts."""
         return [(number, self._verdict(self._predictions[number])) for number in self._moved]
 
     def verdicts(self) -> list[Verdict]:
-        """The verdicts on all predictions so far, in order."""
+        """Return the verdicts on all predictions so far, in order."""
         return [verdict for _, verdict in self.judged()]
 
     def judged(self) -> list[tuple[ExecutedCall, Verdict]]:
-        """All predictions so far with their verdicts, in order."""
+        """Return all predictions so far with their verdicts, in order."""
         return [(predicted.executed, self._verdict(predicted)) for predicted in self._predictions]
 
     def optional(self) -> frozenset[int]:
-        """The predictions that are optional calls, by number: they count for nothing and against nothing.
+        """Return the numbers of predictions that are optional calls, which count neither for nor against.
 
-        So it is with calls that a dial let fail.
+        Calls that a dial made fail are among them.
         """
         return frozenset(
             number
@@ -257,21 +259,21 @@ class Matching:
         )
 
     def forbidden(self) -> int:
-        """How many calls were made that must not be."""
+        """Return how many calls were made that must not be made."""
         return sum(
             self.is_forbidden(prediction.turn, prediction.executed) for prediction in self._predictions
         )
 
     def due(self) -> list[tuple[CallPlace, ExecutedCall]]:
-        """The ground-truth calls that count: those that are not optional."""
+        """Return the ground-truth calls that count: those that are not optional."""
         return [truth for truth in self._truths if not is_optional(truth[1])]
 
     def _augment(self, number: int, optional: bool) -> bool:
-        """Find the shortest augmenting path from a new prediction, and flip it; whether there is one.
+        """Find the shortest augmenting path from a new prediction and flip it; return whether there is one.
 
-        It ends at a true call that is `optional` or not. Matched predictions stay matched along such a path.
-        The new one stays unmatched for good if there is none, since only predictions can still be added
-        (matchable sets are a matroid).
+        It ends at a true call that is optional or not, as `optional` says. Matched predictions stay matched
+        along such a path. Without one, the new prediction stays unmatched for good, since only predictions
+        can still be added (matchable sets are a matroid).
         """
         reached_from: dict[int, int] = {}
         queue = deque([number])
@@ -306,7 +308,7 @@ class Matching:
     def _miss(
         self, turn: int, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]
     ) -> Verdict:
-        """The verdict on a prediction should it match nothing."""
+        """Return the verdict on a prediction if it matches nothing."""
         miss = Verdict(
             False, bad_action=self._grader.toolbox.is_action(executed.name) and executed.exception is None
         )
@@ -317,7 +319,9 @@ class Matching:
         if not compared:
             scope = "this turn's" if self._grader.mode == "per-turn" else "the"
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
-        nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
+        nearest = min(
+            compared.values(), key=lambda differences: (len(differences), not _is_unclear(differences))
+        )
         if not nearest:
             early = not any(self._is_due(truth) for truth, differences in compared.items() if not differences)
             return replace(miss, reason=reasons.TOO_EARLY if early else reasons.REPEATS)
@@ -325,5 +329,5 @@ class Matching:
 
 
 def _is_unclear(differences: Sequence[Difference]) -> bool:
-    """Whether there are differences, and all of them are texts that may mean the same."""
+    """Return whether there are differences, and all of them are texts that may mean the same."""
     return bool(differences) and all(difference.unclear for difference in differences)

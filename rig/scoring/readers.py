@@ -1,7 +1,7 @@
-"""Readers: models that decide on texts which the rules leave unclear, once measured on labelled pairs.
+"""Readers: models that decide about texts that the rules leave unclear, once measured on labelled pairs.
 
-A reader says how likely one text follows from another. It is asked in both directions; what it answers counts
-only beyond thresholds that its own answers to the labelled pairs support.
+A reader says how likely it is that one text follows from another. It is asked in both directions; its answers
+count only beyond thresholds that its own answers to the labelled pairs support.
 """
 
 import json
@@ -21,14 +21,14 @@ from rig.plugins import registered
 from rig.scoring.similarity.embedding import hash_of
 
 MOST_ERRORS = 0.05
-"""False accepts among pairs that differ, and false rejects among those that are the same."""
+"""The largest share of false accepts among pairs that differ; twice as many false rejects are allowed."""
 LEAST_SETTLED = 0.25
-"""Of the labelled pairs. By chance a reader settles twice `MOST_ERRORS`."""
+"""The least share of labelled pairs to settle. By chance a reader settles twice `MOST_ERRORS`."""
 FOLDS = 5
 LONGEST = 4_000
-"""Characters of each text that a reader is given. Of longer ones it is not asked."""
+"""The most characters of a text that a reader is given; it is not asked about longer ones."""
 PATIENCE = 60.0
-"""Seconds in which a question is answered."""
+"""How many seconds a reader has to answer a question."""
 
 
 class Reader(Protocol):
@@ -41,11 +41,11 @@ class Reader(Protocol):
     def sha256(self) -> str: ...
 
     def follows(self, first: str, second: str) -> float | None:
-        """How likely the second text follows from the first, from 0 to 1; None if that cannot be said."""
+        """Return how likely the second text follows from the first, from 0 to 1; None if unknown."""
 
 
 class CrossEncoderReader:
-    """A folder with a sentence-transformers cross-encoder that knows entailment. Raises RigError."""
+    """A sentence-transformers cross-encoder for entailment, from a folder. Raises RigError."""
 
     def __init__(self, folder: Path) -> None:
         from rig.scoring.similarity.encoder import load_cross_encoder
@@ -62,7 +62,7 @@ class CrossEncoderReader:
 
 
 def open_reader(text: str) -> Reader:
-    """The reader in a folder, or a model by its GGUF file or name. Raises RigError."""
+    """Open the reader in a folder, or a model by its GGUF file or name. Raises RigError."""
     folder = Path(text)
     if folder.is_dir():
         return CrossEncoderReader(real(folder))
@@ -79,19 +79,19 @@ class Pair(NamedTuple):
 
 
 def labelled_pairs() -> list[Pair]:
-    """The pairs that are shipped for measuring readers."""
+    """Return the pairs that are shipped for measuring readers."""
     text = files("rig.scoring").joinpath("reader_pairs.jsonl").read_text(encoding="utf-8")
     return [Pair(*json.loads(line)) for line in text.splitlines()]
 
 
 class Thresholds(NamedTuple):
-    """From which likelihood texts are the same, and below which they are not. Between, it stays unclear."""
+    """The likelihood from which texts are the same, and that below which they differ. Between is unclear."""
 
     same: float
     different: float
 
     def of(self, likelihood: float | None) -> bool | None:
-        """What a reader's answer means."""
+        """Return what a reader's answer means: the same, different, or None for unclear."""
         if likelihood is None or self.different <= likelihood < self.same:
             return None
         return likelihood >= self.same
@@ -99,8 +99,8 @@ class Thresholds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A reader with the thresholds that its answers support, and its errors when these were chosen on other
-    pairs than they were tried on.
+    """A reader with the thresholds that its answers support, and its errors by cross-validation: on pairs
+    other than those on which thresholds were chosen.
     """
 
     reader: Reader
@@ -113,7 +113,7 @@ class Measured:
 
     @property
     def figures(self) -> str:
-        """Its errors with 95% intervals (Wilson), and how much it settles."""
+        """The reader's errors with 95% intervals (Wilson), and how much it settles."""
         total = self.same + self.different
         return (
             f"false accepts {_rate(self.accepts, self.different)}, false rejects "
@@ -122,7 +122,7 @@ class Measured:
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        """All that can change what it decides, as flat JSON values, and its figures."""
+        """Everything that can change its decisions, as flat JSON values, and its figures."""
         return {
             "reader": self.reader.name,
             "reader_sha256": self.reader.sha256,
@@ -132,7 +132,7 @@ class Measured:
         }
 
     def same_text(self, first: str, second: str) -> bool | None:
-        """Whether two texts mean the same; None where the reader cannot say."""
+        """Return whether two texts mean the same; None if the reader cannot say."""
         return self.thresholds.of(likelihood(self.reader, first, second))
 
     def __str__(self) -> str:
@@ -141,7 +141,7 @@ class Measured:
 
 
 def measured(reader: Reader, pairs: Sequence[Pair] | None = None) -> Measured:
-    """Try a reader on labelled pairs. Raises RigError if no thresholds keep its errors within bounds."""
+    """Measure a reader on labelled pairs. Raises RigError if no thresholds keep its errors within bounds."""
     pairs = labelled_pairs() if pairs is None else pairs
     answers = [(likelihood(reader, pair.first, pair.second), pair.same) for pair in pairs]
     if not any(value is not None for value, _ in answers):
@@ -169,7 +169,7 @@ def measured(reader: Reader, pairs: Sequence[Pair] | None = None) -> Measured:
 
 
 def _thresholds(answers: Sequence[tuple[float | None, bool]]) -> Thresholds:
-    """Those that settle most with half the errors that are allowed, so that other pairs keep to it, too."""
+    """Return those that settle most with half the allowed errors, so that other pairs stay within them."""
     values = sorted({value for value, _ in answers if value is not None})
     cuts = [0.0, *((a + b) / 2 for a, b in pairwise(values)), math.inf]
 
@@ -184,8 +184,8 @@ def _thresholds(answers: Sequence[tuple[float | None, bool]]) -> Thresholds:
 
 
 def likelihood(reader: Reader, first: str, second: str) -> float | None:
-    """How likely each text follows from the other; None if the reader says nothing of the kind. Raises
-    RigError if it does not answer in time.
+    """Return how likely each text follows from the other, the lesser of both directions; None if the reader
+    gives no likelihood. Raises RigError if it does not answer in time.
     """
     if max(len(first), len(second)) > LONGEST:
         return None
@@ -199,7 +199,7 @@ def _answer(reader: Reader, first: str, second: str) -> float | None:
     def ask() -> None:
         try:
             answers.append(reader.follows(first, second))
-        except Exception as error:  # whatever a library makes of a broken model
+        except Exception as error:  # whatever a library raises for a broken model
             answers.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)

@@ -1,4 +1,4 @@
-"""Verdicts in one line of words, short and harmless for anything that a model wrote."""
+"""Explain verdicts in one line of words, short and harmless whatever a model wrote."""
 
 import reprlib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _brief.maxlevel, _brief.maxdict, _brief.maxlist, _brief.maxstring = 2, 3, 3, 60
 
 
 def matched(turn: int, truth_turn: int) -> str:
-    """Why a prediction of `turn` is right, being a ground-truth call of `truth_turn`."""
+    """Return why a prediction of `turn` is right, which matches a ground-truth call of `truth_turn`."""
     if turn == truth_turn:
         return "matches the ground truth"
     when = "a later turn, early" if turn < truth_turn else "an earlier turn, late"
@@ -24,14 +24,14 @@ def matched(turn: int, truth_turn: int) -> str:
 
 
 def differs(differences: Sequence[Difference]) -> str:
-    """What keeps a prediction from being the nearest ground-truth call."""
+    """Return what distinguishes a prediction from the nearest ground-truth call."""
     parts = [difference(one) for one in differences[:MOST_DIFFERENCES]]
     rest = len(differences) - len(parts)
     return "; ".join([*parts, f"{rest} more"] if rest else parts)
 
 
 def difference(found: Difference) -> str:
-    """One difference."""
+    """Return one difference in words."""
     if found.what == "exception" and found.got is not None:
         return f"failed: {show(found.got)}"
     if found.note is not None:
@@ -45,10 +45,10 @@ def difference(found: Difference) -> str:
 
 
 def _place(name: str) -> str:
-    """Where a difference is: the names of arguments and of keys within them are a model's, too."""
+    """Return where a difference is; names of arguments and of keys within them may be a model's, too."""
     return name if name.isprintable() and len(name) <= _brief.maxstring else show(name)
 
 
 def show(value: Json) -> str:
-    """A JSON value in a few hundred printable characters at most."""
+    """Return a JSON value in a few hundred printable characters at most."""
     return _brief.repr(value)

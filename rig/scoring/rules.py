@@ -1,4 +1,4 @@
-"""The rules by which a predicted call is a ground-truth call or not: ours, and ToolTalk's own."""
+"""The rules by which a predicted call matches a ground-truth call: ours, and ToolTalk's own."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,22 +15,22 @@ from rig.toolbox.toolbox import Toolbox
 class Rules:
     """The default rules: ToolTalk's, without the defects of its code that change a score.
 
-    What was done counts, not how it was written down. The departures from ToolTalk's code are:
+    What counts is what was done, not how it was written. The departures from ToolTalk's code are:
 
     - Who is logged in is compared, not the session token, which depends on how many logins came before.
     - The response of an action only says that it worked, and so does the absence of an exception; it is not
       compared. So a second login may be the right one, and a registration may give more than was asked.
-    - Receivers of messages are compared. Attendees are a set, in which the caller may stand or not.
+    - Receivers of messages are compared. Attendees are a set, in which the caller may be or not.
     - Times and instants are equal if they mean the same. A reminder is due at its time of day, unless the
       ground truth has none.
-    - Places, and locations of events, are equal but for case and spaces.
+    - Places, and locations of events, are compared without regard to case and spaces.
     - Texts mean the same by a calibrated measure of their wording, unless a check finds that they state
-    different facts, say the contrary or swap who does what. Where neither settles it the texts are
-    unclear, which counts as no match (docs/explanation/free-text.md).
+      different facts, say the contrary or swap who does what. If neither settles it, the texts are unclear,
+      which counts as no match (docs/explanation/free-text.md).
     - An empty text in the ground truth stands for any text.
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
 
-    `thresholds` are from which similarity on free texts count as the same. Raises RigError where one is not
+    `thresholds` are the similarities from which free texts count as the same. Raises RigError if one is not
     known.
     """
 
@@ -45,17 +45,17 @@ class Rules:
             )
 
     def _threshold(self, kind: Text) -> float | None:
-        """That of a kind, be it one that no tool has and only a call of the ground truth asks for."""
+        """Return the threshold of a kind, which need not be a tool's: a ground-truth call can ask for it."""
         return self.similarity.threshold(kind)
 
     def text(
         self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
     ) -> Difference | None:
-        """Why two values of a free-text argument do not mean the same. `others` are the texts of the other
-        arguments that both calls have: what stands there need not be said again.
+        """Return why two values of a free-text argument do not mean the same; None if they do. `others` are
+        the texts in the other arguments that both calls have: what they say need not be repeated.
         """
-        known = self._threshold(kind)
-        threshold = 1.0 if known is None else known
+        own = self._threshold(kind)
+        threshold = 1.0 if own is None else own
         if not (isinstance(expected, str) and isinstance(got, str)):
             return Difference(name, expected, got, 0.0, threshold)
         judged = self.similarity.judge(kind, expected, got, beside(others))
@@ -65,7 +65,7 @@ class Rules:
         return Difference(name, expected, got, judged.likeness, threshold, judged.note, unclear)
 
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
-        """Whether the call was made for the right user."""
+        """Yield how the call's user differs from the right one."""
         if not tool.auth:
             return
         if predicted.username is not None and truth.username is not None:
@@ -79,8 +79,8 @@ class Rules:
                 yield Difference(name, expected, got)
 
     def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
-        """Whether two values of an argument that is not a free text agree. May raise TypeError or ValueError
-        for values of the wrong type or format, which then do not agree.
+        """Return whether two values of an argument that is not a free text agree. May raise TypeError or
+        ValueError for values of the wrong type or format, which do not agree.
         """
         if expected == got:
             return True
@@ -103,17 +103,17 @@ class Rules:
                 return False
 
     def compares_response(self, tool: Tool) -> bool:
-        """Whether a response that the spec wants equal is compared at all."""
+        """Return whether a response that should be equal by the spec is compared at all."""
         return not tool.action
 
     def found_enough(self, wanted: set[str], got: set[str], asked_alike: bool) -> bool:
-        """Whether a search that should return the `wanted` ids and `got` those may pass. `asked_alike`
-        says that its arguments are the ground truth's.
+        """Return whether a search that should return the `wanted` ids and returned the `got` ids passes.
+        `asked_alike` means that its arguments are the ground truth's.
         """
         return wanted <= got if wanted else not got or asked_alike
 
     def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
-        """Whether these two texts are left to their similarity: False if they agree without it."""
+        """Return whether these two texts have to be judged by similarity: False if they agree without it."""
         if isinstance(expected, str) and not expected.strip():
             return False
         if kind.place and isinstance(expected, str) and isinstance(got, str):
@@ -121,10 +121,10 @@ class Rules:
         return bool(expected != got)
 
     def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
-        """Why the predicted call is not the ground-truth call of the same tool; empty for a match.
+        """Return why the predicted call is not the ground-truth call of the same tool; empty for a match.
 
-        Arguments that only the prediction has are disregarded (ToolTalk, section 3.1). Free text is looked
-        at only where all else agrees: it is what costs time, and it could not save the match.
+        Arguments that only the prediction has are ignored (ToolTalk, section 3.1). Free text is compared only
+        if all else agrees, because it takes time and could not save the match.
         """
         if not isinstance(predicted.arguments, dict):
             return (Difference("arguments", truth.arguments, predicted.arguments),)
@@ -194,7 +194,7 @@ class Rules:
 
 
 class UpstreamRules(Rules):
-    """ToolTalk's rules as microsoft/ToolTalk codes them. What makes its evaluator crash matches nothing here.
+    """ToolTalk's rules as microsoft/ToolTalk codes them. What would crash its evaluator matches nothing.
 
     Session tokens and times are compared as strings, attendees in order, and receivers not at all.
     """
@@ -257,12 +257,12 @@ def _members(names: Json) -> set[str]:
 
 
 def _own(truth: ExecutedCall) -> Mapping[str, Rule]:
-    """The rules that a ground-truth call itself has for its arguments."""
+    """Return the rules that a ground-truth call itself has for its arguments."""
     return truth.rules if isinstance(truth, TrueCall) else {}
 
 
 def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule | None:
-    """How an argument is compared: as the call says, else as its tool does; None if it is not."""
+    """Return how an argument is compared, as the call or else its tool says; None if it is not compared."""
     rule = _own(truth).get(name)
     if rule is not None:
         return FREE_TEXT if rule.is_text else rule
@@ -270,7 +270,7 @@ def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule |
 
 
 def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:
-    """The texts in the arguments beside one that the truth gives; free text only where both calls have it."""
+    """Return the texts in the true call's other arguments; free text only if both calls have it."""
     texts: list[str] = []
     for other, value in truth.arguments.items():
         free = isinstance(tool.match.arguments.get(other), Text)

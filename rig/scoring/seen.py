@@ -1,7 +1,7 @@
-"""What a model has been told, and whether a value can have come from there.
+"""What a model has been told, and whether a value can have come from it.
 
-Values can be expressed in other words (a date for "next Tuesday"), so one only counts as made up if nothing
-that was said or shown supports it; free text, which a model composes, never does.
+Values can be expressed in other words (a date for "next Tuesday"), so a value only counts as made up if
+nothing that was said or shown supports it. Free text never does, because a model composes it.
 """
 
 import re
@@ -30,7 +30,7 @@ _DATE_WORDS = re.compile(
 
 
 class Seen:
-    """What has been said and shown so far. Only facts of the conversation count: tool descriptions do not."""
+    """What has been said and shown so far: facts of the conversation only, not tool descriptions."""
 
     def __init__(self, *facts: str | None) -> None:
         self._spoken = ""
@@ -42,11 +42,11 @@ class Seen:
             self._show(fact)
 
     def copy(self) -> "Seen":
-        """Another one that has seen the same."""
+        """Return a copy that has seen the same."""
         return deepcopy(self)
 
     def say(self, text: str) -> None:
-        """Words of the user or the assistant."""
+        """Take in words of the user or the assistant."""
         spoken = text.casefold()
         self._spoken += f"\n{spoken}"
         self._text += f"\n{spoken}"
@@ -54,18 +54,18 @@ class Seen:
         self._numbers.update(_SPELLED[word] for word in re.findall(r"[a-z]+", spoken) if word in _SPELLED)
 
     def answer(self, executed: ExecutedCall) -> None:
-        """The response of a call. Error texts tell nothing but what the call itself said."""
+        """Take in the response of a call. Its error text is left out, as it only repeats the call."""
         for leaf in leaves(executed.response):
             self._show(leaf)
 
     def note(self, executed: ExecutedCall) -> None:
-        """A call of the true history, with its arguments and its response."""
+        """Take in a call of the true history, with its arguments and its response."""
         for leaf in leaves(executed.arguments):
             self._show(leaf)
         self.answer(executed)
 
     def speaks_for(self, tool: Tool, name: str, value: Json) -> bool:
-        """Whether an argument can have come from here. True for all that cannot be told."""
+        """Return whether an argument can have come from here; True if that cannot be decided."""
         if isinstance(value, list):
             return all(self.speaks_for(tool, name, leaf) for leaf in leaves(value))
         schema = tool.parameters["properties"].get(name)
@@ -108,13 +108,13 @@ class Seen:
         if read is None or times.minute_of(read) in self._times:
             return True
         hours = {read.hour, read.hour % 12 or 12}
-        # 730 and 1930 are times, too, and so is ten to five.
+        # 730 and 1930 are also times, and so is ten to five.
         spoken = hours | {hour * 100 + read.minute for hour in hours}
         spoken |= {(read.hour + 1) % 12 or 12} if read.minute > 30 else set()
         return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
 
     def _speaks_for_moment(self, value: str) -> bool:
-        """Whether a text that is a day, a time or both, in any form, can have been said in other words."""
+        """Return whether a day, a time or both, in any form, can have been said in other words."""
         read = times.read_any(value)
         if read is None:
             return False
@@ -143,7 +143,7 @@ class Seen:
 
 
 def leaves(value: Json) -> Iterator[Json]:
-    """Every value that is neither a list nor an object, in order. Not recursive: it can be nested deeply."""
+    """Yield every value that is neither a list nor an object, in order. The nesting can be deep."""
     left = [value]
     while left:
         element = left.pop()

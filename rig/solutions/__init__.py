@@ -1,1 +1,1 @@
-"""Solutions: what was asked, called, said and answered; and ToolBench's files of them."""
+"""Solutions: what was asked, called and answered, and how ToolBench's files hold it."""

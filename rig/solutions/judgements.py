@@ -1,4 +1,4 @@
-"""What a judge gets, a query with the answers of several models, and what votes on them are worth.
+"""Judgements: a query with the answers of several models, and what the votes on them are worth.
 
 A judgement is a task. A setting says whose answer is judged, so every model's answers are an arm. Votes are
 counted by upstream's decision table, with every rule a setting. Source: ToolBench's `eval_pass_rate.py`, and
@@ -29,7 +29,7 @@ Unsolvable = Literal["pass", "fail"]
 
 
 class Vote(NamedTuple):
-    """One evaluation of one answer. `is_certain` where nobody had to be asked: there is no answer."""
+    """One evaluation of one answer. `is_certain` means that nobody was asked, as there is no answer."""
 
     answer: AnswerStatus
     task: TaskStatus = "Solvable"
@@ -40,10 +40,9 @@ class Vote(NamedTuple):
 class VoteRules:
     """How votes become a pass.
 
-    `ties`: what an answer is that has as many votes for it as against. `unsure`: what a vote counts that does
-    not know, for which upstream tosses a coin; half a vote is what the coin gives on average. `unsolvable`:
-    whether an answer that did not solve what cannot be solved passes, as upstream has it. `seed` is the
-    coin's.
+    `ties` decides an answer with as many votes for it as against it. `unsure` is what an undecided vote
+    counts: upstream tosses a coin, which gives half a vote on average. `unsolvable` decides whether an answer
+    that did not solve an unsolvable task passes, as it does upstream. `seed` is the coin's.
     """
 
     ties: Ties = "pass"
@@ -58,18 +57,18 @@ class VoteRules:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """All of them by name."""
+        """The rules by name."""
         return asdict(self)
 
 
 DEFAULTS = VoteRules()
 
 UPSTREAM = VoteRules(ties="pass", unsure="coin", unsolvable="pass")
-"""As `eval_pass_rate.py` prints its rate."""
+"""The rules by which `eval_pass_rate.py` prints its rate."""
 
 
 def decide(vote: Vote, rules: VoteRules) -> Decision:
-    """What one evaluation says."""
+    """Return what one evaluation decides."""
     if vote.is_certain:
         return "fail"
     if vote.answer == "Solved":
@@ -82,7 +81,7 @@ def decide(vote: Vote, rules: VoteRules) -> Decision:
 
 
 class Tally(NamedTuple):
-    """The votes on one answer: how much of them is for it and against it, and what that makes."""
+    """The votes on one answer: how many are for it and against it, in parts of votes, and what follows."""
 
     passed: float
     failed: float
@@ -92,7 +91,7 @@ class Tally(NamedTuple):
 
 
 def tally(votes: Sequence[Vote], rules: VoteRules, name: str) -> Tally:
-    """Count the votes on the answer to the query of this name; one at least."""
+    """Count the votes, at least one, on the answer to the query `name`."""
     shares = []
     for number, vote in enumerate(votes):
         decision: str = decide(vote, rules)
@@ -117,12 +116,12 @@ SCORES: Mapping[AnswerStatus, float] = {"Solved": 1.0, "Unsure": 0.5, "Unsolved"
 
 
 def sopr(votes: Sequence[Vote]) -> float:
-    """The mean of what the statuses are worth. Whether the task can be solved is of no interest."""
+    """Return the mean of what the statuses are worth; whether the task can be solved does not matter."""
     return fmean(SCORES[vote.answer] for vote in votes)
 
 
 class RecordedPasses(NamedTuple):
-    """What a file of pass rates says: of each query whether it passes, and of each run its statuses."""
+    """The contents of a file of pass rates: whether each query passes, and the statuses of each run."""
 
     passes: Mapping[str, bool]
     runs: Mapping[str, Mapping[str, AnswerStatus]]
@@ -134,7 +133,7 @@ class RecordedPasses(NamedTuple):
 
 
 class Preference(NamedTuple):
-    """The votes on one query, for the reference and for the candidate, and those that were for neither."""
+    """The votes on one query: for the reference, for the candidate, and for neither (`ties`)."""
 
     reference: float
     candidate: float
@@ -150,7 +149,7 @@ class Preference(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """One answer with its votes and what they make; `reasons` of the last vote: for the answer, the task."""
+    """One answer with its votes and their tally; `reasons` are the last vote's, for answer and task."""
 
     test_set: str
     model: str
@@ -162,7 +161,7 @@ class Judged(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The answers of a reference and of a candidate to one query, None where one has none, and the votes."""
+    """The answers of a reference and a candidate to one query, None for a missing one, and the votes."""
 
     test_set: str
     reference: str
@@ -175,30 +174,30 @@ class Compared(NamedTuple):
 MOST_VOTES = 120
 
 Shape: TypeAlias = Literal["seeded", "longest", "tree"]
-"""What is kept of an answer without an end: one path by chance, the longest, or all; `tree` of any answer."""
+"""What is kept of an unfinished answer: a random path, the longest, or all (`tree`: of any answer)."""
 
 SEED = 42
-"""Of the path by chance: upstream's own."""
+"""The seed of the random path, as in upstream."""
 
 
 @dataclass(frozen=True)
 class ModelAnswers:
-    """What one model answered to one test set, by the ids of the queries."""
+    """One model's answers to one test set, by the ids of the queries."""
 
     model: str
     test_set: str
     solutions: Mapping[str, Solution]
 
     def as_json(self) -> JsonObject:
-        """As a file of converted answers has them."""
+        """Return the answers as a file of converted answers has them."""
         return {name: solution.as_json() for name, solution in self.solutions.items()}
 
 
 @dataclass(frozen=True)
 class Judgement(Task):
-    """A query, and by the models' names: their answers, None if one has none, and what is known of them.
+    """A query with the models' answers by name, None for a missing one, and what is known about them.
 
-    `truths` say without a judge whether an answer is right, `statuses` and `passes` what was judged before.
+    `truths` say whether an answer is right, without a judge; `statuses` and `passes` are earlier judgements.
     `preferred` are people's votes or a label for a pair: 0 for the first answer, 1 for the second.
     """
 
@@ -233,7 +232,7 @@ class Judgement(Task):
         return {"query": self.query, **truths}
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """For the first vote the query and the answers; the others are on the same."""
+        """Return the query and the answers for the first vote; later votes are on the same."""
         if turn:
             return ExpectedTurn((f"Vote {turn + 1}",))
         answers = (
@@ -244,7 +243,7 @@ class Judgement(Task):
 
     @property
     def source(self) -> JsonObject:
-        """Query and tools stand once, and again with an answer that has others."""
+        """The judgement as JSON: query and tools once, and again with any answer that has others."""
         first = next((answer for answer in self.answers.values() if answer is not None), None)
         query, tools = (first.query, list(first.tools)) if first else ("", [])
         answers: dict[str, Json] = {}
@@ -268,7 +267,7 @@ class Judgement(Task):
 
 
 def own_id(name: str, suite: str) -> str:
-    """The id of a query within its test set, without the set's name that tells several sets apart."""
+    """Return the id of a query within its test set, without the set's name in front."""
     return name.removeprefix(f"{suite}/")
 
 
@@ -279,7 +278,7 @@ def joined(
     truths: Mapping[str, Mapping[str, bool]] | None = None,
     ids: Iterable[str] | None = None,
 ) -> list[Judgement]:
-    """The judgements of answers by model and query id: of these ids, else of all that anybody has."""
+    """Return the judgements of answers by model and query id, for these ids or else for all that occur."""
     of_models = truths or {}
     if ids is None:
         ids = (name for answer in answers.values() for name in answer)
@@ -299,7 +298,7 @@ def joined(
 def judgements_of(
     answers: Sequence[ModelAnswers], votes: int = 1, ids: Mapping[str, Iterable[str]] | None = None
 ) -> list[Judgement]:
-    """The judgements of several models' answers to test sets; `ids` are those of each set.
+    """Return the judgements of several models' answers to test sets; `ids` are those of each set.
 
     Raises RigError if one model has two answers to a query.
     """
@@ -348,13 +347,13 @@ def _solution(query: str, tools: list[JsonObject], answer: _Answer) -> Solution:
 
 
 def parse(data: Json, where: str) -> Solution:
-    """A solution from a file of converted answers. Raises RigError if it is not one."""
+    """Return a solution from a file of converted answers. Raises RigError if it is not one."""
     row = parsed(_Converted, data, where, "a converted answer")
     return _solution(row.query, row.available_tools, row.answer)
 
 
 class _Given(Foreign):
-    """An answer of one model; query and tools where they are not those of the first."""
+    """One model's answer, with query and tools if they differ from those of the judgement."""
 
     query: str | None = None
     available_tools: Many[JsonObject] | None = None
@@ -375,7 +374,7 @@ class _Judgement(Foreign):
 
 
 def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
-    """A judgement from its `source`. Raises RigError if it is not one."""
+    """Return a judgement from its `source`. Raises RigError if it is not one."""
     row = parsed(_Judgement, source, where, "a judgement")
     answers: dict[str, Solution | None] = dict.fromkeys(row.answers)
     for model, own in row.answers.items():

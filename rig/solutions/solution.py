@@ -26,7 +26,7 @@ GIVE_ANSWER, GIVE_UP = "give_answer", "give_up_and_restart"
 """The ways to finish."""
 
 LONGEST_REPR = 1_000_000
-"""Characters of a Python dict that are read; what is longer is kept as text."""
+"""The longest Python dict that is read, in characters; a longer one is kept as text."""
 
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _ITEMS = re.compile(rf"(?:(?<=^\{{)|(?<=, ))'(?:name|arguments|response)': {_STRING}(?=[,}}])", re.DOTALL)
@@ -35,7 +35,7 @@ Final: TypeAlias = Literal["answer", "give_up", "none"]
 
 
 class Message(NamedTuple):
-    """What a tool was asked, in the words of the model, and what it said."""
+    """A call of a tool, as the model wrote it, and the tool's response."""
 
     name: str
     arguments: str
@@ -44,7 +44,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """A step of a solution. `message` is as the file has it: words, or for a tool an object or its text."""
+    """A step of a solution. `message` is as the file has it: text, or for a tool an object or its text."""
 
     role: str
     message: Json = ""
@@ -52,10 +52,10 @@ class Node:
 
     @cached_property
     def call(self) -> Message | None:
-        """What is in the message of a tool; None for other roles, and for a text that is none."""
+        """The call in a tool's message; None for other roles, and for text that is not a call."""
         value = self.message if self.role == "tool" else None
         if isinstance(value, str):
-            # Upstream's published ones can be cut off; what is whole at their beginning is read.
+            # Upstream's published messages can be cut off; the items that are whole are read.
             whole = [match.group() for match in _ITEMS.finditer(value[:LONGEST_REPR])]
             value = _literal(value) or _literal(f"{{{', '.join(whole)}}}")
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
@@ -68,7 +68,7 @@ class Node:
         return self.message if isinstance(self.message, str) else str(self.message)
 
     def walk(self) -> Iterator["Node"]:
-        """The node and all below it, each before those below it."""
+        """Yield the node and all nodes below it, each before its children."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -76,7 +76,7 @@ class Node:
             waiting.extend(reversed(node.next))
 
     def as_json(self) -> JsonObject:
-        """The node as upstream's files have it."""
+        """Return the node as upstream's files have it."""
         return {"role": self.role, "message": self.message, "next": [child.as_json() for child in self.next]}
 
 
@@ -93,7 +93,7 @@ class Solution:
 
     @cached_property
     def chain(self) -> tuple[Node, ...]:
-        """The nodes that are read: the first root, and of every node the first that follows."""
+        """The nodes that are read: the first root, and the first child of every node."""
         return tuple(followed(self.details))
 
     @property
@@ -128,27 +128,27 @@ class Solution:
 
     @property
     def final(self) -> Final:
-        """Whether the solution ends with an answer."""
+        """How the solution ends: with an answer, by giving up, or without either."""
         if not self.final_answer:
             return "none"
         return "give_up" if GIVE_UP in self.final_answer else "answer"
 
     @property
     def final_words(self) -> str:
-        """The answer in words, out of what Finish was called with."""
+        """The text of the answer that Finish was called with."""
         finish = json_value(self.final_answer)
         words = finish.get("final_answer") if isinstance(finish, dict) else None
         return words if isinstance(words, str) else self.final_answer
 
     @property
     def invented(self) -> tuple[str, ...]:
-        """The names of tools that were called and are not on offer, wherever in the tree."""
+        """The names of called tools that are not on offer, anywhere in the tree."""
         on_offer = set(self.tool_names)
         calls = (node.call for root in self.details for node in root.walk())
         return tuple(call.name for call in calls if call is not None and call.name not in on_offer)
 
     def as_json(self) -> JsonObject:
-        """The solution as upstream's files of converted answers have it."""
+        """Return the solution as upstream's files of converted answers have it."""
         return {
             "query": self.query,
             "available_tools": list(self.tools),
@@ -162,17 +162,17 @@ class Solution:
 
 
 def as_text(value: Json) -> str:
-    """A text as it is, and any other value as JSON."""
+    """Return a text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else readable(value)
 
 
 def readable(value: Json) -> str:
-    """A value as JSON in which letters of any script stand as they are."""
+    """Return a value as JSON, with letters of any script left unescaped."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Nodes that follow one another as the tree that upstream's files hold: its root, or nothing."""
+    """Make a tree in which each node is the only child of the one before; return its root, or nothing."""
     below: tuple[Node, ...] = ()
     for node in reversed(nodes):
         below = (replace(node, next=below),)
@@ -180,29 +180,29 @@ def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def followed(roots: Sequence[Node]) -> Iterator[Node]:
-    """The first root, and of every node the first that follows."""
+    """Yield the first root, and the first child of every node."""
     while roots:
         yield roots[0]
         roots = roots[0].next
 
 
 def begun(following: tuple[Node, ...]) -> tuple[Node, ...]:
-    """A tree from its first real steps on: upstream's begin with an empty system and an empty user node."""
+    """Return a tree of these steps below an empty system and user node, as upstream's files begin."""
     return (Node("system", "", (Node("user", "", following),)),)
 
 
 def tool_node(name: str, arguments: str, response: str, following: tuple[Node, ...] = ()) -> Node:
-    """A step in which a tool was called."""
+    """Return a step in which a tool was called."""
     return Node("tool", Message(name, arguments, response)._asdict(), following)
 
 
 def counted(details: Sequence[Node]) -> int:
-    """How many nodes there are in all."""
+    """Return how many nodes there are in all."""
     return sum(1 for root in details for _ in root.walk())
 
 
 def json_value(text: str) -> Json:
-    """The value of a JSON text; None for any other text."""
+    """Return the value of a JSON text; None for any other text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -210,7 +210,7 @@ def json_value(text: str) -> Json:
 
 
 def _literal(text: str) -> Json:
-    """The value that the text of a Python literal stands for; None for any other. Nothing is executed."""
+    """Return the value of a Python literal; None for any other text. Nothing is executed."""
     if len(text) > LONGEST_REPR:
         return None
     try:
@@ -224,14 +224,14 @@ APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
 
 
 def keyword_pass(solution: Solution) -> bool:
-    """Whether a solution ends with an answer that has no word of apology."""
+    """Return whether a solution ends with an answer that has no word of apology."""
     words = solution.final_answer.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     is_answer = solution.is_finished and solution.final == "answer"
     return is_answer and not any(word in words for word in APOLOGIES)
 
 
 def without_judge(solution: Solution | None) -> dict[str, float]:
-    """What is counted of an answer that nobody has judged."""
+    """Return the counts of an answer that need no judge."""
     if solution is None:
         return {"answered": 0, "finished": 0}
     return {
@@ -245,19 +245,19 @@ def without_judge(solution: Solution | None) -> dict[str, float]:
 
 
 def detail_score(solution: Solution) -> float:
-    """10 for a call that succeeded, 5 for each tool used, less 5 times the logarithm of the steps."""
+    """Return 10 per call that succeeded, plus 5 per tool used, less 5 times the logarithm of the steps."""
     calls = [call for node in solution.steps if (call := node.call) is not None and call.name != FINISH]
     succeeded = sum(is_success(call.response) for call in calls)
     return score_of(succeeded, len({call.name for call in calls}), solution.total_steps)
 
 
 def score_of(succeeded: float, tools: float, steps: int) -> float:
-    """The detail score of these numbers; `steps` is the number of all nodes."""
+    """Return the detail score of these numbers; `steps` is the number of all nodes."""
     return -100000.0 if steps <= 0 else 10 * succeeded + 5 * tools - 5 * log(steps)
 
 
 def is_success(response: str) -> bool:
-    """Whether a tool reported no error."""
+    """Return whether a tool reported no error."""
     answer = json_value(response)
     return not answer.get("error") if isinstance(answer, dict) else bool(response)
 
@@ -283,14 +283,14 @@ FINISH_TOOL = ToolDoc(
         "additionalProperties": False,
     },
 )
-"""What every solution ends with."""
+"""The tool with which every solution ends."""
 
 
 class Searched(NamedTuple):
-    """A way of search by ToolBench's name, such as `CoT@3`, and what came of it.
+    """A search method by ToolBench's name, such as `CoT@3`, and what it did.
 
-    `kept` are the numbers of the steps that are nodes. The others compared nodes, or came when nothing more
-    could be asked. `width` is that of a tree, 0 if chains were tried one after another.
+    `kept` are the numbers of the steps that are nodes; the other steps compared nodes, or came when no query
+    was left. `width` is that of a tree, 0 if chains were tried one after another.
     """
 
     name: str
@@ -302,10 +302,10 @@ class Searched(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
+    """One finished task of one arm. `model` is the arm's name, with the number of the repeat after the first.
 
-    There is no `solution` where it was to be made elsewhere and was not. Of those made elsewhere nobody knows
-    of `success`. `tree` is all that was tried by a `search`, or where that is more than one path.
+    `solution` is None if it should have been made elsewhere and was not; `success` is unknown for any made
+    elsewhere. `tree` is all that a `search` tried, or that was tried on more than one path.
     """
 
     model: str
@@ -325,11 +325,11 @@ def solution_of(
     method: str,
     path: Sequence[Step] | None = None,
 ) -> Solution:
-    """What the one who was evaluated did, the only speaker of `role`.
+    """Return what the evaluated model, the only speaker of `role`, did.
 
-    Of a search `path` are the steps that count, and it has an answer only if Finish was called. Elsewhere the
-    last reply is the answer, as if Finish had been called with it; so is a last call where the task ended
-    with one.
+    For a search, `path` holds the steps that count, and there is an answer only if Finish was called.
+    Otherwise the last reply is the answer, as if Finish had been called with it; so is a last call if the
+    task ended with one.
     """
     nodes: list[Node] = []
     for turn in turns:
@@ -337,7 +337,7 @@ def solution_of(
         nodes += [_node(step, role) for step in turn.steps if path is None]
     nodes += [_node(step, role) for step in path or ()]
     query = "\n".join(node.text for node in nodes if node.role == "user")
-    # The words that began it all are the query.
+    # The user's first words are the query.
     answered = list(dropwhile(lambda node: node.role == "user", nodes))
     nodes, final = _finished(answered, turns, path is not None)
     details = begun(chain_of(nodes))
@@ -348,7 +348,7 @@ def solution_of(
 
 
 def tree_of(turns: Sequence[PlayedTurn], role: str, search: Searched | None = None) -> tuple[Node, ...]:
-    """All that a `search` tried. Of other steps what they tried if they form a tree; nothing of a line."""
+    """Return all that a `search` tried; without one, the steps if they form a tree, else nothing."""
     steps = [step for turn in turns for step in turn.steps]
     is_line = len(turns) != 1 or all(step.parent in (None, number - 1) for number, step in enumerate(steps))
     if search is None and is_line:
@@ -364,7 +364,7 @@ def tree_of(turns: Sequence[PlayedTurn], role: str, search: Searched | None = No
 
 
 def function_of(tool: ToolDoc) -> JsonObject:
-    """A tool as upstream's files declare it."""
+    """Return a tool as upstream's files declare it."""
     properties = tool.parameters.get("properties", {})
     required = list(tool.parameters.get("required", []))
     return {
@@ -380,7 +380,7 @@ def function_of(tool: ToolDoc) -> JsonObject:
 
 
 def observation(executed: ExecutedCall) -> str:
-    """The outcome of a call, as upstream's tools answer."""
+    """Return the outcome of a call as upstream's tools answer it."""
     return as_text({"error": executed.exception or "", "response": executed.response})
 
 
@@ -396,7 +396,7 @@ def _node(step: Step, role: str) -> Node:
 
 
 def _finished(nodes: list[Node], turns: Sequence[PlayedTurn], is_search: bool) -> tuple[list[Node], str]:
-    """The nodes with an end, and the final answer; none where the last step failed."""
+    """Return the nodes with an end, and the final answer, which is empty if the last step failed."""
     last = nodes[-1] if nodes else None
     error = turns[-1].error if turns else None
     if last is None or error is not None:

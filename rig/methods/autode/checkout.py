@@ -19,10 +19,10 @@ from rig.paths import real
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"
-"""The one that upstream's experiments used."""
+"""The file that upstream's experiments used."""
 
 _SHEETS = ("API list", "API list_2")
-"""The older sheet has one API more, which the older dialogues need. What both have is read from the newer."""
+"""The older sheet has one more API, which the older dialogues need. APIs in both are read from the newer."""
 _COLUMNS = ("domain", "api", "description", "parameters")
 _TOPIC = re.compile(
     r"Character: (?P<character>[^\n]*)\nBackground: (?P<background>[^\n]*)\nPurpose: (?P<purpose>[^\n]*)"
@@ -30,7 +30,7 @@ _TOPIC = re.compile(
 
 
 def find_dataset(place: Path) -> Path | None:
-    """The file of dialogues that a place stands for: itself, or that of a checkout."""
+    """Return the file of dialogues at a place: the place itself, or the one in a checkout."""
     if place.is_file():
         return place if place.suffix == ".jsonl" else None
     candidates = (folder / DATASET for folder in (place, place / "datasets"))
@@ -38,19 +38,19 @@ def find_dataset(place: Path) -> Path | None:
 
 
 def find_workbook(dataset: Path) -> Path | None:
-    """The workbook that belongs to a file of dialogues: beside it, or in a folder above it."""
+    """Return the workbook that belongs to a file of dialogues: beside it, or in a folder above it."""
     places = (parent / WORKBOOK for parent in real(dataset).parents[:3])
     return next((path for path in places if path.is_file()), None)
 
 
 def holds_data(place: Path) -> bool:
-    """Whether a place is a checkout, or a file of dialogues with a workbook that belongs to it."""
+    """Return whether a place is a checkout, or a file of dialogues with a workbook that belongs to it."""
     dataset = find_dataset(place)
     return dataset is not None and find_workbook(dataset) is not None
 
 
 def load(place: Path) -> Loaded:
-    """The dialogues of a checkout or of one of its files, with a line on each row that cannot be read.
+    """Load the dialogues of a checkout or of one of its files, with a line on each unreadable row.
 
     Raises RigError if there are none.
     """
@@ -61,7 +61,7 @@ def load(place: Path) -> Loaded:
 
 
 def read(place: Path) -> Loaded:
-    """Every dialogue of a checkout or of one of its files. Raises RigError if there is no such data."""
+    """Read every dialogue of a checkout or of one of its files. Raises RigError if there is no such data."""
     dataset = find_dataset(place)
     workbook = dataset and find_workbook(dataset)
     if dataset is None or workbook is None:
@@ -70,7 +70,7 @@ def read(place: Path) -> Loaded:
 
 
 def read_documents(workbook: Path) -> dict[str, ApiDocument]:
-    """The API documents by name; the first row of a sheet names its columns, and the older has no domains.
+    """Read the API documents by name; a sheet's first row names its columns, and the older has no domains.
 
     Raises RigError if the workbook cannot be read.
     """
@@ -89,13 +89,13 @@ def read_documents(workbook: Path) -> dict[str, ApiDocument]:
                 cells = dict(zip(header, row, strict=True))
                 api = ApiDocument.from_row(*(cells.get(name, "") for name in _COLUMNS))
                 documents[api.name] = api
-    except Exception as error:  # whatever the library makes of a broken file
+    except Exception as error:  # whatever the library raises for a broken file
         raise RigError(f"{workbook}: not AutoDE's list of APIs: {error}") from error
     return documents
 
 
 def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Loaded:
-    """Every dialogue of a file. A row that cannot be read costs a line of its own and no other row.
+    """Read every dialogue of a file. A row that cannot be read becomes a line among the faults.
 
     Raises RigError if the file itself cannot be read.
     """
@@ -112,14 +112,14 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Loaded:
 
 
 class RowTurn(Foreign):
-    """What one of the two said. One of the recorded files has it under `content` instead of `message`."""
+    """One speaker's words. One of the recorded files has them under `content` instead of `message`."""
 
     role: str
     text: str = Field(validation_alias=AliasChoices("message", "content"))
 
 
 class DialogueRow(Foreign):
-    """A dialogue of the dataset, and of a file of results."""
+    """A dialogue of the dataset, or of a file of results."""
 
     uuid: str
     background: str
@@ -129,7 +129,7 @@ class DialogueRow(Foreign):
 
     @cached_property
     def said(self) -> tuple[Utterance, ...]:
-        """The words of both."""
+        """The words of both speakers, in order."""
         return tuple(Utterance(turn.role, turn.text) for turn in self.content)
 
 

@@ -1,4 +1,4 @@
-"""What one clause of an assistant's words does: asks openly, asks for a yes, or states."""
+"""Find what each clause of an assistant's words does: ask openly, ask for a yes, or state."""
 
 import re
 import tomllib
@@ -19,17 +19,17 @@ WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encodi
 
 
 def words(name: str) -> frozenset[str]:
-    """The words of this name."""
+    """Return the words listed under a name."""
     return frozenset(WORDS[name].split())
 
 
 def stems_of(name: str) -> frozenset[str]:
-    """Their stems."""
+    """Return the stems of the words listed under a name."""
     return frozenset(map(stem, WORDS[name].split()))
 
 
 def table(name: str) -> Mapping[str, tuple[str, ...]]:
-    """The stems that each word of a table stands for, in order."""
+    """Return the stems that each word of a table stands for, in order."""
     stems: dict[str, tuple[str, ...]] = {}
     for several, others in WORDS[name].items():
         for word in several.split():
@@ -44,7 +44,7 @@ Kind: TypeAlias = Literal["wh", "tell", "closed", "claim", "fragment", "statemen
 class DialogueAct(NamedTuple):
     """A clause. `asks` is what its question word asks for ("when", "how heavy"), empty if it has none.
 
-    A claim is said to be confirmed: You are leaving on Monday, right?
+    A claim asks to be confirmed: You are leaving on Monday, right?
     """
 
     text: str
@@ -53,12 +53,12 @@ class DialogueAct(NamedTuple):
 
     @property
     def question(self) -> str:
-        """The clause as a question of its own."""
+        """The clause as a separate question."""
         return f"{self.text.rstrip('?.! ')}?"
 
 
 class Token(NamedTuple):
-    """A word with its stem; `capital` says that it is a name as far as its first letter shows."""
+    """A word with its stem; `capital` is true if its first letter suggests a name."""
 
     text: str
     stem: str
@@ -66,7 +66,7 @@ class Token(NamedTuple):
 
     @property
     def is_content(self) -> bool:
-        """Whether the word tells one thing from another."""
+        """Whether the word carries meaning and is no mere function word."""
         return self.text not in FUNCTION_WORDS and len(self.text) > 1
 
 
@@ -142,35 +142,35 @@ _INDIRECT = re.compile(
 _EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$")
-_REWORDED = tuple((re.compile(said, re.IGNORECASE), word) for said, word in WORDS["reworded"].items())
-"""What is said in other words before it is read, with those words."""
+_REWORDED = tuple((re.compile(pattern, re.IGNORECASE), word) for pattern, word in WORDS["reworded"].items())
+"""What is reworded before a text is read, and the words that replace it."""
 _LISTED = re.compile(r"\bwhat(?:['’]s| is| are| was)\b(?!.*\bbetween\b)", re.IGNORECASE)
 _AND_THE = re.compile(r"(?:, and|,| and) (?=(?:your|the|its|his|her|their)\b)", re.IGNORECASE)
 """As in: what is the day, and your name?"""
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of an assistant's words, in order."""
+    """Yield the sentences of an assistant's words, in order."""
     return filter(None, (part.replace("․", ".").strip() for part in _split(text)))
 
 
 def _split(text: str) -> list[str]:
-    """A text at the ends of its sentences; the full stop of a title is another character."""
+    """Split a text at the ends of its sentences; the full stop of a title becomes another character."""
     return _SENTENCE.split(_TITLES.sub(r"\1․", text))
 
 
 def is_check(sentence: str) -> bool:
-    """Whether a sentence only asks for a yes to what was said before it: is that correct?"""
+    """Return whether a sentence only asks to confirm what came before it: is that correct?"""
     return _CHECK.match(sentence.strip()) is not None
 
 
 def clauses(text: str) -> Iterator[DialogueAct]:
-    """The clauses of an assistant's words, in order."""
+    """Yield the clauses of an assistant's words, in order."""
     for sentence in _split(_EMAIL.sub("email", text)):
         is_question = sentence.rstrip(' "*)').endswith("?")
         text = sentence.strip()
-        for said, word in _REWORDED:
-            text = said.sub(word, text)
+        for pattern, word in _REWORDED:
+            text = pattern.sub(word, text)
         if is_question and (start := _LISTED.search(text)):
             text = text[: start.end()] + _AND_THE.sub(", and what is ", text[start.end() :])
         parts = [part.strip(" ,;-–—").replace("․", ".") for part in _JOINT.split(text)]
@@ -203,7 +203,7 @@ def _clause(text: str, is_question: bool) -> DialogueAct:
 
 
 def asked(text: str) -> str:
-    """What the first question word of a text asks for: "when", "what time", "how heavy"."""
+    """Return what the first question word of a text asks for: "when", "what time", "how heavy"."""
     match = _WH.search(text)
     if match is None:
         return ""
@@ -214,7 +214,7 @@ def asked(text: str) -> str:
 
 @lru_cache(4096)
 def tokens(text: str) -> tuple[Token, ...]:
-    """The words of a text in order; the first word of a sentence is no name."""
+    """Return the words of a text in order; the first word of a sentence never counts as a name."""
     sequence = []
     for match in re.finditer(r"\w+(?:['’]\w+)?", text):
         before = text[: match.start()].rstrip(" \"'(")
@@ -226,25 +226,25 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def content(text: str) -> tuple[str, ...]:
-    """The stems of the words that say what a text is about."""
+    """Return the stems of the words that say what a text is about."""
     return tuple(token.stem for token in tokens(text) if token.is_content)
 
 
 @lru_cache(4096)
 def stems(text: str) -> frozenset[str]:
-    """The stems of all words of a text."""
+    """Return the stems of all words of a text."""
     return frozenset(token.stem for token in tokens(text))
 
 
 @lru_cache(4096)
 def facts(text: str) -> tuple[Fact, ...]:
-    """The days, times and amounts that a text states."""
+    """Return the days, times and amounts that a text states."""
     scan = Scan(words_said(text))
     return tuple(map(_as_year, in_part(chain(dates(scan), clocks(scan), quantities(scan)))))
 
 
 def _as_year(fact: Fact) -> Fact:
-    """A plain number as a year, if it is likely one."""
+    """Return a plain number as a year if it is likely one, and any other fact as it is."""
     is_year = fact.sort is Sort.NUMBER and re.fullmatch(r"(?:19|20)\d\d", fact.said.shown)
     return replace(fact, sort=Sort.YEAR) if is_year else fact
 
@@ -256,7 +256,7 @@ _FAMILIES: dict[Sort, str] = {
 
 
 def family(fact: Fact) -> str:
-    """What two facts have in common that can contradict each other: days with days, metres with metres."""
+    """Return the family of a fact. Only facts of one family can contradict each other, as days do."""
     if fact.sort is Sort.MEASURE:
         return str(next(iter(fact.values))[-1])  # type: ignore[index]  # (size, dimension)
     return _FAMILIES.get(fact.sort, str(fact.sort))

@@ -1,11 +1,11 @@
-"""What an assistant's words do to each thing that a user knows: a small model reads them, and facts decide.
+"""Find what an assistant's words say about each thing a user knows: a small model reads, and facts decide.
 
-The model says of one sentence and one thing (a slot, a sentence of the script) whether the sentence asks for
-it, says it rightly, says it wrongly, or does not touch it. If the thing is a fact, such as a day or an
-amount, the fact that the sentence states tells whether that is right. The rules of rig.methods.autode.reader
-decide where an assistant asks for the purpose or for all that is missing, or in the words of the API's
-document, and where the model finds nothing. What they find false must be a fact, or be about the slot for the
-model, too.
+For one sentence and one thing (a slot, a sentence of the script), the model says whether the sentence asks
+for the thing, states it rightly, states it wrongly, or does not touch it. If the thing is a fact, such as a
+day or an amount, the fact in the sentence decides whether it is right. The rules of rig.methods.autode.reader
+decide if an assistant asks for the purpose, for everything that is missing, or in the words of the API's
+document, and if the model finds nothing. What the rules find false must be a fact, or the model must find it
+to be about the slot, too.
 """
 
 import re
@@ -25,27 +25,25 @@ from rig.scoring.similarity.encoder import PairClassifier
 from rig.scoring.similarity.minilm import directory
 
 ADAPTER = Path(__file__).with_name("hearing.safetensors")
-"""What the packaged encoder was taught for this; benchmarks/autode/train.py makes it."""
+"""The packaged encoder's adapter for this task; benchmarks/autode/train.py makes it."""
 CACHED = 4096
 LABELS = ("none", "asks", "true", "false")
 
 ASKS, TOUCHES, TELLS = 0.1, 0.2, 0.07
-"""From which likelihood on a sentence asks for a slot, says something of a thing, and asks for a sentence of
-the script.
-"""
+"""The likelihoods from which a sentence asks for a slot, speaks of a thing, or asks for a script line."""
 CONFIRMS, DENIES = 0.9, 0.95
-"""Of the likelihood that a sentence of the script is stated, rightly or wrongly: from which share on the user
-agrees, and denies. In between the user says the sentence, without a yes or no.
+"""The shares of the likelihood that a sentence of the script is stated, rightly or wrongly, from which the
+user agrees and from which the user denies. In between the user says the sentence, without a yes or no.
 """
 SHARE = 0.3
-"""Of the likelihood of what a sentence asks for most: what is less likely is not asked for beside it."""
+"""A sentence asks only for things at least this share as likely as the one that it asks for most."""
 SURE = 0.8
-"""The likelihood from which something is asked for beside what the document's words name."""
+"""The likelihood from which something is asked for in addition to what the document's words name."""
 LIKELY = 0.5
-"""The likelihood from which words are about something else than what the document's words name."""
+"""The likelihood from which words are about something other than what the document's words name."""
 MEANT = 0.06
 """The likelihood of all labels but "none" from which words are about a slot that the rules find asked for or
-false.
+stated falsely.
 """
 
 _ASKING = frozenset(("wh", "tell", "closed", "fragment"))
@@ -53,7 +51,7 @@ _SEVERAL = re.compile(r"\?.*\?|\b(?:and|or)\b", re.DOTALL)
 
 
 class Likelihoods(NamedTuple):
-    """How likely a sentence asks for a thing, says it rightly, and says it wrongly."""
+    """How likely it is that a sentence asks for a thing, states it rightly, and states it wrongly."""
 
     asks: float
     right: float
@@ -61,7 +59,7 @@ class Likelihoods(NamedTuple):
 
 
 Read: TypeAlias = Callable[[str, str], Likelihoods]
-"""Reads a sentence of an assistant's beside a thing that the user knows."""
+"""Reads an assistant's sentence together with a thing that the user knows."""
 
 
 class Hearing:
@@ -76,7 +74,7 @@ class Hearing:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
-        """All that can change what is read, beside the encoder."""
+        """Everything apart from the encoder that can change what is read."""
         likelihoods = f"{ASKS} {TOUCHES} {TELLS} {CONFIRMS} {DENIES} {SHARE} {SURE} {LIKELY} {MEANT}"
         return {"hearing": sha256(ADAPTER.read_bytes()).hexdigest(), "hearing_likelihoods": likelihoods}
 
@@ -93,20 +91,20 @@ class Hearing:
 
 
 def described(name: str, description: str, value: Json = None) -> str:
-    """A slot as the model reads it."""
-    shown = ("yes" if value else "no") if isinstance(value, bool) else value
-    return f"{questions.spoken(name)}: {description}.{'' if value is None else f' {shown}'}"
+    """Return a slot as the model reads it."""
+    text = ("yes" if value else "no") if isinstance(value, bool) else value
+    return f"{questions.spoken(name)}: {description}.{'' if value is None else f' {text}'}"
 
 
 def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Understanding:
-    """What an assistant's words ask, and what is false in them; the user has said `own` before."""
+    """Return what an assistant's words ask, and what is false in them; the user has said `own` before."""
     by_rules = understand(knowledge, own, heard)
     if by_rules.is_purpose or by_rules.is_general:
         return by_rules
     texts, slots = [heard, *_parts(heard)], {slot.name: slot for slot in knowledge.slots}
     stated = {family(fact) for fact in facts(heard)}
     denied = [slots[name] for name in by_rules.false]
-    # What the rules take for false is a fact, or about the slot for the model, too.
+    # What the rules find false must be a fact, or the model must find it to be about the slot, too.
     false = [slot.name for slot in denied if stated & slot.families or _is_meant(slot, texts, read)]
     if not by_rules.false:
         if by_rules.flags or len(by_rules.asked) > 1:
@@ -137,7 +135,7 @@ def hear(knowledge: Knowledge, own: Sequence[str], heard: str, read: Read) -> Un
 
 
 def _is_elsewhere(by_rules: Understanding, knowledge: Knowledge, texts: Sequence[str], read: Read) -> bool:
-    """Whether words are for the model about something, and about nothing that the rules find asked for."""
+    """Return whether the model finds words to be about something else than the rules find asked for."""
     names = {*by_rules.asked, *by_rules.unknown}
     if not names or any(_is_meant(slot, texts, read) for slot in knowledge.slots if slot.name in names):
         return False
@@ -146,7 +144,7 @@ def _is_elsewhere(by_rules: Understanding, knowledge: Knowledge, texts: Sequence
 
 
 def _note_sure(result: Understanding, knowledge: Knowledge, texts: Sequence[str], read: Read) -> None:
-    """Note what is asked for beside what the document's words name, where the model is sure."""
+    """Note what is asked for in addition to what the document's words name, if the model is sure."""
     for slot in knowledge.slots:
         is_noted = slot.name in (*result.asked, *result.unknown)
         if not is_noted and any(read(part, _described(slot)).asks > SURE for part in texts[1:]):
@@ -157,7 +155,7 @@ def _note_sure(result: Understanding, knowledge: Knowledge, texts: Sequence[str]
 
 
 def _parts(heard: str) -> Iterator[str]:
-    """The sentences, and before one that asks several things each of its clauses, as a question."""
+    """Yield the sentences; before one that asks several things, also each of its clauses as a question."""
     for sentence in sentences(heard):
         asking = [clause for clause in clauses(sentence) if clause.kind in _ASKING]
         asking = [clause for clause in asking if not is_check(clause.text)]
@@ -168,12 +166,12 @@ def _parts(heard: str) -> Iterator[str]:
 
 
 def _is_meant(slot: Slot, texts: Sequence[str], read: Read) -> bool:
-    """Whether one of some texts is about a slot for the model."""
+    """Return whether the model finds one of some texts to be about a slot."""
     return max(sum(read(text, _described(slot))) for text in texts) > MEANT
 
 
 def _hear(result: Understanding, knowledge: Knowledge, sentence: str, read: Read) -> None:
-    """Note what one sentence does to each thing."""
+    """Note what one sentence asks or says about each thing."""
     slots = {slot: read(sentence, _described(slot)) for slot in knowledge.slots}
     told = {name: read(sentence, text) for name, text in knowledge.sentences.items()}
     most = max((reading.asks for reading in (*slots.values(), *told.values())), default=0.0)
@@ -207,10 +205,10 @@ def _note_question(result: Understanding, slot: Slot, sentence: str) -> None:
     if not slot.is_known:
         result.unknown.append(slot.name)
     elif slot.is_flag:
-        said = flag_said(slot, sentence)
-        result.flags[slot.name] = said.value == slot.value if said else bool(slot.value)
-        if said and said.is_either:
-            result.sides[slot.name] = said.side
+        flag = flag_said(slot, sentence)
+        result.flags[slot.name] = flag.value == slot.value if flag else bool(slot.value)
+        if flag and flag.is_either:
+            result.sides[slot.name] = flag.side
     else:
         result.asked.append(slot.name)
 
@@ -226,12 +224,12 @@ def _note_statement(result: Understanding, slot: Slot, is_right: bool) -> None:
 
 
 def _is_true(knowledge: Knowledge, slot: Slot, sentence: str) -> bool | None:
-    """Whether what a sentence states (a truth value, facts, a code, a choice) is what a slot has; None if it
-    states none.
+    """Return whether what a sentence states (a truth value, facts, a code, a choice) is a slot's value; None
+    if it states nothing of the kind.
     """
     if slot.is_flag:
-        said = flag_said(slot, sentence)
-        return None if said is None else said.value == slot.value
+        flag = flag_said(slot, sentence)
+        return None if flag is None else flag.value == slot.value
     stated = [fact for fact in facts(sentence) if family(fact) in slot.families]
     if stated:
         sorts = {fact.sort for fact in slot.facts}

@@ -1,8 +1,8 @@
-"""The score of a finished conversation: AutoDE's slot scores, and what its paper leaves out.
+"""Score a finished conversation: AutoDE's slot scores, and what its paper leaves out.
 
 Precision, recall and F1 are means over conversations, as in upstream, and so are the shares of conversations
 that ended in some way. Micro F1 is over all slots of all conversations. Source: upstream's `calc_metrics`. A
-value is right if Python says that it is equal, and not otherwise.
+value is right if it equals the true one in Python.
 """
 
 import re
@@ -17,10 +17,10 @@ from rig.methods.autode.talk import Talk, usable
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 
 VERSION = "3"
-"""Of the scores; to be raised with any change that can change one."""
+"""The version of the scores; to be raised with any change that can change one."""
 
 UPSTREAM_VERSION = "2"
-"""Of the scores as upstream computes them."""
+"""The version of the scores as upstream computes them."""
 
 ENDS = ("malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without a call that could be read."""
@@ -64,12 +64,12 @@ DECLARATION = Declaration(
 
 
 def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
-    """The score of a finished conversation. With `compat` what upstream drops of a call is dropped."""
+    """Return the score of a finished conversation. With `compat`, drop what upstream drops from a call."""
     call = talk.call
     predicted = usable(arguments(call), compat=compat) if call else {}
     exact = count(scenario.slots, predicted)
     is_right = call is not None and call.name == scenario.call.name
-    # For each message that asks for slots: whether it asks for a value that the user had said.
+    # For each message that asks for slots: whether it asks for a value that the user had already said.
     asked: list[bool] = []
     heard = ""
     for role, text in talk.said:
@@ -102,7 +102,7 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
 
 
 def verdict_of(scenario: Scenario, call: Call) -> Verdict:
-    """Whether a call is the true one, which may be made from the first turn on, and how it differs."""
+    """Return whether a call is the true one, and how it differs. It may be made in any turn."""
     true, got = scenario.slots, arguments(call)
     names = dict.fromkeys((*true, *got))
     differences = tuple(
@@ -120,13 +120,13 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
 
 
 def arguments(call: Call) -> JsonObject:
-    """A call's arguments by name; none if they are not an object."""
+    """Return a call's arguments by name; none if they are not an object."""
     return call.arguments if isinstance(call.arguments, dict) else {}
 
 
 class SlotCounts(NamedTuple):
-    """Of one dialogue: how many slots are right; which share of the predicted ones that is, and of the true
-    ones, both 1 if there should be none and is none; and the harmonic mean of the two, 0 if both are.
+    """One dialogue's number of right slots, their share of the predicted ones and of the true ones (both 1 if
+    no slot is true or predicted), and the harmonic mean of the two shares (0 if both are 0).
     """
 
     correct: int
@@ -136,12 +136,12 @@ class SlotCounts(NamedTuple):
 
 
 def tolerant(true: Json, predicted: Json) -> bool:
-    """Equality but for case, white space and punctuation, and for truth values written as words."""
+    """Return whether values are equal, ignoring case, spaces, punctuation and the type of truth values."""
     return bool(_plain(true) == _plain(predicted))
 
 
 def count(true: Slots, predicted: Slots, same: Callable[[Json, Json], bool] = eq) -> SlotCounts:
-    """How the predicted slots agree with the true ones, name by name.
+    """Count how the predicted slots agree with the true ones, name by name.
 
     By default as in upstream: `True` and `"True"` differ, `True` and `1` do not.
     """

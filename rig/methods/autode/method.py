@@ -1,7 +1,7 @@
 """AutoDE as a method: how it plays a scenario, checks scenarios, its suites, and its options.
 
-Source: upstream's `eval.py`. A turn of an episode is one message of the assistant, with the user's words
-before it; the first words of the user are the scenario's.
+Source: upstream's `eval.py`. A turn of an episode is one message of the assistant with the user's words
+before it; the user's first words are the scenario's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,16 +44,16 @@ class Dialogue(Episode):
         return self.talk.end is not None
 
     def begin(self) -> None:
-        """Everything that is said is in the talk."""
+        """Do nothing: everything that is said is in the talk."""
 
     def speak(self) -> Asking:
-        """The user's words, unless they are the scenario's, and the assistant's."""
+        """Ask the user, except where the scenario has the words, and then the assistant."""
         if self.turn:
             yield from self.ask(THE_USER)
         if self.talk.end is None:
             yield from self.ask(THE_ASSISTANT)
         if self.talk.end == "round_limit" and self.settings.compat and self.settings.mode == "dynamic":
-            yield from self.ask(THE_USER)  # as upstream has it, though nobody will answer
+            yield from self.ask(THE_USER)  # as upstream does, though nobody will answer
 
     def messages(self, role: str) -> tuple[Message, ...]:
         return messages(self.talk.said, role, self.settings.mode)
@@ -62,7 +62,7 @@ class Dialogue(Episode):
         return (FAILED,) if role == THE_USER else ()
 
     def read(self, prediction: Prediction, role: str) -> Prediction:
-        """What the assistant wrote, with a call between tags as a call."""
+        """Return what the assistant wrote, with a call between tags turned into a call."""
         if role == THE_USER or self.settings.form != "func" or prediction.reply is None:
             return prediction
         try:
@@ -72,7 +72,7 @@ class Dialogue(Episode):
         return prediction if call is None else replace(prediction, reply=None, call=call)
 
     def execute(self, call: Call) -> ExecutedCall:
-        """A call is the end: nothing comes back."""
+        """Return the call with an empty outcome: it ends the conversation."""
         return ExecutedCall(call, Outcome())
 
     def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
@@ -86,14 +86,14 @@ class Dialogue(Episode):
 
 
 GIVEN_AT_FIRST = 2
-"""How many values the first query may give away: the rest is for the assistant to ask for."""
+"""The most values that the first query may give away; the assistant has to ask for the others."""
 
 OFFERED = range(2, 7)
-"""How many APIs are on offer, so that choosing one matters."""
+"""How many APIs may be on offer, so that choosing one matters."""
 
 
 def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
-    """What is wrong with scenarios that could be read, a line on each."""
+    """Yield what is wrong with scenarios that could be read, one line for each fault."""
     user = ScriptedUser(scenarios)
     oracle, obedient = (Oracle(scenarios, step) for step in (true_step, obedient_step))
     for scenario in scenarios:
@@ -102,7 +102,7 @@ def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
 
 
 def _play(scenario: Scenario, setup: Setup, assistant: Model, user: Model) -> Talk:
-    """A conversation of these players."""
+    """Return the conversation that these players have."""
     dialogue = setup.start(scenario, setup.settings, Where(0, scenario.name), lambda _: None, 0)
     assert isinstance(dialogue, Dialogue)
     for _ in course(dialogue, {THE_ASSISTANT: assistant, THE_USER: user}):
@@ -111,9 +111,9 @@ def _play(scenario: Scenario, setup: Setup, assistant: Model, user: Model) -> Ta
 
 
 def _faults(scenario: Scenario, by_oracle: Talk, by_obedient: Talk) -> Iterator[str]:
-    """The scripted user must say every value, and the oracle make the true call.
+    """Yield a scenario's faults: the scripted user must say every value, and the oracle make the true call.
 
-    Who asks for what is required and no more must come to know all that the true call needs.
+    An assistant that asks only for what is required must learn all that the true call needs.
     """
     told = len(scenario.slots) - len(missing(scenario, [scenario.query]))
     required = scenario.api.required("fixed")
@@ -163,7 +163,7 @@ class AutoDE(Method):
         return checkout.load(place) if is_public else load_directory(place)
 
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
-        """Whether every row of upstream's data can be read, or what is wrong with scenarios of one's own."""
+        """Check whether upstream's data can be read, row by row, or find the faults of other scenarios."""
         try:
             if checkout.find_dataset(place) is not None:
                 rows = checkout.read(place)
@@ -172,8 +172,8 @@ class AutoDE(Method):
         except RigError as error:
             return Checked(place, 0, (str(error),))
         setup = self.ready({option.name: option.default for option in self.options})
-        found = tuple(f"{place}: {fault}" for fault in faults(scenarios, setup))
-        return Checked(place, len(scenarios), found)
+        lines = tuple(f"{place}: {fault}" for fault in faults(scenarios, setup))
+        return Checked(place, len(scenarios), lines)
 
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks, true_step), "scripted": lambda: ScriptedUser(tasks)}
@@ -182,7 +182,7 @@ class AutoDE(Method):
         return AutoDeSettings(**{option.name: values[option.name] for option in self.options})
 
     def cast(self, settings: AutoDeSettings) -> Mapping[str, str]:
-        """The assistant alone is asked where the conversation is known."""
+        """Return the players of the other roles: none if the conversation is recorded."""
         return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
@@ -193,7 +193,7 @@ class AutoDE(Method):
 
 
 class AutoDESetup(Setup):
-    """Scenarios have no world, so that there is nothing to get ready but the scores."""
+    """A setup without a world: scenarios have none, so only the scores have to be prepared."""
 
     settings: AutoDeSettings
 

@@ -1,4 +1,4 @@
-"""Which slots an assistant's words ask for: rules on words, and sentence embeddings if the rules find none.
+"""Find the slots that an assistant's words ask for, by rules on words, or else by sentence embeddings.
 
 Nothing here is random, so the same words are always read in the same way.
 """
@@ -21,9 +21,9 @@ NEAR = 0.45
 
 
 class AskedSlots(NamedTuple):
-    """What was asked: slots by name in the order of the document, and whether anything was.
+    """What was asked: the names of slots in the document's order, or a more general question.
 
-    `is_general` asks for everything that is missing, `is_closed` for a yes or no.
+    `is_general` means that everything missing was asked for, `is_closed` that a yes or no was.
     """
 
     slots: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class AskedSlots(NamedTuple):
 
 
 def read(text: str, api: ApiDocument, alike: Alike | None = None) -> AskedSlots:
-    """What an assistant's words ask for, of the parameters of an API. Without `alike` the rules are all."""
+    """Return which parameters of an API an assistant's words ask for; without `alike` by rules alone."""
     topics = _topics(api)
     asked: set[str] = set()
     unclear = []
@@ -52,14 +52,14 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> AskedSlots:
 
 
 def asks(text: str) -> bool:
-    """Whether a text asks for anything but what else there is to do."""
+    """Return whether a text asks for anything other than what else there is to do."""
     return any(_CHAT.search(sentence) is None for sentence in _asking(text))
 
 
 def mentions(text: str, value: Json, parameter: Parameter | None) -> bool:
-    """Whether a text says a value: in these words, or for a choice such as "mobile phone" with its last word.
+    """Return whether a text says a value, or a choice ("mobile phone") at least by its last word.
 
-    Of truth values nobody can tell.
+    For truth values this cannot be determined, and the result is False.
     """
     if parameter is None or not isinstance(value, str):
         return False
@@ -69,7 +69,7 @@ def mentions(text: str, value: Json, parameter: Parameter | None) -> bool:
 
 
 def spoken(name: str) -> str:
-    """A parameter's name as people would say it."""
+    """Return a parameter's name as people would say it."""
     return " ".join(_words(name))
 
 
@@ -77,7 +77,7 @@ def _pattern(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives), re.IGNORECASE)
 
 
-# How an English question begins, goes on, and where it says more than it asks.
+# How an English question begins and goes on, and which parts say more than they ask.
 _ENDS = re.compile(r"(?<=[?!])\s+|(?<=\w\w\.)\s+|(?<=[)\"'*`]\.)\s+|\n+")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 _PLEASE = (
@@ -126,7 +126,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _BETWEEN = re.compile(r"[^\w%$@]+")
 
 _SUFFIXES = frozenset({"name", "type", "number", "id", "value", "address", "code", "class", "place"})
-"""What a name can end with that says less than the words before it."""
+"""Endings of a name that say less than the words before them."""
 
 _SAME_SUFFIX = {
     **dict.fromkeys(("title", "called"), "name"),
@@ -140,15 +140,15 @@ _SIDES = {
     **dict.fromkeys(("new", "target"), _AFTER),
     "source": _BEFORE | {stem("source"), stem("from")},
 }
-"""Words that tell what there is from what it shall become."""
+"""Words that distinguish what exists from what it is to become."""
 _ALIASES: dict[str, str] = WORDS["aliases"]
 _BREAKS = words("breaks")
 
 
 class _Topic(NamedTuple):
-    """How a slot is spoken of, in stems: its `heads`, vaguer words for them, and the `suffix` of its name.
+    """How people refer to a slot, in stems: its `heads`, vaguer words for them, and the `suffix` of its name.
 
-    `sides` tell it from other slots with the same heads; `phrase` stands for it where words are silent.
+    `sides` distinguish it from slots with the same heads; `phrase` is what embeddings compare.
     """
 
     parameter: Parameter
@@ -161,7 +161,7 @@ class _Topic(NamedTuple):
 
 @cache
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
-    """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
+    """Return how people refer to an API's slots. A word in one slot's name refers to no other slot."""
     general = set(_stems(f"{api.name} {api.description}")) | _COMMON
     described = [set(_stems(_ASIDE.sub("", parameter.description))) - general for parameter in api.parameters]
     named = [set(_stems(" ".join(_naming_words(parameter.name)))) for parameter in api.parameters]
@@ -174,7 +174,7 @@ def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
 
 
 def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Topic:
-    """`described` are words of this slot's description alone, `foreign` those of other slots' names."""
+    """Return a slot's topic. Only its description has `described` words; `foreign` ones are other names'."""
     every, telling = _words(parameter.name), _naming_words(parameter.name)
     aliases = [_ALIASES.get(word, word).partition("|") for word in telling or every]
     heads, vague = ({stem(word) for alias in aliases for word in alias[part].split()} for part in (0, 2))
@@ -196,12 +196,12 @@ def _words(name: str) -> list[str]:
 
 
 def _naming_words(name: str) -> list[str]:
-    """The words of a slot's name that say what it is about."""
+    """Return the words of a slot's name that say what it is about."""
     return [word for word in _words(name) if word not in _SIDES and word not in _SUFFIXES]
 
 
 def _asking(text: str) -> Iterator[str]:
-    """The sentences that ask, and the items of a list that an asking line begins."""
+    """Yield the sentences that ask, and the items of a list that follows a line that asks."""
     in_list = False
     for line in re.split(r"\n+", text):
         if _ITEM.match(line):
@@ -218,7 +218,7 @@ def _asking(text: str) -> Iterator[str]:
 
 
 def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
-    """The slots that a part of a question names, first without what it says about them."""
+    """Return the slots that a part of a question names, at first ignoring what it says about them."""
     for text in (_LATER.sub("", part), part):
         stems = _stems(text)
         for vague in (False, True):
@@ -228,7 +228,7 @@ def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
             ]
             start = next((place for place, candidates in enumerate(heads) if candidates), None)
             if start is not None:
-                # Of a compound such as "email content" the last noun counts.
+                # In a compound such as "email content" the last noun counts.
                 end = next((n for n in range(start + 1, len(stems)) if stems[n] in _BREAKS), len(stems))
                 candidates = next(head for head in reversed(heads[start:end]) if head)
                 return [topic.parameter.name for topic in _distinct(candidates, stems)]
@@ -236,7 +236,7 @@ def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
 
 
 def _distinct(candidates: list[_Topic], stems: Sequence[str]) -> list[_Topic]:
-    """Of topics with the same heads those that the words tell from the others, by suffix and by side."""
+    """Return those of several topics with the same heads that the words single out, by suffix and side."""
     suffixes = {_SAME_SUFFIX.get(word, word) for word in stems}
     fitting = [topic for topic in candidates if topic.suffix in suffixes] or [
         topic for topic in candidates if topic.suffix in ("", "name")
@@ -246,7 +246,7 @@ def _distinct(candidates: list[_Topic], stems: Sequence[str]) -> list[_Topic]:
 
 
 def _offers(sentence: str, parameter: Parameter) -> bool:
-    """Whether a sentence offers choices of the parameter, or asks what type one of them is."""
+    """Return whether a sentence offers choices of the parameter, or asks for the type of one."""
     offered = [choice for choice in parameter.enum if _says(sentence, choice, parameter)]
     either = "|".join(re.escape(_short(choice, parameter)) for choice in offered)
     of_type = rf"\b(?:type|kind|sort) of (?:\w+ )?(?:smart)?(?:{either})"
@@ -259,20 +259,20 @@ def _says(text: str, choice: str, parameter: Parameter) -> bool:
 
 
 def _short(choice: str, parameter: Parameter) -> str:
-    """A choice by its last word, if no other choice ends with it: "phone" for "mobile phone"."""
+    """Return a choice's last word if no other choice ends with it ("phone" for "mobile phone"), else all."""
     last = choice.split()[-1]
     return last if sum(other.endswith(last) for other in parameter.enum) == 1 else choice
 
 
 def _nearest(sentence: str, topics: Sequence[_Topic], alike: Alike) -> list[str]:
-    """The slot that a question is most about, if it is about any."""
+    """Return the slot that a question is most about, if it is about any."""
     degrees = {topic.parameter.name: round(alike(sentence, topic.phrase), 3) for topic in topics}
     nearest = max(degrees, key=degrees.__getitem__, default="")
     return [nearest] if nearest and degrees[nearest] >= NEAR else []
 
 
 def _plain(text: str) -> str:
-    """Lower case, with a space for everything between words."""
+    """Return a text in lower case, with a space for everything between words."""
     return " ".join(_BETWEEN.sub(" ", text.casefold()).split())
 
 

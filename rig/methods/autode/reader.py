@@ -1,4 +1,4 @@
-"""What an assistant's words ask of a user who knows some values, and which of what they say is false.
+"""Find what an assistant's words ask of a user who knows some values, and what they say falsely.
 
 Values and words are read as facts (days, times, amounts): "when" is about a slot whose value is a day,
 and "10 mg" contradicts "5 mg". What is not a fact is compared word by word.
@@ -64,13 +64,14 @@ _LIST = re.compile(r"\n\s*(?:[-*•]|\d+[.)])\s")
 class Understanding:
     """What was understood of an assistant's words.
 
-    `asked` are slots to be told, `unknown` those that are asked for in vain, and `false` those of which
-    something else was said. `flags` are questions of yes or no with their answers by slot, `is_closed` one to
-    agree to, `is_declined` one to be declined. `is_general` asks for anything that is missing, `is_purpose`
-    for what the user wants, `is_name` for their name, and `is_open` for what no slot is about, which `story`
-    has if it was asked what, why or since when, and `claimed` if it was stated. `sides` are the words by
-    which a flag was offered. `told` are sentences of the script that were asked for, `denied` those of which
-    something else was said, and `stated` those of which something was said that may be right.
+    `asked` are slots whose values are to be given, `unknown` slots asked for without a known value, and
+    `false` slots whose values were stated wrongly. `flags` are the answers to yes-or-no questions by slot;
+    `is_closed` means a question to agree to, `is_declined` one to decline. `is_general` asks for anything
+    that is missing, `is_purpose` for what the user wants, `is_name` for their name, and `is_open` for what no
+    slot is about: `story` has it if asked what, why or since when, `claimed` if it was stated.
+    `sides` are the words by which a flag was offered. `told` are sentences of the script that were asked for,
+    `denied` those that were contradicted, and `stated` those about which something was said that may be
+    right.
     """
 
     asked: list[str] = field(default_factory=list)
@@ -92,7 +93,7 @@ class Understanding:
 
 
 def understand(knowledge: Knowledge, own: Sequence[str], heard: str) -> Understanding:
-    """What an assistant's words ask, and what is false in them; the user has said `own` before."""
+    """Return what an assistant's words ask, and what is false in them; the user has said `own` before."""
     reader = _Reader(knowledge, "\n".join(own))
     reader.read(heard)
     result = reader.result
@@ -103,7 +104,7 @@ def understand(knowledge: Knowledge, own: Sequence[str], heard: str) -> Understa
 
 
 class _Reader:
-    """Reads the clauses of an assistant's words one by one into a result."""
+    """A reader of the clauses of an assistant's words, one by one, into a result."""
 
     def __init__(self, knowledge: Knowledge, own: str) -> None:
         self.result = Understanding()
@@ -153,27 +154,27 @@ class _Reader:
             self.result.story = clause.text
 
     def _asked(self, clause: DialogueAct) -> list[Slot]:
-        """The slots that a question names, or the one that it is clearly about."""
+        """Return the slots that a question names, or the one that it is clearly about."""
         best, degree = self._best(clause)
         is_by_name = clause.asks in _UNTYPED and (degree < STRONG or clause.kind == "tell")
         slots = self._named(clause) if is_by_name else []
         return [best] if not slots and best is not None and degree >= CLEAR else slots
 
     def _named(self, clause: DialogueAct) -> list[Slot]:
-        """The slots that the words of a question name."""
+        """Return the slots that the words of a question name."""
         names = questions.read(clause.question, self._knowledge.api).slots
         slots = [slot for slot in self._slots if slot.name in names and kind_degree(slot, clause) >= 0]
         return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
 
     def _best(self, clause: DialogueAct) -> tuple[Slot | None, float]:
-        """The slot that a question is most about, and how much."""
+        """Return the slot that a question is most about, and the degree."""
         slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
         degrees = [relevance(slot, clause, self._own) for slot in slots]
         highest = max(degrees, default=0.0)
         return (slots[degrees.index(highest)] if degrees else None), highest
 
     def _is_elsewhere(self, clause: DialogueAct) -> bool:
-        """Whether a question is about something that no slot is: since when, the make of a car."""
+        """Return whether a question is about what no slot stands for: since when, the make of a car."""
         if _ELSEWHERE.search(clause.text) or INSIDE.search(clause.text):
             return True
         nouns = _identifiers(clause)
@@ -191,7 +192,7 @@ class _Reader:
         for slot in slots:
             (self.result.asked if slot.is_known else self.result.unknown).append(slot.name)
 
-    # Questions of yes or no, choices, and what is said about what shall happen.
+    # Yes-or-no questions, choices, and statements about what is going to happen.
 
     def _read_closed(self, clause: DialogueAct) -> None:
         if slot := self._offered(clause.text):
@@ -208,7 +209,7 @@ class _Reader:
         if is_true or not (strange or (slot and degree >= CLEAR) or clause.kind == "fragment"):
             self.result.is_closed = True
         elif slot is not None and degree >= CLEAR:
-            # What it says of the slot is not the value.
+            # What it says about the slot is not the value.
             self.result.false.append(slot.name) if strange and slot.text else self._tell([slot])
         elif clause.kind == "fragment":
             self._read_question(clause)
@@ -216,17 +217,17 @@ class _Reader:
             self._leave_open(clause)
 
     def _answer_flag(self, clause: DialogueAct) -> bool:
-        """Answer a question about a truth value; False if it is about none."""
+        """Answer a question about a truth value; return False if it is about none."""
         for slot in filter(lambda slot: slot.is_flag, self._slots):
-            if said := flag_said(slot, clause.text):
-                self.result.flags.setdefault(slot.name, said.value == slot.value)
-                if said.is_either:
-                    self.result.sides[slot.name] = said.side
+            if flag := flag_said(slot, clause.text):
+                self.result.flags.setdefault(slot.name, flag.value == slot.value)
+                if flag.is_either:
+                    self.result.sides[slot.name] = flag.side
                 return True
         return False
 
     def _offered(self, text: str) -> Slot | None:
-        """The slot of which a text offers several values to choose from."""
+        """Return the slot for which a text offers several values to choose from."""
         beside = re.findall(r"(\w+),? or (?:(?:an?|the|by|in|at|on|for) )?(\w+)", text)
         offered = {stem(word.casefold()) for pair in beside for word in pair}
         likeliest = sorted(self._slots, key=lambda slot: not any(slot.states(fact) for fact in facts(text)))
@@ -240,10 +241,10 @@ class _Reader:
                 return slot
         return None
 
-    # What is said of values.
+    # What is said about values.
 
     def _compare(self, clause: DialogueAct) -> bool | None:
-        """Note what a clause says falsely. Whether all it says of slots is true; None if it says nothing."""
+        """Note what a clause says falsely; return whether all it says of slots is true, None if nothing."""
         text = clause.text
         true, false = self._compare_facts(text)
         for slot in self._slots:
@@ -258,7 +259,7 @@ class _Reader:
         return not false if true or false else None
 
     def _compare_facts(self, text: str) -> tuple[set[str], set[str]]:
-        """The slots about which a text states a true fact, and those about which it states a false one."""
+        """Return the slots about which a text states only true facts, and those about which one is false."""
         true: set[str] = set()
         false: set[str] = set()
         slots = [slot for slot in self._slots if slot.families]
@@ -277,7 +278,7 @@ class _Reader:
         return true - false, false
 
     def _replaced_name(self, text: str, settled: set[str]) -> Slot | None:
-        """The slot with a name in it, where a text has a name that the user never heard."""
+        """Return the slot whose name a text replaces by one that the user does not know, if any."""
         names = (token for token in tokens(text) if token.capital and not facts(token.text))
         strange = "|".join(token.text for token in names if self._knowledge.is_strange(token))
         named = [

@@ -1,4 +1,4 @@
-"""Scenarios: who wants what, and the call that would do it; and the API documents on offer."""
+"""Scenarios (who wants what, and the call that would do it) and the API documents on offer."""
 
 import re
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from rig.paths import real
 from rig.tasks import ExpectedTurn, Task, require_unique
 
 Required: TypeAlias = Literal["fixed", "compat"]
-"""Which parameters are required: those marked so, or, as upstream's evaluation has it by mistake, all."""
+"""Which parameters are required: those marked so, or all of them, as in upstream's evaluation by mistake."""
 
 Kind: TypeAlias = Literal["string", "boolean"]
 _Mark: TypeAlias = Literal["", "required", "optional"]
 
 _MARKS: dict[str, _Mark] = {"(required slot)": "required", "(optional slot)": "optional"}
 
-# The workbook names these in prose alone; upstream's evaluation has them in its code.
+# The workbook names these only in prose; upstream's evaluation has them in its code.
 _BOOLEANS = frozenset({"estimateTime", "estimateDistance"})
 _CHOICES = {
     "deviceType": ("mobile phone", "tablet", "TV", "speaker", "watch"),
@@ -30,7 +30,7 @@ _CHOICES = {
 
 
 class Parameter(NamedTuple):
-    """One parameter. `mark` is `required`, or `optional` if a call needs at least one of these."""
+    """One parameter. `mark` is `required`, or `optional` if a call needs at least one parameter so marked."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class Parameter(NamedTuple):
     mark: _Mark = ""
 
     def allows(self, value: Json) -> bool:
-        """Whether a value is of the parameter's type, and one of its choices if it has any."""
+        """Return whether a value is of the parameter's type, and one of its choices if it has any."""
         if self.type == "boolean":
             return isinstance(value, bool)
         return isinstance(value, str) and (not self.enum or value in self.enum)
@@ -54,11 +54,11 @@ class ApiDocument(NamedTuple):
     domain: str = ""
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of this name, if there is one."""
+        """Return the parameter of this name, if there is one."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
     def required(self, rule: Required) -> tuple[str, ...]:
-        """The names of the parameters that a call must have."""
+        """Return the names of the parameters that a call must have."""
         return tuple(
             parameter.name
             for parameter in self.parameters
@@ -66,15 +66,15 @@ class ApiDocument(NamedTuple):
         )
 
     def tool(self, rule: Required) -> ToolDoc:
-        """The document as models read it."""
+        """Return the document as models read it."""
         flat = self.flat(rule)
         schema = {"type": "object", "properties": flat["parameters"], "required": flat["requiredParameters"]}
         return ToolDoc(self.name, flat["description"], schema)
 
     def flat(self, rule: Required) -> JsonObject:
-        """The document in the shape that upstream writes into the prompts of open models.
+        """Return the document in the shape that upstream writes into the prompts of open models.
 
-        The description says which parameters a call needs at least one of.
+        The description names the parameters of which a call needs at least one.
         """
         description = self.description
         if names := [parameter.name for parameter in self.parameters if parameter.mark == "optional"]:
@@ -94,7 +94,7 @@ class ApiDocument(NamedTuple):
         }
 
     def as_json(self) -> JsonObject:
-        """All of it; the inverse of `parse`."""
+        """Return the whole document as JSON; the inverse of `parse`."""
         parameters: JsonObject = {}
         for name, description, kind, enum, mark in self.parameters:
             more = {key: value for key, value in (("enum", list(enum)), ("mark", mark)) if value}
@@ -104,7 +104,7 @@ class ApiDocument(NamedTuple):
 
     @classmethod
     def parse(cls, data: Json, where: str) -> "ApiDocument":
-        """A document from its JSON. Raises RigError if it is not one; `where` names it."""
+        """Return a document from its JSON. Raises RigError if it is not one; `where` names it."""
         try:
             parameters = tuple(_parameter(name, value) for name, value in data["parameters"].items())
             return cls(str(data["name"]), str(data["description"]), parameters, str(data.get("domain", "")))
@@ -114,7 +114,7 @@ class ApiDocument(NamedTuple):
 
     @classmethod
     def from_row(cls, domain: str, name: str, description: str, parameters: str) -> "ApiDocument":
-        """A document from a row of upstream's workbook. Raises ValueError for a row of another shape."""
+        """Return a document from a row of upstream's workbook. Raises ValueError for any other row."""
         lines = filter(str.strip, parameters.splitlines())
         return cls(name, description, tuple(map(_from_line, lines)), domain)
 
@@ -141,11 +141,11 @@ Slots = Mapping[str, Json]
 """The arguments of a call by name: texts and truth values."""
 
 USER, ASSISTANT = "User", "Assistant"
-"""Who speaks, in upstream's files."""
+"""The speakers, as upstream's files name them."""
 
 
 class Utterance(NamedTuple):
-    """What one of the two said."""
+    """What one of the two speakers said."""
 
     role: str
     text: str
@@ -199,7 +199,7 @@ class Scenario(Task):
         return 1
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """The first query, and the true call: nobody knows in which turn the assistant can make it."""
+        """Return the first query and the true call at turn 0: the turn of the call cannot be known."""
         if turn:
             return ExpectedTurn()
         return ExpectedTurn((self.query,), (ExecutedCall(self.call, Outcome()),))
@@ -217,7 +217,7 @@ class Scenario(Task):
 
 
 def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
-    """A scenario from its `source`. Raises RigError if it is not one."""
+    """Return a scenario from its `source`. Raises RigError if it is not one."""
     try:
         call = Call(source["call"]["name"], dict(source["call"]["arguments"]))
         apis = tuple(ApiDocument.parse(api, where) for api in source["apis"])
@@ -230,7 +230,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
 
 
 def load_directory(directory: Path) -> list[Scenario]:
-    """The scenarios of every `*.json` in a folder, a file for each domain. Raises RigError for any other."""
+    """Load the scenarios of every `*.json` in a folder, one per domain. Raises RigError for other files."""
     scenarios: list[Scenario] = []
     for path in sorted(directory.glob("*.json")):
         scenarios += _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
@@ -241,10 +241,10 @@ def load_directory(directory: Path) -> list[Scenario]:
 
 
 def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
-    """The scenarios of one file, each with the documents that are `offered`: all of the file's by default.
+    """Return the scenarios of one file, each with the documents it lists as `offered` (by default all).
 
-    They keep the order of the file, so that their place does not tell which is the right one, and scenarios
-    of a file begin alike.
+    The documents keep the file's order, so that their place does not give the right one away, and the prompts
+    of a file's scenarios begin alike.
     """
     try:
         domain, rows = str(data["domain"]), list(data["scenarios"])
@@ -268,7 +268,7 @@ def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
 
 
 def checked(scenario: Scenario, where: str) -> Scenario:
-    """The scenario. Raises RigError where its parts do not fit one another."""
+    """Return the scenario. Raises RigError if its parts do not fit one another."""
     call, history = scenario.call, scenario.history
     api = next((document for document in scenario.apis if document.name == call.name), None)
     if api is None:

@@ -2,7 +2,8 @@
 
 The same words always get the same answer. The user follows upstream's manual for people who play it: short
 sentences, values in the script's own words, "I don't know" to anything that is not in it, and one request to
-the assistant to do it itself. One assistant asks for all that is not said yet, one for what is required.
+the assistant to do it itself. One assistant asks for everything that has not been said yet, the other for
+what is required.
 """
 
 import json
@@ -25,20 +26,21 @@ from rig.scoring.similarity import Embedding
 from rig.scoring.similarity.minilm import encoder
 
 RULES = "9"
-"""Version of the rules; to be raised with any change that can change an answer."""
+"""The version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"
-"""What a user ends a conversation with that leads nowhere."""
+"""The text with which a user ends a conversation that leads nowhere."""
 
 AT_ONCE = 2
-"""How many values the user gives when asked in general for what is missing, and the oracle asks for."""
+"""How many values the user gives when asked for all that is missing, and the oracle asks for at once."""
 
 RECALLED, CERTAIN = 0.3, 0.45
-"""The cosine from which a sentence of the script that shares a word with a question answers it, and one of
-yes or no."""
+"""The cosine from which a sentence of the script that shares a word with a question answers it, and the
+cosine for a yes-or-no question.
+"""
 
 SHORT = 6
-"""Up to how many words a value is not a sentence of its own."""
+"""The most words of a value that is not a sentence by itself."""
 
 UNKNOWN = "Sorry, I don't know that."
 _PUSH = "Can you do that for me, please?"
@@ -58,11 +60,11 @@ _TOLD = tuple(
         ("how old|what age", rf"(?:turns|is) {_NUMBERED}"),
     )
 )
-"""What is asked of a story, and what a sentence has that tells it."""
+"""Questions about a story, and the words of a sentence that answers them."""
 
 
 class ScriptedUser(Oracle):
-    """Plays the user of tasks, looked up by the request's key."""
+    """A model that plays the user of tasks, which it looks up by the request's key."""
 
     rules = RULES
 
@@ -80,7 +82,7 @@ class ScriptedUser(Oracle):
         }
 
     def answer(self, task: Any, own: Sequence[str], heard: str, alike: Alike) -> str:
-        """What the user of a task says to an assistant's words, having said `own` before."""
+        """Return what the user of a task says to an assistant's words, having said `own` before."""
         return answer(task, own, heard, alike, hearing())
 
     def _step(self, task: Any, request: Request) -> Prediction:
@@ -89,18 +91,18 @@ class ScriptedUser(Oracle):
 
 @cache
 def similarity() -> Embedding:
-    """The packaged sentence encoder; its weights are read at the first question that needs them."""
+    """Return the packaged sentence encoder; its weights are read at the first question that needs them."""
     return encoder()
 
 
 @cache
 def hearing() -> Hearing:
-    """What reads an assistant's words."""
+    """Return the model that reads an assistant's words."""
     return Hearing()
 
 
 def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, read: Read | None = None) -> str:
-    """What the user says to an assistant's words, having said `own` before; without `read` by rules alone."""
+    """Return the user's answer to an assistant's words after saying `own`; without `read` by rules alone."""
     sentences = {**scenario.facts, "character": introduction(scenario.character)}
     story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
     knowledge = Knowledge(scenario.api, scenario.slots, story, sentences)
@@ -121,7 +123,7 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike, rea
 
 
 def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
-    """Sentences: what is false corrected, or yes or no; then the values, and what is not known."""
+    """Return the answer's sentences: corrections or a yes or no, then the values, then what is not known."""
     asked = {name: knowledge.values[name] for name in understood.asked}
     sentences = []
     if understood.false:
@@ -148,7 +150,7 @@ def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
 
 
 def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str:
-    """The sentence of the script that answers what no slot is about, empty if there is none."""
+    """Return the sentence of the script that answers what no slot is about; empty if there is none."""
     question = understood.claimed or understood.story
     name = scenario.character.split(",")[0].strip()
     sentences = _SENTENCE.split(f"{scenario.background} {scenario.purpose}")
@@ -174,7 +176,7 @@ def recalled(scenario: Scenario, understood: Understanding, alike: Alike) -> str
 
 
 def introduction(character: str) -> str:
-    """Who somebody is, as a sentence: Nils, a carpenter."""
+    """Return who somebody is ("Nils, a carpenter") as a sentence."""
     name, _, rest = character.partition(", ")
     verb = "'s" if rest.startswith("whose ") else "" if rest.startswith("who ") else " is"
     return f"{name}{verb} {re.sub(r'^(?:who|whose) ', '', rest)}."
@@ -185,7 +187,7 @@ def _yes_or_no(value: bool) -> str:
 
 
 def first_person(text: str, name: str) -> str:
-    """A sentence about somebody as they would say it of themselves."""
+    """Return a sentence about somebody as they would say it about themselves."""
 
     def conjugated(match: re.Match[str]) -> str:
         verb = match[2]
@@ -206,13 +208,13 @@ def first_person(text: str, name: str) -> str:
 
 
 def missing(scenario: Scenario, texts: Iterable[str]) -> list[str]:
-    """The slots whose values nothing of what was said mentions, in the order of the call."""
+    """Return the slots whose values none of the texts mentions, in the order of the call."""
     text, parameter = "\n".join(texts), scenario.api.parameter
     return [name for name, value in scenario.slots.items() if not mentions(text, value, parameter(name))]
 
 
 def sentence(values: Mapping[str, Json]) -> str:
-    """A sentence with these values, in the words of the script."""
+    """Return a sentence with these values, in the words of the script."""
     if len(values) > 1:
         text = listed(f"the {spoken(name)} is {as_text(value)}" for name, value in values.items())
         text = f"{text[0].upper()}{text[1:]}"
@@ -226,7 +228,7 @@ def sentence(values: Mapping[str, Json]) -> str:
 
 
 def as_text(value: Json) -> str:
-    """A value in words."""
+    """Return a value in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(as_text, value)) if isinstance(value, list) else str(value)
@@ -239,9 +241,9 @@ def true_step(scenario: Scenario, request: Request) -> Prediction:
 
 
 def obedient_step(scenario: Scenario, request: Request) -> Prediction:
-    """Do what the prompt says: ask for what is required and was not said, and call with what the user told.
+    """Do what the prompt says: ask for what is required and was not said, and call with what the user said.
 
-    Nobody can tell from words whether a truth value was said; it was if it was asked for.
+    Words do not show whether a truth value was said; it counts as said once it was asked for.
     """
     unsaid = missing(scenario, _heard(request))
     required = [name for name in unsaid if name in scenario.api.required("fixed")]
@@ -261,7 +263,7 @@ def _own(request: Request) -> list[str]:
 
 
 def _question(request: Request, names: Sequence[str]) -> Prediction | None:
-    """A question for the first of these slots that were not asked for before."""
+    """Return a question for the first of these slots that were not asked for before; None if all were."""
     own = _own(request)
     phrases = (f"the {spoken(name)}" for name in names)
     new = [name for name in phrases if not any(f"{name}?" in text or f"{name} and" in text for text in own)]

@@ -1,6 +1,6 @@
-"""A slot as a user knows it: how it is spoken of, what a text says of its value, what asks for it.
+"""A slot as a user knows it: what refers to it, what a text says about its value, what asks for it.
 
-Of a slot that is true or false, a text can also say the opposite, or offer a word for either.
+For a slot that is true or false, a text can also say the opposite, or offer a word for either.
 """
 
 import re
@@ -32,8 +32,8 @@ from rig.reading.lexicon import stem
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a user knows: the values of an API's slots; who they are, what they want and have said; and of
-    these the sentences of the script, by name.
+    """What a user knows: the values of an API's slots, the story (who they are, what they want and have
+    said), and the script's sentences by name.
     """
 
     api: ApiDocument
@@ -43,7 +43,7 @@ class Knowledge:
 
     @cached_property
     def slots(self) -> tuple["Slot", ...]:
-        """The slots of the API, in its order."""
+        """The slots of the API, in the order of its document."""
         return tuple(
             Slot(parameter, self.values.get(parameter.name), parameter.name in self.values)
             for parameter in self.api.parameters
@@ -58,7 +58,7 @@ class Knowledge:
         return frozenset().union(*map(stems, texts))
 
     def is_strange(self, token: Token) -> bool:
-        """Whether a word tells things apart, and is none that the user would use."""
+        """Return whether a word carries meaning and is not one that the user knows."""
         return token.is_content and token.stem not in self.vocabulary
 
 
@@ -81,7 +81,7 @@ class Slot:
 
     @cached_property
     def text(self) -> str:
-        """The value, empty if it is no text."""
+        """The value if it is a text, else an empty string."""
         return self.value if isinstance(self.value, str) else ""
 
     @cached_property
@@ -101,7 +101,7 @@ class Slot:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What its value is about, in stems."""
+        """The stems of the words that say what its value is about."""
         return content(self.text)
 
     @cached_property
@@ -111,12 +111,12 @@ class Slot:
 
     @cached_property
     def families(self) -> frozenset[str]:
-        """Which families of facts its value states."""
+        """The families of the facts that its value states."""
         soon = ("day",) if _SOON.search(self.text) else ()
         return frozenset((*map(family, self.facts), *soon))
 
     def states(self, fact: Fact) -> bool:
-        """Whether a fact is one that its value states."""
+        """Return whether a fact is one that its value states."""
         return any(fact.agrees(own) for own in self.facts)
 
     @property
@@ -126,7 +126,7 @@ class Slot:
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The values that it can have: those of the document, or those that its description names."""
+        """The values that it can have: those in the document, or those that its description names."""
         listed = self.parameter.description.partition("such as ")[2]
         return self.parameter.enum or tuple(filter(None, re.split(r", | or ", listed)))
 
@@ -136,13 +136,13 @@ class Slot:
         return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
 
     def chosen(self, text: str) -> list[str]:
-        """The choices that a text names."""
+        """Return the choices that a text names."""
         return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
 
     def compared(self, text: str, knowledge: Knowledge) -> bool | None:
-        """Whether a text says the value (True), another in its place (False), or nothing of it (None).
+        """Return whether a text says the value (True), another one instead (False), or neither (None).
 
-        Days, times and amounts are compared as facts, and not here.
+        Days, times and amounts are not compared here, but as facts.
         """
         if chosen := self.chosen(text):
             return any(_plain(choice) == _plain(self.text) for choice in chosen)
@@ -155,7 +155,7 @@ class Slot:
         return False if self._is_other_kind(text, knowledge) else None
 
     def _is_like(self, code: str, text: str) -> bool:
-        """Whether a code could stand in the place of the value: letters where letters are, and as long."""
+        """Return whether a code could stand in the value's place: as long, with letters where it has them."""
         shape, whole = (re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text)) for text in (code, self.text))
         parts = self.text.casefold().split()
         others = [part for part in parts if part.isalpha()]
@@ -163,7 +163,7 @@ class Slot:
         return len(code) > 1 and (code.casefold() in parts or shape == whole or is_part)
 
     def _is_other_kind(self, text: str, knowledge: Knowledge) -> bool:
-        """Whether a text has the same noun with another attribute: savings account, business account."""
+        """Return whether a text has the same noun with another attribute: savings and business account."""
         if self.families or not self.text:
             return False
         head = {self.words[-1]} if self.words and self.words[-1].isalpha() else set()
@@ -183,7 +183,7 @@ def _plain(text: str) -> tuple[str, ...]:
 
 
 def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
-    """Whether a text names a choice, if only by words that no other choice has."""
+    """Return whether a text names a choice, even if only by a word that no other choice has."""
     here, wording = _plain(text), _plain(choice)
     if all(word in FUNCTION_WORDS for word in wording):
         # On and off are prepositions elsewhere.
@@ -205,7 +205,7 @@ def _akin(one: str, other: str) -> bool:
 
 
 CLEAR, STRONG = 2.0, 3.6
-"""From which degree on a question is about a slot, and from which the words of its name need not be asked."""
+"""The degree from which a question is about a slot, and from which its words need not name the slot."""
 
 _CANNOT = -1.0
 """The degree of a slot that cannot be what a question word asks for."""
@@ -226,16 +226,16 @@ _OF_KIND = {
     **dict.fromkeys(("what number", "which number"), (stems_of("numbered"), 1.2)),
     **dict.fromkeys(("what name", "which name"), (frozenset({"name"}), 2.0)),
 }
-"""What a slot is about that a question word asks for, and to which degree."""
+"""What a slot has to be about for a question word to ask for it, and the degree."""
 
 
 def synonyms(word: str) -> frozenset[str]:
-    """The stems that an everyday word stands for, with its own."""
+    """Return the stems that an everyday word stands for, with its own."""
     return frozenset((stem(word), *_NOUNS.get(word, _NOUNS.get(word.removesuffix("s"), ()))))
 
 
 def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
-    """How much a question is about a slot, 0 if it cannot be; `own` is what the user has said so far."""
+    """Return how much a question is about a slot, 0 if it cannot be; `own` is what the user said so far."""
     words = frozenset(content(clause.text))
     total = kind_degree(slot, clause)
     may_be_told = clause.kind == "wh" or (clause.kind == "tell" and "describe" in clause.text)
@@ -256,7 +256,7 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
     total += 1.1 * min(len(words & rest), 2)
     total += 1.6 * bool(also & slot.named) + 0.8 * bool(also & rest)
     if slot.words and not slot.is_time:
-        # What was said already is what a question is about, and seldom what it asks for.
+        # A question is about what was said already, and seldom asks for it.
         total += 1.8 * bool(words.intersection(slot.words))
     if total and slot.is_known:
         total += 0.3 + 0.3 * (not questions.mentions(own, slot.value, slot.parameter))
@@ -264,7 +264,7 @@ def relevance(slot: Slot, clause: DialogueAct, own: str) -> float:
 
 
 def kind_degree(slot: Slot, clause: DialogueAct) -> float:
-    """How far a slot is of the kind that a question word asks for; negative if it cannot be."""
+    """Return how well a slot is of the kind that a question word asks for; negative if it cannot be."""
     families, stems = slot.families, slot.stems
     is_time = slot.is_time or (not slot.is_known and bool(slot.named & _TIMES))
     match clause.asks.split():
@@ -310,12 +310,12 @@ def kind_degree(slot: Slot, clause: DialogueAct) -> float:
 
 
 def is_named(slot: Slot, clause: DialogueAct) -> bool:
-    """Whether a clause asks what something is called, and the slot has a name as its value."""
+    """Return whether a clause asks what something is called, and the slot's value is a name."""
     return _ASKS_NAME.search(clause.text) is not None and bool(slot.stems & _NAMED)
 
 
 def _nearness(slot: Slot, clause: DialogueAct) -> float:
-    """Which of several days and times is meant: the time of day, the first, or the last."""
+    """Return how near a slot is to the day or time that is meant: the time of day, the first, or the last."""
     nearness = 0.5 * bool(slot.named & _TIMES)
     if clause.asks.endswith("time"):
         nearness += 0.8 * ("clock" in slot.families) + 0.3 * ("time" in slot.named)
@@ -339,7 +339,7 @@ def _place_degree(slot: Slot, text: str) -> float:
 
 
 def most_about(text: str, slots: Iterable[Slot]) -> Slot | None:
-    """The slot that a statement is most about."""
+    """Return the slot that a statement is most about."""
     about, when = content(text), DialogueAct(text, "wh", "when")
     return max(
         slots,
@@ -357,7 +357,7 @@ _SIDES = tuple(
         ("screen projector display monitor", ""),
     )
 )
-"""Words for what is true or false of a slot, and for the opposite."""
+"""Words for what can be true of a slot, and words for the opposite."""
 _STOPS = stems_of("flag_stops")
 _NEGATED = re.compile(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b", re.IGNORECASE)
 _NEGATED_VERB = re.compile(r"\b\w+ (?:is|are|was|were|have|has)n['’]t\b", re.IGNORECASE)
@@ -365,7 +365,7 @@ _QUESTION_TAG = re.compile(r",? \w+n['’]t (?:you|it|we)\W*$", re.IGNORECASE)
 
 
 class Flag(NamedTuple):
-    """What a clause says of a truth value; `side` is its word for what is true, if it has one."""
+    """What a clause says about a truth value; `side` is its word for the slot's value, if it has one."""
 
     value: bool
     is_either: bool
@@ -373,7 +373,7 @@ class Flag(NamedTuple):
 
 
 def flag_said(slot: Slot, text: str) -> Flag | None:
-    """What a text says or asks of a slot that is true or false; None if nothing."""
+    """Return what a text says or asks about a slot that is true or false; None if nothing."""
     heard = tokens(text)
     asked = {token.text for token in heard}
     own = {token.text for token in tokens(f"{questions.spoken(slot.name)} {slot.parameter.description}")}

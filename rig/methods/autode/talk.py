@@ -1,11 +1,11 @@
-"""What the two read before they talk, what an assistant's words are, what was said, and how it ended.
+"""The prompts of both roles, the reading of an assistant's words, and the course and end of a talk.
 
 The prompts are rig's own. They keep the rules of upstream's and leave out two of their faults: a misspelt
 closing tag, and a placeholder that models copy as if it were an argument.
 
 An assistant's words are a call between tags, an unreadable call, an end, or talk, as in `fetch_assistant` of
-upstream's evaluation: a call comes before an end. With `compat`, the verdict is upstream's, except for a list
-between the tags: there upstream crashes, and here it is a malformed call.
+upstream's evaluation: a call takes precedence over an end. With `compat`, the verdict is upstream's, except
+for a list between the tags: there upstream crashes, and here it is a malformed call.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from rig.tasks import ASSISTANT as THE_ASSISTANT
 from rig.tasks import PlayedTurn, Step
 
 THE_USER = "user"
-"""The role that talks to the one that is evaluated."""
+"""The role that talks to the assistant under evaluation."""
 
 INSTRUCTIONS = """\
 You are Bob, a voice assistant. You do what the user asks for by calling an API.
@@ -56,7 +56,7 @@ This is who you are and what you want:"""
 GREETING = "Now let's start the chat."
 
 Mode = Literal["dynamic", "static"]
-"""Whether a user answers, or the assistant gets the whole recorded conversation, for one call."""
+"""Whether a user answers, or the assistant gets the whole recorded conversation and makes one call."""
 
 Form = Literal["rig", "func"]
 """Whether calls are made in the model's answer format, or written as text between tags."""
@@ -64,7 +64,7 @@ Form = Literal["rig", "func"]
 
 @dataclass(frozen=True, slots=True)
 class AutoDeSettings:
-    """How scenarios are played. With `compat`, as upstream does, and `form` and `required` do not count."""
+    """How scenarios are played. With `compat` it is as upstream does, whatever `form` and `required` are."""
 
     mode: Mode = "dynamic"
     form: Form = "rig"
@@ -86,13 +86,13 @@ class AutoDeSettings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence that the two read in any scenario."""
+        """The settings, and a hash of every sentence that both roles read in any scenario."""
         told = json.dumps([INSTRUCTIONS, AS_TEXT, AT_ONCE, USER_INSTRUCTIONS, GREETING]).encode()
         return {"protocol": "autode", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
 
 def opening(scenario: Scenario, settings: AutoDeSettings, role: str) -> Request:
-    """How every request to a role begins in a scenario: without messages."""
+    """Return what every request to a role begins with in a scenario, without messages."""
     key = StepKey(scenario.name, 0, 0)
     if role == THE_USER:
         return Request(key, USER_INSTRUCTIONS, (), script(scenario), ())
@@ -106,15 +106,15 @@ def opening(scenario: Scenario, settings: AutoDeSettings, role: str) -> Request:
 
 
 def script(scenario: Scenario) -> str:
-    """What a user reads: who they are, what they want, and the call that would do it."""
+    """Return what a user reads: who they are, what they want, and the call that would do it."""
     slots = json.dumps(dict(scenario.slots), ensure_ascii=False)
     return f"{scenario.topic}\nAPI: {scenario.call.name}\nParameters: {slots}"
 
 
 def messages(utterances: Sequence[Utterance], role: str, mode: Mode) -> tuple[Message, ...]:
-    """The conversation as a role reads it: its own words as replies, those of the other as a user's.
+    """Return the conversation as a role reads it: its own words as replies, the other's as a user's.
 
-    A recorded one asks with its last words for the call.
+    In a recorded conversation, the last message also asks for the call.
     """
     is_assistant = role == THE_ASSISTANT
     texts = [text for _, text in utterances]
@@ -129,17 +129,17 @@ def messages(utterances: Sequence[Utterance], role: str, mode: Mode) -> tuple[Me
 
 CALL = "<func>"
 DONE = "[DONE]"
-"""What an assistant ends a conversation with that it cannot serve, and a user who has nothing more to say."""
+"""The mark of an assistant that cannot do what is asked, and of a user with nothing more to say."""
 
 _TAGGED = re.compile(r"<func>(.*?)</func>", re.DOTALL)
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
 def tagged_call(text: str, *, compat: bool = False) -> Call | None:
-    """The call between tags in an assistant's words, whatever else it says; None if it makes none.
+    """Return the call between tags in an assistant's words, whatever else it says; None without a call.
 
-    With `compat` a tag that is never closed is an empty call. Raises ValueError, which says why, for a call
-    that cannot be read.
+    With `compat` a tag that is never closed is an empty call. Raises ValueError with the reason if the call
+    cannot be read.
     """
     if CALL not in text:
         return None
@@ -158,9 +158,9 @@ def tagged_call(text: str, *, compat: bool = False) -> Call | None:
 
 
 def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
-    """The arguments that count: truth values, and texts but for blank ones and "null".
+    """Return the arguments that count: truth values, and texts that are neither blank nor "null".
 
-    With `compat` numbers, nulls, lists and objects are dropped as upstream does, otherwise nulls alone: a
+    With `compat` numbers, nulls, lists and objects are dropped, as upstream does. Otherwise only nulls are: a
     value of another type counts as predicted, and is wrong.
     """
     return {
@@ -182,8 +182,8 @@ _KNOWS_NOTHING = re.compile(r"(?:(?:sorry,? )?i (?:do not|don['’]t) know\b[^.!
 
 
 class Talk:
-    """One conversation, of which some turns were `played` before. `said` is without the call; `end` is None
-    for as long as it goes on.
+    """One conversation, some turns of which may have been `played` before. `said` leaves out the call; `end`
+    is None while the conversation goes on.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Talk:
             self.add(step)
 
     def add(self, step: Step) -> None:
-        """Take in a step: words are added to what was said, anything else ends the conversation."""
+        """Take in a step: words are added to `said`, anything else ends the conversation."""
         prediction, is_user = step.prediction, step.role == THE_USER
         if prediction.reply is not None and is_user:
             if self.end in (None, "round_limit") and FAILED in prediction.reply:
@@ -227,7 +227,7 @@ class Talk:
 
     @property
     def _is_user_stuck(self) -> bool:
-        """Whether the user could answer less than half of what they were asked.
+        """Whether more than half of the user's answers say that they do not know.
 
         Upstream counts such conversations as the assistant's reluctance to call.
         """

@@ -1,4 +1,4 @@
-"""How alike two free texts are, by a measure that the user names."""
+"""Measure how alike two free texts are, by a measure that the user names."""
 
 import math
 from dataclasses import dataclass
@@ -23,13 +23,14 @@ __all__ = [
 
 PACKAGED = ("minilm", "exact")
 PRESET = "distilbert:"
-"""Before a directory of distilbert-base-uncased: ToolTalk's own recipe."""
+"""The prefix of a directory of distilbert-base-uncased: ToolTalk's own recipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMeasure:
     """A measure as it is named on the command line and in the store: `minilm`, `exact`, the directory of a
-    sentence-transformers model, or `distilbert:` and a directory; with a threshold, `@` and its value follow.
+    sentence-transformers model, or `distilbert:` and a directory, followed by `@` and the threshold if there
+    is one.
     """
 
     name: str
@@ -37,7 +38,7 @@ class NamedMeasure:
 
     @classmethod
     def parse(cls, text: str) -> "NamedMeasure":
-        """The inverse of `str`. Only a number after the last `@` is a threshold."""
+        """Parse a measure's name, as `str` writes it; only a number after the last `@` is a threshold."""
         name, at, value = text.rpartition("@")
         try:
             return cls(name, float(value)) if at else cls(text)
@@ -45,7 +46,7 @@ class NamedMeasure:
             return cls(text)
 
     def at(self, threshold: float | None) -> "NamedMeasure":
-        """The same measure with another threshold. Raises RigError if none makes sense."""
+        """Return the same measure with another threshold. Raises RigError if the threshold makes no sense."""
         if threshold is None:
             return self
         if self.name == "exact":
@@ -58,7 +59,7 @@ class NamedMeasure:
 
     @property
     def absolute(self) -> "NamedMeasure":
-        """With the directory, if there is one, named from the root."""
+        """The measure with an absolute path for its directory, if it has one."""
         if self.name in PACKAGED:
             return self
         preset = PRESET if self.name.startswith(PRESET) else ""
@@ -69,8 +70,8 @@ class NamedMeasure:
 
 
 def load(text: str) -> Similarity:
-    """The measure of that name, as `NamedMeasure` writes it. No weights are read before the first texts that
-    need them. Raises RigError when there is no such model or the threshold makes no sense.
+    """Return the measure of this name, as `NamedMeasure` writes it. Its weights are read with the first texts
+    that need them. Raises RigError if there is no such model or the threshold makes no sense.
     """
     named = NamedMeasure.parse(text)
     named = named.at(named.threshold)

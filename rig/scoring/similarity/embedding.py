@@ -22,20 +22,21 @@ from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
 from rig.toolbox.spec import Text
 
 MAX_CHARACTERS = 16_384
-"""More than an encoder reads; what the tokenizer would cut off later costs a second per megabyte."""
+"""More than an encoder reads. What the tokenizer would cut off anyway costs a second per megabyte."""
 CACHED_TEXTS = 1024
 HINT = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"
 
 
 class Embedding:
-    """Cosine similarity of the embeddings that the model in `directory` makes.
+    """The cosine similarity of the embeddings that the model in `directory` makes.
 
-    Raises RigError: at once when the directory holds no such model, at the first text when it is broken.
-    `threshold` is from which cosine on texts of every kind count as the same; without one nobody knows.
+    Raises RigError at once if the directory holds no such model, and at the first text if the model is
+    broken. `threshold` is the cosine from which texts of every kind count as the same; without it, none is
+    known.
     """
 
     is_plain = False
-    """Whether it is a plain transformers model, of which the first token's vector counts."""
+    """Whether it is a plain transformers model, whose embedding is the first token's vector."""
 
     def __init__(
         self, directory: Path, *, name: str, release: str | None = None, threshold: float | None = None
@@ -53,7 +54,7 @@ class Embedding:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
-        """Raises RigError when a file of the model cannot be read."""
+        """What can change a similarity: model and libraries. Raises RigError if a file cannot be read."""
         libraries = ("sentence-transformers", "transformers", "torch")
         return {
             "similarity": self.name,
@@ -69,7 +70,7 @@ class Embedding:
         return cosine(self.vector(first), self.vector(second))
 
     def vector(self, text: str) -> Any:
-        """The embedding of a text, a numpy vector."""
+        """Return the embedding of a text, a numpy vector."""
         return self._embedding(encodable(text[:MAX_CHARACTERS]))
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
@@ -82,7 +83,7 @@ class Embedding:
         return Band(threshold, threshold)
 
     def _likeness(self, found: Residue) -> float:
-        """The cosine: how else to judge the wording is known of no other model than the packaged one."""
+        """Return the cosine, because only the packaged model is taught to judge wording in another way."""
         first, second = (" ".join(atom.shown for atom in side) for side in (found.first, found.second))
         return self(first, second)
 
@@ -111,7 +112,7 @@ class Embedding:
 
 class DistilBert(Embedding):
     """The recipe of ToolTalk's paper: distilbert-base-uncased as transformers saves it, used as sent2vec
-    0.3.0 does: the last hidden state of the first token, not normalized. Raises RigError when the directory
+    0.3.0 does (the last hidden state of the first token, not normalized). Raises RigError if the directory
     holds no such model.
     """
 
@@ -129,14 +130,14 @@ class DistilBert(Embedding):
 
 
 def cosine(first: Any, second: Any) -> float:
-    """The cosine of two numpy vectors, within [-1, 1]; 0 if one is all zeros or holds a NaN."""
+    """Return the cosine of two numpy vectors, within [-1, 1]; 0 if one is all zeros or holds a NaN."""
     norm = math.sqrt(float(first @ first) * float(second @ second))
     value = float(first @ second) / norm if norm else 0.0
     return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0
 
 
 def hash_of(directory: Path) -> str:
-    """A hash of all files in a folder. Raises RigError when one cannot be read."""
+    """Return a hash of all files in a folder. Raises RigError if one cannot be read."""
     whole = sha256()
     try:
         for path in sorted(path for path in directory.rglob("*") if path.is_file()):

@@ -9,27 +9,28 @@ from typing import Any
 from rig.errors import RigError
 
 THREADS = 1
-"""One at a time, so that sums are always made in the same order; a text still takes only some 10 ms."""
+"""Only one, so that sums are always made in the same order; a text still takes only some 10 ms."""
 
 LONGEST_TEXT = 2_000
-"""Characters of each text that are read at once with another."""
+"""The most characters of a text that is read together with another."""
 LONGEST_PAIR = 160
-"""Tokens of two texts that are read at once; the rest of the longer one is cut off."""
+"""The most tokens of two texts that are read together; the rest of the longer one is cut off."""
 
 
 PACKED, SCALES = ".packed", ".scales"
-"""What the names of a packed tensor's parts end with in an adapter."""
+"""The endings of the names of a packed tensor's parts in an adapter."""
 GROUP = 32
-"""Numbers that share a scale."""
+"""How many numbers share a scale."""
 
 
 def load_encoder(directory: Path, *, is_plain: bool = False) -> Callable[[str], Any]:
-    """What makes of a text its embedding, a numpy vector, with the model in `directory`: one as
-    sentence-transformers saved it, or a plain transformers model, of which it is the last hidden state of the
-    first token, [CLS].
+    """Return a function from a text to its embedding, a numpy vector, by the model in `directory`.
+
+    The model is one that sentence-transformers saved, or a plain transformers model, whose embedding is the
+    last hidden state of the first token, [CLS].
 
     Texts are embedded one at a time, so that an embedding never depends on its neighbours in a batch. Raises
-    RigError when the model cannot be loaded.
+    RigError if the model cannot be loaded.
     """
 
     def load(st: Any) -> Any:
@@ -44,7 +45,7 @@ def load_encoder(directory: Path, *, is_plain: bool = False) -> Callable[[str], 
 
 
 def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
-    """The cross-encoder in `directory`, and its labels by number. Raises RigError when it does not load."""
+    """Load the cross-encoder in `directory`, and its labels by number. Raises RigError if that fails."""
     model = _quietly(
         directory, lambda st: st.CrossEncoder(str(directory), device="cpu", local_files_only=True)
     )
@@ -52,11 +53,11 @@ def load_cross_encoder(directory: Path) -> tuple[Any, dict[int, str]]:
 
 
 class PairClassifier:
-    """A model that reads two texts at once and says how likely each of some labels is.
+    """A model that reads two texts together and returns how likely each of some labels is.
 
-    It is the encoder of `directory` with an adapter on top: changes of its weights in four bits, two layers,
-    and perhaps what is added to the embedding of each token that the other text lacks. benchmarks/adapters.py
-    writes such adapters. Raises RigError when either cannot be loaded.
+    It is the encoder of `directory` with an adapter: changes of the encoder's weights in four bits, two
+    layers on top, and optionally a vector to add to the embedding of each token that the other text lacks.
+    benchmarks/adapters.py writes such adapters. Raises RigError if either cannot be loaded.
     """
 
     def __init__(self, directory: Path, adapter: Path) -> None:
@@ -65,11 +66,14 @@ class PairClassifier:
         )
 
     def probabilities(self, first: str, second: str) -> list[float]:
-        """Of each label, in the adapter's order; they exclude one another. Long texts are cut off."""
+        """Return the probabilities of the labels, which exclude one another, in the adapter's order.
+
+        Long texts are cut off.
+        """
         return self._probabilities(self._tokens(first, second, truncation=True, max_length=LONGEST_PAIR))
 
     def whole_probabilities(self, first: str, second: str) -> list[float] | None:
-        """The same, or None of texts of which something would be cut off."""
+        """Return the probabilities, or None if a text is so long that something would be cut off."""
         if max(len(first), len(second)) > LONGEST_TEXT:
             return None
         tokens = self._tokens(first, second)
@@ -97,7 +101,7 @@ class PairClassifier:
             return [float(value) for value in torch.softmax(self._linear("labels", hidden), -1)]
 
     def _embeddings(self, tokens: Any, sides: Any) -> Any:
-        """Of each token, with what marks those that the other text lacks."""
+        """Return each token's embedding, with a mark added for tokens that the other text lacks."""
         import torch
 
         embedded = self._model.embeddings.word_embeddings(tokens)
@@ -113,12 +117,12 @@ class PairClassifier:
 
 
 def encodable(text: str) -> str:
-    """A text that a tokenizer accepts: half a surrogate pair is legal JSON, but no such text."""
+    """Return a text that a tokenizer accepts, without the lone surrogates that JSON allows."""
     return text.encode("utf-8", "replace").decode()
 
 
 def adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
-    """The encoder with an adapter's changes, its tokenizer, and the tensors of the layers on top."""
+    """Return the encoder with an adapter's changes, its tokenizer, and the tensors of the layers on top."""
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer
 
@@ -139,7 +143,7 @@ def adapted(directory: Path, adapter: Path) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def unpacked(values: Any, scales: Any) -> Any:
-    """Numbers of four bits, two in a byte and `GROUP` to a scale, as one row of floats."""
+    """Unpack four-bit numbers, two in a byte and `GROUP` to a scale, into one row of floats."""
     import torch
 
     numbers = torch.stack([values & 15, values >> 4], -1).reshape(-1, GROUP).float() - 8
@@ -147,8 +151,8 @@ def unpacked(values: Any, scales: Any) -> Any:
 
 
 def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:
-    """What `load` makes of sentence-transformers, without network and without a word on the terminal."""
-    # Read when the libraries are imported; the directory is all they may look at.
+    """Return what `load` returns, given sentence-transformers, without network and terminal output."""
+    # These are read when the libraries are imported, which may read nothing but the directory.
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -162,5 +166,5 @@ def _quietly(directory: Path, load: Callable[[Any], Any]) -> Any:
             import sentence_transformers
 
             return load(sentence_transformers)
-        except Exception as error:  # whatever the libraries make of a broken model
+        except Exception as error:  # whatever the libraries raise for a broken model
             raise RigError(f"{directory}: not a sentence-transformers model that loads: {error}") from error

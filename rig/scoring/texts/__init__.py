@@ -1,7 +1,7 @@
-"""Free text: whether two texts ask for or say the same, in any words.
+"""Free text: decide whether two texts ask for or say the same, in any words.
 
-Both texts are read clause by clause, and what remains of aligned clauses must be proven harmless.
-docs/explanation/free-text.md says how, and how often it errs.
+Both texts are read clause by clause, and whatever remains of aligned clauses must be proven harmless.
+docs/explanation/free-text.md explains how, and how often this errs.
 """
 
 import re
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def marked(first: str, second: str) -> list[tuple[str, str]]:
-    """The clauses of two texts that are not the same, side by side, each word that remains in brackets."""
+    """Return the pairs of clauses of two texts that are not the same, their remaining words in brackets."""
     judged = judge(FREE_TEXT, first, second, lambda _: 0.5, Band(0.5, 0.5))
     return [
         (_bracketed(clause.first, clause.left[0]), _bracketed(clause.second, clause.left[1]))

@@ -1,4 +1,4 @@
-"""Which words and clauses of two texts belong together: likeness proposes, an assignment decides."""
+"""Find which words and clauses of two texts belong together: likeness proposes, an assignment decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from rig.reading.lexicon import given_names, roots, synonymous
 from rig.reading.typos import distance
 
 POSITION = 0.05
-"""What standing at the same place is worth beside the words that clauses share."""
+"""How much standing at the same place counts, compared with the words that clauses share."""
 CLOSED_WORDS = 0.2
-"""What shared closed-class words are worth, which say little of where a clause belongs."""
+"""How much shared closed-class words count, which say little about where a clause belongs."""
 
 NEAR_NAMES = 2
-"""Letters by which names differ that are never taken for one another: Jon is not John."""
+"""Names that differ by at most this many letters are different: Jon is not John."""
 
 
 @dataclass(slots=True)
@@ -23,14 +23,14 @@ class Group:
     first: list[int] = field(default_factory=list)
     second: list[int] = field(default_factory=list)
     is_left_over: bool = False
-    """Whether these are simply all that are like no other clause."""
+    """Whether the group merely collects the clauses that are like no other."""
 
 
 Texts = tuple[Sequence[Clause], Sequence[Clause]]
 
 
 def align(first: Sequence[Clause], second: Sequence[Clause]) -> list[Group]:
-    """Groups of clauses that belong together. Every clause of both texts is in exactly one."""
+    """Group the clauses that belong together. Every clause of both texts is in exactly one group."""
     texts = (first, second)
     if not first or not second:
         return [Group([n], []) for n in range(len(first))] + [Group([], [n]) for n in range(len(second))]
@@ -74,7 +74,7 @@ def _overlap(one: Clause, other: Clause, here: float, there: float) -> float:
 
 
 def _joined(groups: list[Group], texts: Texts) -> list[Group]:
-    """The groups, with each clause that stands alone put to the group that lacks what it says."""
+    """Return the groups, with each lone clause added to the group that gains most words by it, if any."""
     for side in (0, 1):
         for lone in [group for group in groups if not _sides(group)[1 - side]]:
             best, gain = None, 0
@@ -105,7 +105,7 @@ def _sides(group: Group) -> tuple[list[int], list[int]]:
 
 
 def matching(first: Sequence[Atom], second: Sequence[Atom]) -> dict[int, int]:
-    """Which atom of the second says what one of the first does, each once; equal ones before synonyms."""
+    """Match atoms of the first with atoms of the second that say the same, equal ones before synonyms."""
     pairs: dict[int, int] = {}
     free = dict.fromkeys(range(len(second)))
     for alike in (_equal, _synonymous):
@@ -133,7 +133,7 @@ def _synonymous(one: Atom, other: Atom) -> bool:
 
 
 def same_name(first: str, second: str) -> bool:
-    """Whether two words can be one name: its forms (Tom, Thomas), or its plural."""
+    """Return whether two words can be one name, in two of its forms (Tom, Thomas) or in the plural."""
     if first.removesuffix("s") == second.removesuffix("s"):
         return True
     if distance(first, second) <= NEAR_NAMES and not (first.startswith(second) or second.startswith(first)):

@@ -1,4 +1,4 @@
-"""What stands around the clauses of a text: greeting, signature and pictures; and in other arguments."""
+"""Compare what surrounds the clauses of texts: greetings, signatures, pictures and other arguments."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rig.scoring.texts.checks import Finding, Meaning, different
 
 
 def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
-    """What greeting, signature and pictures mean. Only they themselves can say it; no reader decides."""
+    """Yield what differs in greeting, signature and pictures; no reader decides about these."""
     for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
         if ones and others and not any(same_name(one, other) for one in ones for other in others):
             yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
@@ -35,7 +35,7 @@ def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What is said beside both texts, in other arguments: a fact that stands there is not missing."""
+    """What is said elsewhere, in other arguments than the texts: a fact found there is not missing."""
 
     facts: tuple[Fact, ...] = ()
     stems: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ NOWHERE = Elsewhere()
 
 
 def beside(values: Iterable[str]) -> Elsewhere:
-    """The facts and words of the other arguments. A date says its weekday too."""
+    """Return the facts and words of the other arguments. A date also says its weekday."""
     facts: list[Fact] = []
     stems: set[str] = set()
     for value in values:

@@ -1,4 +1,4 @@
-"""What remains of two clauses, and what it means: proven different, or unclear."""
+"""Judge what remains of two clauses: proven different, or unclear."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from rig.scoring.texts.residue import PASSIVE, Residue
 
 
 class Meaning(StrEnum):
-    """What is said about two texts."""
+    """The verdict on two texts."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -25,7 +25,7 @@ class Meaning(StrEnum):
 
 
 class Finding(NamedTuple):
-    """What a difference between two clauses means, and why. Who reads both may know better if it is open."""
+    """What a difference between two clauses means, and why. If it is open, a reader may overrule it."""
 
     meaning: Meaning
     reason: str
@@ -35,25 +35,25 @@ class Finding(NamedTuple):
 FREE = vocabulary(
     "a the one also it that this there let do then too very really just even quite simply own now"
 )
-"""Closed-class words that may be left out; one of them in place of another is unclear."""
+"""Closed-class words that may be left out. One of them in place of another is unclear."""
 COPULAS = vocabulary("is be")
 LIGHT = vocabulary("of for with on at in about from by to")
-"""Prepositions that a title may do without, in another order: "board minutes", "minutes of the board"."""
+"""Prepositions that a title can omit by changing the order: "board minutes", "minutes of the board"."""
 DETERMINERS = vocabulary("a the one my our your his her their its")
-"""Any of these may stand for "the" where more is worded otherwise."""
+"""Any of these may stand for "the" if the clauses differ in more words."""
 _EXCHANGED = """
 a one; in at; on at; of for; of from; of in; of with; of about; on about; for to; by via through; any some
 not never; until to; can could; will would; if whether
 """
 EXCHANGEABLE = tuple(map(vocabulary, re.split(r"[;\n]", _EXCHANGED.strip())))
-"""Sets of closed-class words that can stand for one another where more is worded otherwise."""
+"""Sets of closed-class words that can stand for one another if the clauses differ in more words."""
 LOOSE = LIGHT | vocabulary("i we you my our your have had get")
-"""Where more is worded otherwise, these may stand in one text alone."""
+"""If the clauses differ in more words, only one text need have these."""
 MUTUAL = frozenset(map(stem, ("meet", "marry", "kiss", "hug", "match")))
-"""Who does one of these to whom makes no difference."""
+"""Verbs for which it makes no difference who does it to whom."""
 OWN = vocabulary("my our your we i")
 DUTIES = vocabulary("i must should to try want let")
-"""In a task these say nothing: a task is what one has to do."""
+"""In a task these say nothing, since a task is what one has to do."""
 INTENSIFIERS = vocabulary(
     "quick quickly good great nice brief short little bit bite friendly kind kindly please dear"
 )
@@ -61,33 +61,33 @@ _EMPTY_NOUNS = in_order(
     "class meet session appointment call visit place event reminder lesson time company request note trip"
 )
 GENERIC = INTENSIFIERS.union(map(stem, _EMPTY_NOUNS))
-"""What a title may leave out: the dentist appointment, the dentist."""
+"""Words that a title may leave out: the dentist appointment, the dentist."""
 DENYING = vocabulary("not never nobody nothing none nowhere neither hardly without except unless if only")
-"""Of a clause that is the same otherwise, one of these turns or limits what it says."""
+"""In a clause that is otherwise the same, one of these reverses or limits what it says."""
 CARRYING = frozenset(("negation", "modal"))
 _DIGITS = re.compile(r"\d+")
 HELPERS = frozenset(("helper", "copula"))
 
 
 MAX_PAIRS = 100_000
-"""Pairs of words that are looked at for one within the other."""
+"""The most pairs of words that are checked for one containing the other."""
 
 Check = Callable[[Residue], Iterator[Finding]]
 
 
 different = partial(Finding, Meaning.DIFFERENT)
-"""What proves a difference, with the reason."""
+"""A finding that proves a difference, with the reason."""
 unclear = partial(Finding, Meaning.UNCLEAR, is_open=True)
-"""What may be a difference, with the reason."""
+"""A finding that there may be a difference, with the reason."""
 
 
 def missing(shown: str) -> Finding:
-    """What only one says, which is another thing unless the rest says it too."""
+    """Return the finding for what only one clause says: a difference unless the rest says it, too."""
     return different(f"only one says: {shown}", is_open=True)
 
 
 def facts(found: Residue) -> Iterator[Finding]:
-    """Days, times, amounts: another one of the same sort proves a difference."""
+    """Compare days, times and amounts: another one of the same sort proves a difference."""
     ones, others = ([atom.fact for atom in side if atom.fact is not None] for side in found.content)
     words = [[atom for atom in side if atom.fact is None] for side in found.content]
     for one in ones:
@@ -96,10 +96,10 @@ def facts(found: Residue) -> Iterator[Finding]:
             yield different(f"{one.sort}: {one.shown} is not {other.shown}")
             return
     if ones and others:
-        shown = [ones[0].shown, others[0].shown]
-        numbers = [_DIGITS.findall(text) for text in shown]
+        texts = [ones[0].shown, others[0].shown]
+        numbers = [_DIGITS.findall(text) for text in texts]
         are_others = all(numbers) and numbers[0] != numbers[1]
-        yield Finding(Meaning.UNCLEAR, " is not ".join(shown)) if are_others else missing(shown[0])
+        yield Finding(Meaning.UNCLEAR, " is not ".join(texts)) if are_others else missing(texts[0])
         return
     for fact, own in ((ones, words[1]), (others, words[0])):
         for one in fact:
@@ -112,7 +112,7 @@ def facts(found: Residue) -> Iterator[Finding]:
 
 
 def names(found: Residue) -> Iterator[Finding]:
-    """Names of people and places."""
+    """Compare the names of people and places."""
     ones, others = ([atom for atom in side if atom.sort is AtomKind.NAME] for side in found.content)
     words = [[atom for atom in side if atom.sort is AtomKind.WORD] for side in found.content]
     if ones and others:
@@ -125,7 +125,7 @@ def names(found: Residue) -> Iterator[Finding]:
 
 
 def _has_surname(found: Residue, name: Atom) -> bool:
-    """Whether a name stands beside one that both clauses have: Maria, Maria Lopez."""
+    """Return whether a name stands next to one that both clauses have: Maria, Maria Lopez."""
     for side, matched in ((found.first, found.pairs.keys()), (found.second, found.pairs.values())):
         near = [n + step for n, atom in enumerate(side) if atom is name for step in (-1, 1)]
         if any(n in matched and side[n].sort is AtomKind.NAME for n in near):
@@ -134,8 +134,8 @@ def _has_surname(found: Residue, name: Atom) -> bool:
 
 
 def things(found: Residue) -> Iterator[Finding]:
-    """Opposites and things of one sort. A denied opposite may say the same, and so may one of a deed that is
-    told from the other side.
+    """Compare opposites and things of one sort. A denied opposite may say the same, and so may an opposite if
+    a deed is told from the other side.
     """
     denied = any(small.atom.family in CARRYING for side in found.small for small in side)
     people = all(any(small.atom.family == "person" for small in side) for side in found.small)
@@ -160,7 +160,7 @@ def _are_opposites(one: str, other: str) -> bool:
 
 
 def _bases(key: str) -> set[str]:
-    """A word, and what a comparative is made of: shorter, short."""
+    """Return a word and, for a comparative, what it may be formed from: shorter, short."""
     ends = {
         key[: -len(end)] for end in ("er", "est", "r", "st") if key.endswith(end) and len(key) > len(end) + 2
     }
@@ -173,7 +173,7 @@ def _bases(key: str) -> set[str]:
 
 
 def small_words(found: Residue) -> Iterator[Finding]:
-    """Closed-class words: what is not proven harmless is at least unclear."""
+    """Compare closed-class words: what is not proven harmless is at least unclear."""
     in_order = found.rows == sorted(found.rows)
     plain = in_order and found.only_small
     for anchor in dict.fromkeys(small.anchor for side in found.small for small in side):
@@ -198,7 +198,7 @@ def small_words(found: Residue) -> Iterator[Finding]:
 def _unexchanged(
     ones: Sequence[Atom], others: Sequence[Atom], personal: bool
 ) -> tuple[list[Atom], list[Atom]]:
-    """Both without words that stand in the place of one another."""
+    """Return both lists without the words that stand in place of one another."""
     rest = list(others)
     left = []
     for one in ones:
@@ -228,7 +228,7 @@ def _one_sided(atoms: Sequence[Atom], found: Residue, first: bool) -> Iterator[F
 
 
 def _is_harmless(atom: Atom, found: Residue) -> bool:
-    """Whether a closed-class word may be left out of such a clause."""
+    """Return whether a closed-class word may be left out of such a clause."""
     if atom.key in FREE or atom.family == "courtesy":
         return True
     if found.passive is not None and (atom.key in PASSIVE or atom.key == "by"):
@@ -264,7 +264,7 @@ def _before_time(atom: Atom, found: Residue) -> bool:
 
 
 def tense(found: Residue) -> Iterator[Finding]:
-    """What is done in one and only coming, or wanted, in the other."""
+    """Yield verbs for what is done in one clause, but only to come or wanted in the other."""
     if not found.only_small or found.passive is not None or found.is_impersonal:
         return
     for m, n in found.pairs.items():
@@ -275,8 +275,8 @@ def tense(found: Residue) -> Iterator[Finding]:
 
 
 def is_list_moved(found: Residue, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether all that differs is the order of the items of one list. `first` and `second` are the numbers of
-    content words after each clause.
+    """Return whether only the order of the items of one list differs. `first` and `second` are the numbers of
+    content words up to the end of each clause.
     """
     rows, ones = found.rows, list(found.pairs)
     small = [Counter(word.atom.key for word in side if word.atom.key not in FREE) for side in found.small]
@@ -298,7 +298,7 @@ def is_list_moved(found: Residue, first: Sequence[int], second: Sequence[int]) -
 
 
 def _binding(context: Sequence[Atom]) -> set[str]:
-    """The closed-class words before a word that move with it."""
+    """Return the closed-class words before a word that move with it."""
     return {atom.key for atom in context if atom.family in ("negation", "modal", "place", "time", "quantity")}
 
 
@@ -308,7 +308,7 @@ def _items(cuts: Sequence[int], start: int, end: int) -> list[range]:
 
 
 def without_double_negation(found: Residue) -> Residue:
-    """Without what two texts say of opposites, one of which is denied: not open, closed."""
+    """Return what remains without a pair of opposites of which one is denied: not open, closed."""
     denials = [[word for word in side if word.atom.key in ("not", "never")] for side in found.small]
     if sum(map(len, denials)) != 1 or [len(side) for side in found.content] != [1, 1]:
         return found
@@ -323,8 +323,8 @@ def without_double_negation(found: Residue) -> Residue:
 
 
 def order(found: Residue) -> Iterator[Finding]:
-    """Who does what to whom. Only what a preposition opens, a time and a list's item may stand elsewhere; the
-    passive turns subject and object.
+    """Check who does what to whom. Only times, items of a list and what follows a preposition may stand
+    elsewhere; the passive swaps subject and object.
     """
     rows = found.rows
     blocks = [0, *(k for k in range(1, len(rows)) if rows[k] != rows[k - 1] + 1)]
@@ -346,7 +346,7 @@ def order(found: Residue) -> Iterator[Finding]:
 
 
 def _is_compound(found: Residue) -> bool:
-    """Whether a noun and what it is of have changed places: the key to the shed, the shed key."""
+    """Return whether a noun and its attribute have changed places: the key to the shed, the shed key."""
     rows = found.rows
     k = next(n for n in range(len(rows)) if rows[n] != sorted(rows)[n])
     if k + 1 == len(rows) or sorted(rows) != [*rows[:k], rows[k + 1], rows[k], *rows[k + 2 :]]:
@@ -357,7 +357,7 @@ def _is_compound(found: Residue) -> bool:
 
 
 def _transposed(found: Residue) -> list[Atom]:
-    """Two words that stand in each other's place, all else being where it was."""
+    """Return two words that stand in each other's place while all others keep theirs, or an empty list."""
     rows = found.rows
     wrong = [k for k, row in enumerate(sorted(rows)) if rows[k] != row]
     return [found.named(k) for k in wrong] if len(wrong) == 2 else []
@@ -368,7 +368,7 @@ def _named(atoms: Sequence[Atom]) -> list[Atom]:
 
 
 def _opens(found: Residue, number: int) -> bool:
-    """Whether a preposition opens a pair of content words in both texts, or it states a time."""
+    """Return whether both words of a pair follow a preposition, or they are a fact."""
     m, n = list(found.pairs.items())[number]
     if found.first[m].fact is not None:
         return True
@@ -379,7 +379,7 @@ def _opens(found: Residue, number: int) -> bool:
 
 
 def omitted(found: Residue) -> Iterator[Finding]:
-    """Content that only one of the clauses has."""
+    """Yield content that only one of the clauses has."""
     for own, other in (found.content, found.content[::-1]):
         idle = INTENSIFIERS if found.kind.like == "body" else GENERIC
         words = [atom for atom in own if atom.sort is AtomKind.WORD and atom.key not in idle]
@@ -389,7 +389,7 @@ def omitted(found: Residue) -> Iterator[Finding]:
 
 
 def foreign(first: ReadText, second: ReadText) -> Finding:
-    """Of other languages only the words are known: the same ones, in an order that moves no name."""
+    """Compare texts in other languages by their words: the same ones, in an order that moves no name."""
     atoms = [text.atoms for text in (first, second)]
     bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
     left = [
@@ -411,7 +411,7 @@ def foreign(first: ReadText, second: ReadText) -> Finding:
 
 
 def foreign_clause(found: Residue) -> Finding:
-    """A clause of another language: the same words, in any order."""
+    """Compare clauses in another language: they must have the same words, in any order."""
     ones, others = found.left
     if found.content[0] and found.content[1]:
         return different(f"other word: {ones[0]} is not {others[0]}")
@@ -429,4 +429,4 @@ CHECKS: dict[str, Check] = {
     "order": order,
     "omitted": omitted,
 }
-"""All that is asked of what remains."""
+"""All checks of what remains, by name."""

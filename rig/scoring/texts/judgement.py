@@ -1,7 +1,7 @@
-"""The judgement of two free texts: the same, different, or not clear.
+"""Judge two free texts: the same, different, or not clear.
 
-Both texts are read clause by clause; aligned clauses are judged alone on what remains of each. Likeness of
-wording is asked only where nothing but words that carry meaning remains of both.
+Both texts are read clause by clause; aligned clauses are judged only by what remains of each. Likeness of
+wording matters only if what remains of both is nothing but words that carry meaning.
 """
 
 import math
@@ -26,19 +26,19 @@ from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import Text
 
 MAX_CLAUSES = 160
-"""Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
+"""The most clauses that only one text has. With more, the texts are too different to be compared."""
 MAX_TEXT = 1_000_000
 LONGEST_REASON = 100
 ORDERING = frozenset(("then", "before", "after"))
-"""With these the order of a list counts."""
+"""With one of these, the order of a list counts."""
 LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
 """Clauses may be joined by these or by a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From which likeness on the wording is the same, and from which on that is not clear. From
-    `doubtful` on, not even a proven difference is clear.
+    """The likeness from which wording is the same, and the one from which that is unclear. From `doubtful`,
+    not even a proven difference is clear.
     """
 
     same: float
@@ -48,7 +48,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """Clauses that belong together, as they were read: the words that remain of each, and what that means."""
+    """Clauses that belong together, as they were read, the words that remain of each, and the verdict."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class TextJudgement:
-    """What is said about two texts, and why. `likeness` is that of the words that remain, from 0 to 1."""
+    """The verdict on two texts, and why. `likeness` is that of the remaining words, from 0 to 1."""
 
     meaning: Meaning
     likeness: float
@@ -68,12 +68,12 @@ class TextJudgement:
 
     @property
     def reason(self) -> str:
-        """Why, in one line."""
+        """The reason for the verdict, in one line."""
         return self.note or _alike(self.likeness)
 
 
 Likeness = Callable[[Residue], float]
-"""How alike the words are that remain of two clauses, from 0 to 1."""
+"""Returns how alike the remaining words of two clauses are, from 0 to 1."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
@@ -87,10 +87,10 @@ def judge(
     elsewhere: Elsewhere = NOWHERE,
     reader: Reader | None = None,
 ) -> TextJudgement:
-    """Whether two texts of a kind mean the same. Symmetric. Texts of any length are read whole.
+    """Judge whether two texts of a kind mean the same. The verdict is symmetric, and texts are read whole.
 
-    A `likeness` decides about clauses of which nothing remains but words that carry meaning; a `reader` about
-    all that is not proven.
+    A `likeness` decides about clauses of which only words that carry meaning remain, a `reader` about
+    everything that is not proven.
     """
     if first == second:
         return SAME
@@ -103,7 +103,7 @@ def judge(
         )
         return replace(judged, clauses=tuple(turned))
     parts = [opened(text) for text in (first, second)]
-    # One character can stand for many: a ligature for a whole phrase.
+    # One character can become many, such as a ligature that stands for a whole phrase.
     if max(len(part.body) for part in parts) > MAX_TEXT:
         return TOO_LONG
     bodies = corrected(*brought_together(*(part.body for part in parts)))
@@ -144,7 +144,7 @@ def judge(
 def _read(
     findings: Sequence[Finding], value: float, band: Band, clauses: tuple[Aligned, ...]
 ) -> TextJudgement:
-    """What two texts mean whose passages say the same with a likelihood of `value`."""
+    """Return the verdict on texts whose passages say the same with a likelihood of `value`."""
     firm = next((finding for finding in findings if not finding.is_open), None)
     proven = next((one for one in findings if one.meaning is Meaning.DIFFERENT and not one.is_open), None)
     if proven is not None and value < band.doubtful:
@@ -165,7 +165,7 @@ def _found(
 
 @dataclass
 class _Comparison:
-    """Two texts, held together clause by clause. `least` is the least likeness of wording among them."""
+    """A comparison of two texts clause by clause. `least` is the least likeness of wording among them."""
 
     kind: Text
     texts: tuple[ReadText, ReadText]
@@ -176,15 +176,15 @@ class _Comparison:
     rest: tuple[list[Clause], list[Clause]] = ([], [])
     compared: list[tuple[Group, Residue]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    """Of each group that was compared, what it means."""
+    """What each group that was compared means."""
     lists: list[Group] = field(default_factory=list)
-    """Sentences in which only the items of a list have changed places."""
+    """Groups in which only the items of a list have changed places."""
     heads: set[tuple[str, ...]] = field(default_factory=set)
     is_told_elsewhere: bool = False
-    """Whether something that only one text says stands in other arguments, which no reader sees."""
+    """Whether other arguments, which no reader sees, say something that only one text says."""
 
     def clauses(self) -> Iterator[Aligned]:
-        """The clauses that only one text has word for word, aligned and judged."""
+        """Yield the clauses that only one text has word for word, aligned and judged."""
         first, second = self.texts
         asks = [{clause.asks for clause in text.clauses} for text in self.texts]
         if asks[0] == asks[1] and _flat(first) == _flat(second):
@@ -206,7 +206,7 @@ class _Comparison:
             yield Aligned(texts[0], texts[1], remains.left, finding.meaning, finding.reason)
 
     def passages(self) -> list[tuple[Passage, str, str]]:
-        """The sentences of both texts that belong together."""
+        """Return the passages, with the sentences of both texts that belong to each."""
         groups: list[Passage] = []
         left_over: Passage | None = None
         for (group, remains), finding in zip(self.compared, self.findings, strict=False):
@@ -222,8 +222,8 @@ class _Comparison:
         ]
 
     def _sentences(self, side: int, passage: Passage) -> str:
-        """Those of a side that are in a passage; all, if only one side has any, since what has no partner may
-        be said anywhere.
+        """Return a side's sentences in a passage, or all of them if only one side has any, since what has no
+        partner may be said anywhere.
         """
         sentences = self.texts[side].sentences
         if not (passage.first and passage.second):
@@ -242,7 +242,7 @@ class _Comparison:
         return residue(self.kind, *sides)
 
     def _listed(self, groups: list[Group]) -> list[Group]:
-        """The groups, with those of one sentence made one where only items of a list have changed places."""
+        """Return the groups, joining those of one sentence if only items of a list have changed places."""
         by_sentence: dict[int, list[Group]] = {}
         for group in groups:
             for number in {self.rest[0][n].sentence for n in group.first}:
@@ -263,7 +263,7 @@ class _Comparison:
         return [*groups, *self.lists]
 
     def _opening(self, side: int) -> set[tuple[str, ...]]:
-        """What opens a list before an item that the other text has elsewhere: "Bring bread, cheese"."""
+        """Return what introduces lists before items that the other text has elsewhere: "Bring bread, tea"."""
         openings: set[tuple[str, ...]] = set()
         if any(
             small.atom.key in ORDERING
@@ -284,10 +284,10 @@ class _Comparison:
         return openings
 
     def _judged(self, group: Group, remains: Residue) -> Finding:
-        """What one group of clauses means: the gravest of all that remains."""
+        """Return what a group of clauses means: the gravest finding about what remains."""
         findings = list(self._structure(group, remains))
         if group.is_left_over and len(group.first) != len(group.second):
-            # A clause more is something more to say, however alike the rest is.
+            # An extra clause says something more, however alike the rest is.
             findings.append(unclear("more clauses on one side, like none on the other"))
         if group in self.lists:
             return next(iter(findings), Finding(Meaning.SAME, "only the order of a list"))
@@ -317,7 +317,7 @@ class _Comparison:
         return min(findings, key=_weight, default=Finding(Meaning.SAME, "nothing that matters remains"))
 
     def _new(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        """Those that do not stand in the other arguments of the call."""
+        """Return the atoms that the other arguments of the call do not have."""
         new = tuple(atom for atom in atoms if not self._stands(atom))
         self.is_told_elsewhere |= len(new) < len(atoms)
         return new
@@ -331,7 +331,7 @@ class _Comparison:
         return (told and dated) or any(atom.fact.agrees(other) for other in others)
 
     def _structure(self, group: Group, found: Residue) -> Iterator[Finding]:
-        """The kind of sentence, and what joins the clauses."""
+        """Compare the kind of sentence, and what joins the clauses."""
         sides = self._sides(group)
         plain = found.only_small
         if len({any(clause.asks for clause in side) for side in sides}) > 1:
@@ -350,12 +350,12 @@ class _Comparison:
             yield missing(only) if sure else unclear(f"only one says: {only}")
 
     def _lone(self, group: Group, found: Residue) -> Finding:
-        """What a clause means that stands in one text alone."""
+        """Return what it means that only one text has a clause."""
         side = 0 if group.first else 1
         clauses = self._sides(group)[side]
         content = self._new([atom for clause in clauses for atom in clause.content])
-        shown = " ".join(clause.shown for clause in clauses)
-        reason = f"only one says: {shown}"
+        words = " ".join(clause.shown for clause in clauses)
+        reason = f"only one says: {words}"
         other = self.texts[1 - side]
         if all(
             atom.sort is AtomKind.NAME and atom.key in (*other.greeted, *other.signed) for atom in content
@@ -367,7 +367,7 @@ class _Comparison:
         new = len(content) - len(matching(content, others))
         reworded = any(remains.content[1 - side] for _, remains in self.compared)
         sure = new > 2 or (new and not reworded)
-        return missing(shown) if sure and new * 2 >= len(content) else unclear(reason)
+        return missing(words) if sure and new * 2 >= len(content) else unclear(reason)
 
 
 def _alike(value: float) -> str:
@@ -375,7 +375,7 @@ def _alike(value: float) -> str:
 
 
 def _weight(finding: Finding) -> tuple[bool, bool]:
-    """Proven differences come first, then what no reader can decide."""
+    """Return a sort key: first what no reader can decide, and differences before what is unclear."""
     return finding.is_open, finding.meaning is not Meaning.DIFFERENT
 
 
@@ -389,7 +389,7 @@ def _flat(text: ReadText) -> list[tuple[str, object]]:
 
 
 def _unshared(first: Sequence[Clause], second: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
-    """The clauses of the sentences that the other text has not word for word."""
+    """Return each text's clauses whose sentences the other text does not have word for word."""
     texts: list[dict[int, list[Clause]]] = [defaultdict(list), defaultdict(list)]
     for by_number, clauses in zip(texts, (first, second), strict=True):
         for clause in clauses:

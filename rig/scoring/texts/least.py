@@ -1,7 +1,7 @@
 """Least differences: sentences in which one word stands in place of another.
 
-Whatever else is read as the same (requests, greetings, courtesies, titles), such a word is looked at as it
-was written: unless both are known to say the same, it is not clear what the exchange means.
+Even where the rest is read as the same (requests, greetings, courtesies, titles), such a word is compared as
+it was written: unless both are known to say the same, it is unclear what the exchange means.
 """
 
 import re
@@ -17,9 +17,9 @@ from rig.reading.words import words_of
 from rig.scoring.texts.aligning import same_name
 
 MAX_SENTENCES = 160
-"""Of either text that the other has not. Of more, the texts are too different to be held together."""
+"""The most sentences that only one text has. With more, the texts are too different to be compared."""
 NEAR = 2
-"""Letters by which words differ that look alike: flour, flowers."""
+"""Words that differ by at most this many letters look alike: flour, flowers."""
 DEGREES = frozenset(("r", "er", "st", "est"))
 """Endings that make a comparative: tall, taller."""
 CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, str]]:
-    """The words that stand in place of one another in sentences that are equal otherwise. `spoken_for` says
+    """Yield the words that stand in place of one another in otherwise equal sentences. `spoken_for` means
     that the writer speaks for the reader, so that "my" and "your" are the same.
     """
     texts = [
@@ -47,8 +47,8 @@ def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, 
 
 
 def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
-    """Whether one word can stand for the other, or what else is known of them has to decide. An inner word
-    with a capital can be a name even if it is a common word.
+    """Return whether one word can stand for the other, or other checks decide about them. A capitalized inner
+    word can be a name even if it is a common word.
     """
     one, other = folded(first), folded(second)
     if one.isdecimal() or other.isdecimal() or {one, other} == {"a", "one"} or _is_short(one, other):
@@ -74,7 +74,7 @@ def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
 
 
 def _is_short(one: str, other: str) -> bool:
-    """Whether one is a short form of the other: w for with, u for you."""
+    """Return whether one is a short form of the other: w for with, u for you."""
     short, long = sorted((one, other), key=len)
     return len(short) == 1 and short not in ("a", "i") and short in long
 

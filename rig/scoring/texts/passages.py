@@ -1,4 +1,4 @@
-"""The sentences of two texts that belong together, to be read side by side."""
+"""Find the sentences of two texts that belong together, to be read side by side."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from rig.scoring.texts.checks import Finding, Meaning
 
 Reader = Callable[[str, str], float | None]
-"""How likely two passages say the same, from 0 to 1; None of passages that it cannot read whole."""
+"""Returns how likely two passages say the same, from 0 to 1; None if it cannot read them whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Numbers of sentences of both texts, what their clauses mean, and whether any have a word in common."""
+    """The numbers of sentences of both texts, what their clauses mean, and whether any share a word."""
 
     first: frozenset[int]
     second: frozenset[int]
@@ -20,11 +20,11 @@ class Passage:
 
     @property
     def is_same(self) -> bool:
-        """Whether rules find that all of its clauses mean the same."""
+        """Whether the rules find that all of its clauses mean the same."""
         return all(finding.meaning is Meaning.SAME for finding in self.findings)
 
     def meets(self, other: "Passage") -> bool:
-        """Whether both have a sentence in common."""
+        """Return whether both passages have a sentence in common."""
         return bool(self.first & other.first or self.second & other.second)
 
     def __add__(self, other: "Passage") -> "Passage":
@@ -37,8 +37,8 @@ class Passage:
 
 
 def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage]:
-    """Groups of clauses as passages: those that share a sentence are one. Clauses that are `left_over` belong
-    to their own sentences, so that they tie nothing together that has nothing else in common.
+    """Join groups of clauses that share a sentence into passages. The clauses in `left_over` stay with their
+    own sentences, so that they join no passages that have nothing else in common.
     """
     passages: list[Passage] = []
     for group in groups:
@@ -57,8 +57,8 @@ def joined(groups: Iterable[Passage], left_over: Passage | None) -> list[Passage
 
 
 def least_alike(passages: Iterable[Sequence[str]], reader: Reader, enough: float) -> float | None:
-    """The likelihood of the passage that is least alike, 1 of none; the first one below `enough` will do.
-    None if a passage cannot be read whole.
+    """Return the likelihood of the least alike passage, 1 without passages, stopping at the first one below
+    `enough`. None if a passage cannot be read whole.
     """
     least = 1.0
     for first, second in passages:

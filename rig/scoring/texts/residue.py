@@ -1,6 +1,6 @@
-"""What is left of two clauses when all that they share is taken away, and what that means.
+"""Find what is left of two clauses without everything that they share, and what that means.
 
-Every word that is left must be proven harmless; what is not makes the clauses different or unclear.
+Every word that is left must be proven harmless, or else the clauses are different or unclear.
 """
 
 from collections import Counter
@@ -18,15 +18,15 @@ PAST, PRESENT, FUTURE = "past", "present", "future"
 BEING = vocabulary("is be was been being")
 GETTING = vocabulary("get got getting")
 HELPING = BEING | vocabulary("do does did will")
-"""The closed-class words that say when and by whom something is done, and nothing else."""
+"""The closed-class words that only say when and by whom something is done."""
 OTHERWISE = vocabulary("would can could may might must should neednot mustnot let to")
 """With one of these the verb says what is possible, due or wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """Two clauses, and what of each the other has not: content in order, closed-class words with the content
-    that they stand before.
+    """Two clauses, and what only one of them has: content words in order, and closed-class words with the
+    content words that they stand before.
     """
 
     kind: Text
@@ -41,7 +41,7 @@ class Residue:
 
     @property
     def left(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The words that remain of either clause."""
+        """The words that remain of each clause."""
         return tuple(
             tuple(atom.shown for atom in (*self.content[side], *(small.atom for small in self.small[side])))
             for side in (0, 1)
@@ -49,7 +49,7 @@ class Residue:
 
     @property
     def passive(self) -> int | None:
-        """The pair that does something: first in the active clause, behind "by" in the passive one."""
+        """The pair that does something: first in the active clause, after "by" in the passive one."""
         firsts, seconds = list(self.pairs), list(self.pairs.values())
         for side, here, there in ((0, firsts, seconds), (1, seconds, firsts)):
             keys = {small.atom.key for small in self.small[side]}
@@ -62,36 +62,36 @@ class Residue:
 
     @property
     def is_plain(self) -> bool:
-        """Whether what both have stands word for word in one order, beside the same closed-class words."""
+        """Whether the shared words are the same in one order, and at most one side has other small words."""
         return self._is_shared_word_for_word and not (self.small[0] and self.small[1])
 
     @property
     def is_least(self) -> bool:
-        """Whether one word stands for another, or only one says more; all else is word for word the same."""
+        """Whether one word replaces another or only one side has more, and all else is literally the same."""
         remain = sorted(map(len, self.left))
         return self._is_shared_word_for_word and (remain[0] == 0 or remain == [1, 1])
 
     @property
     def _is_shared_word_for_word(self) -> bool:
-        """Whether what both have stands in the same words and in one order."""
+        """Whether both clauses have what they share in the same words and the same order."""
         worded = all(self.first[m].shown == self.second[n].shown for m, n in self.pairs.items())
         return worded and self.rows == sorted(self.rows)
 
     @property
     def is_impersonal(self) -> bool:
-        """Whether one says who does it and the other, in the passive, does not: we moved it, it was moved."""
+        """Whether only one clause says who does it, and the other is passive: we moved it, it was moved."""
         keys = [{small.atom.key for small in side} for side in self.small]
         doers = [bool(side & DOERS) for side in keys]
         passives = [bool(side & {"is", "be", "was", "been"}) for side in keys]
         return doers != doers[::-1] and passives != passives[::-1] and doers != passives
 
     def named(self, number: int) -> Atom:
-        """A pair of content words: as the name that it is in one of the clauses."""
+        """Return one word of a pair of content words: the one that is a name, if either is."""
         m, n = list(self.pairs.items())[number]
         return self.second[n] if self.second[n].sort is AtomKind.NAME else self.first[m]
 
     def without(self, side: int, count: int) -> "Residue":
-        """The same without the first content words that remain of a side, and the small words before them."""
+        """Return this without a side's first `count` remaining content words and small words before them."""
         content, small = list(self.content), list(self.small)
         content[side] = content[side][count:]
         small[side] = tuple(word for word in small[side] if word.at >= count)
@@ -99,7 +99,7 @@ class Residue:
 
     @property
     def rows(self) -> list[int]:
-        """Where the content words of the first clause stand in the second."""
+        """Where the matched content words of the first clause stand in the second."""
         return list(self.pairs.values())
 
     @property
@@ -110,7 +110,7 @@ class Residue:
 
 class Small(NamedTuple):
     """A closed-class word, and the number of the matched pair of content words that it stands before; -1
-    behind the last one. `at` is the index of the content word that follows it, matched or not.
+    after the last one. `at` is the index of the content word that follows it, matched or not.
     """
 
     atom: Atom
@@ -119,13 +119,13 @@ class Small(NamedTuple):
 
 
 MOVABLE = frozenset(("adverb", "helper", "copula", "person", "degree", "article", "thing"))
-"""Sorts that may stand before another word, as the order of the clause has it."""
+"""Families of words that may stand before another word, depending on the order of the clause."""
 DOERS = vocabulary("i we they somebody")
 PASSIVE = vocabulary("is be was been being get got have")
 
 
 def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residue:
-    """Take away what two clauses share."""
+    """Return what remains of two clauses without what they share."""
     content = [[atom for atom in atoms if atom.is_content] for atoms in (first, second)]
     pairs = matching(*content)
     numbers = (
@@ -150,8 +150,8 @@ def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residu
 def _same_time(
     content: Sequence[Sequence[Atom]], small: list[list["Small"]], pairs: Mapping[int, int]
 ) -> tuple[list[list["Small"]], frozenset[int]]:
-    """The closed-class words without the helpers of verbs that agree, and the verbs of the first clause that
-    do. The one word that has no partner may be said in another word.
+    """Return the closed-class words without the helpers of verbs that agree, and those verbs of the first
+    clause. If either clause has just one word without a partner, these two count as a pair.
     """
     alone = [
         [n for n in range(len(side)) if n not in matched]
@@ -181,7 +181,7 @@ def _same_time(
 
 
 def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]) -> list[set[int]]:
-    """Facts that say nothing new: the evening beside 19:00, the month of a day that both name."""
+    """Return the facts that say nothing new: the evening beside 19:00, the month of a day that both name."""
     facts = [[(n, atom.fact) for n, atom in enumerate(side) if atom.fact is not None] for side in content]
     silent: list[set[int]] = []
     for side, matched, others, met in zip(facts, numbers, facts[::-1], numbers[::-1], strict=True):
@@ -202,7 +202,7 @@ def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]
 
 
 def _contexts(atoms: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
-    """The closed-class words before each content word, and those behind the last."""
+    """Return the closed-class words before each content word, and those after the last."""
     contexts: list[list[Atom]] = [[]]
     for atom in atoms:
         if atom.is_content:
@@ -213,7 +213,7 @@ def _contexts(atoms: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
 
 
 def _small(contexts: Sequence[Sequence[Atom]], numbers: dict[int, int]) -> Iterator[Small]:
-    """The closed-class words, each before the next content word that is matched."""
+    """Yield the closed-class words, each with the next content word that is matched."""
     waiting: list[tuple[Atom, int]] = []
     for at, context in enumerate(contexts):
         waiting += [(atom, at) for atom in context]
@@ -224,7 +224,7 @@ def _small(contexts: Sequence[Sequence[Atom]], numbers: dict[int, int]) -> Itera
 
 
 def _cancelled(ones: list[Small], others: list[Small], strict: bool) -> list[list[Small]]:
-    """Both without what is equal: before the same word, or where not `strict` anywhere if it may move."""
+    """Return both without equal words: before the same word or, if not `strict`, where they may move."""
     people = [sum(small.atom.family == "person" for small in side) for side in (ones, others)]
 
     def key(small: Small) -> tuple[str, int] | None:
@@ -249,8 +249,8 @@ def _cancelled(ones: list[Small], others: list[Small], strict: bool) -> list[lis
 
 
 class VerbForm(NamedTuple):
-    """The times that a verb can speak of, its voice, and what else its helpers say. "Is coming", "comes" and
-    "will come" are one thing, as are "was delivered" and "has been delivered".
+    """The times that a verb can refer to, its voice, and what else its helpers say. "Is coming", "comes" and
+    "will come" are the same, and so are "was delivered" and "has been delivered".
     """
 
     times: Set[str]
@@ -258,18 +258,18 @@ class VerbForm(NamedTuple):
     otherwise: Set[str]
 
     def agrees(self, other: "VerbForm") -> bool:
-        """Whether both can speak of one time, in one voice."""
+        """Return whether both can refer to one time, in one voice."""
         same = self.passive == other.passive and self.otherwise == other.otherwise
         return same and not self.times.isdisjoint(other.times)
 
 
 def is_helper(small: Atom, verb: Atom) -> bool:
-    """Whether a closed-class word helps a verb. "Have" and "get" do so before a participle alone."""
+    """Return whether a closed-class word helps a verb; "have" and "get" only do before a participle."""
     return small.key in HELPING or (small.key in GETTING | {"have", "had"} and is_past(verb.word))
 
 
 def verb_of(atom: Atom, before: Sequence[Atom]) -> VerbForm:
-    """How a word that may be a verb is meant, by the closed-class words before it."""
+    """Return the form of a word that may be a verb, given the closed-class words before it."""
     keys = {small.key for small in before}
     texts = {small.shown for small in before}
     otherwise = keys & OTHERWISE

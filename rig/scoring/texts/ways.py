@@ -1,5 +1,5 @@
-"""Things that two texts say in different ways: "New Year's Eve" beside "31 December". Alone, such words stay
-as they are; only the other text shows what is meant.
+"""Rewrite what two texts say in different ways: "New Year's Eve" beside "31 December". Alone, such words stay
+as they are, because only the other text shows what is meant.
 """
 
 import re
@@ -9,7 +9,7 @@ from rig.reading.lexicon import in_order
 
 MONTHS = in_order("january february march april may june july august september october november december")
 LONGEST = 20_000
-"""Characters of a text in which such words are looked for."""
+"""The most characters of a text in which such words are sought."""
 _FEASTS = (
     (r"new year'?s eve|nye", 12, 31),
     (r"new year'?s day", 1, 1),
@@ -80,7 +80,7 @@ _WAYS = tuple(
 
 
 def brought_together(first: str, second: str) -> tuple[str, str]:
-    """Both texts, in each of them what only the other writes out written as it is there."""
+    """Return both texts; what only the other one writes out is written out as it is there."""
     if max(len(first), len(second)) > LONGEST:
         return first, second
     first, second = _unlisted(first, second)
@@ -96,12 +96,12 @@ def _written_out(text: str, other: str) -> str:
 
 
 def _numbered(text: str, other: str) -> str:
-    """Roman numbers as the other text writes them: chapter IV beside chapter 4."""
+    """Write Roman numbers as the other text does: chapter IV beside chapter 4."""
     numbers = set(_NUMBER.findall(other))
 
-    def turned(found: re.Match[str]) -> str:
-        value = str(_value(found.group()))
-        return value if value in numbers else found.group()
+    def turned(match: re.Match[str]) -> str:
+        value = str(_value(match.group()))
+        return value if value in numbers else match.group()
 
     return _ROMAN.sub(turned, text) if numbers else text
 
@@ -112,7 +112,7 @@ def _value(roman: str) -> int:
 
 
 def _unlisted(first: str, second: str) -> tuple[str, str]:
-    """Both texts without the numbers of a list's items, where each has others or only one has any."""
+    """Return both texts without the numbers of a list's items if their styles of numbering differ."""
     styles = [dict(_styles(text)) for text in (first, second)]
     if styles[0].keys() == styles[1].keys():
         return first, second
