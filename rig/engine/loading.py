@@ -30,7 +30,7 @@ from rig.models import Notify
 from rig.options import engine_fingerprint
 
 _STEP = 1024
-"""Tokens by which a context grows that is as long as it needs to be."""
+"""An automatic context size is rounded up to a multiple of this many tokens."""
 
 MAX_LAYERS = 512
 """llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
@@ -39,9 +39,9 @@ MAX_LAYERS = 512
 def load(
     path: Path, settings: EngineSettings, name: str, notify: Notify, *, n_outputs: int | None = None
 ) -> LlamaCppModel:
-    """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint.
+    """Load weights, template and grammar, decide what the settings leave open, and compute the fingerprint.
 
-    `n_outputs` is of how many tokens of each sequence in a batch the logits can be read.
+    `n_outputs` is the number of tokens per sequence whose logits one batch can give.
     """
     info = inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
@@ -136,9 +136,9 @@ def load(
 
 
 def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, int]:
-    """The tokens of the longest prompt with its answer, and those with the thoughts before it, too.
+    """Return the tokens of the longest prompt with its answer, and with the thoughts before it as well.
 
-    Of the prompts in the settings, as a model with this template reads them. Raises RigError.
+    The prompts are those of the settings, as a model with this template reads them. Raises RigError.
     """
     check_loads(info.path, weightless=True)
     with closing(LlamaModel(info.path, weightless=True)) as model:
@@ -159,9 +159,9 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
-    """The settings with a longer context where a model with this template thinks and nobody says how much.
+    """Return the settings, with a longer context for a template that thinks if no lengths were asked for.
 
-    Prompts that fit before then still do.
+    Prompts that fit without the thoughts still do.
     """
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings
@@ -173,7 +173,7 @@ def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
 
 
 def _warning_of_loops(info: GgufInfo) -> str | None:
-    """What to know of a model that thinks and is sampled greedily; None if its author does so."""
+    """Return a warning about a thinking model that is sampled greedily; None if its author does so too."""
     warning = "it thinks, and models that think can repeat themselves without end under greedy sampling"
     try:
         author = author_of(info)
@@ -185,7 +185,7 @@ def _warning_of_loops(info: GgufInfo) -> str | None:
 
 
 def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
-    """The template that was read from this file. Raises RigError for one that is of no use."""
+    """Compile the template that was read from this file. Raises RigError if it cannot be used."""
     bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
     try:
         return ChatTemplate(source, bos=bos, eos=eos)
@@ -194,7 +194,7 @@ def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
 
 
 def _drafts(settings: EngineSettings) -> JsonObject:
-    """The part of drafts that could change an answer; nothing if there are none."""
+    """Return the part of the draft settings that could change an answer; nothing without drafts."""
     if settings.draft == "none":
         return {}
     if settings.draft in DRAFTS:
@@ -211,7 +211,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
 
 
 def _sampling(settings: EngineSettings, sampling: Sampling) -> JsonObject:
-    """How tokens are chosen: besides the temperature only what there is, and the seed where it is used."""
+    """Return how tokens are chosen: the temperature, other values if set, and the seed if it is used."""
     values: JsonObject = {"temperature": sampling.temp}
     if sampling.draws:
         values |= {"top_p": sampling.top_p, "min_p": sampling.min_p, "seed": settings.seed}
@@ -227,7 +227,7 @@ def _fingerprint(
     template: ChatTemplate,
     chosen: FormatChoice,
 ) -> JsonObject:
-    """Everything of the engine that can change an answer, as flat JSON values."""
+    """Return everything about the engine that can change an answer, as flat JSON values."""
     versions = llama.versions()
     return {
         "engine": "llama.cpp",

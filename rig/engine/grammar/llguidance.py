@@ -24,10 +24,10 @@ from rig.errors import RigError
 
 
 class LLGuidanceConstraint:
-    """The state of one generation under a grammar. Of `ends` none is allowed.
+    """The state of one generation under a grammar. None of the tokens in `ends` is ever allowed.
 
-    JSON ends by itself where the grammar does; words, and calls that others can follow, end where the model
-    ends them.
+    JSON ends by itself where the grammar does. The model decides where words end, and calls that others can
+    follow.
     """
 
     def __init__(self, matcher: Any, n_vocab: int, ends: npt.NDArray[np.intp]) -> None:
@@ -72,7 +72,7 @@ class LLGuidanceConstraint:
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
     """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens.
 
-    With `free_order` parameters may come in any order, else they come in the schema's.
+    With `free_order` parameters may come in any order, otherwise in the schema's.
     """
 
     def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
@@ -102,7 +102,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
     def start(self, language: Language) -> LLGuidanceConstraint:
-        """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
+        """Return a new constraint to a language. Raises ConstraintError for one that it cannot enforce."""
         ends = self._ends if language.schema else self._ends[:0]
         return LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
 
@@ -124,6 +124,6 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
 
 
 def _in_a_line(error: str) -> str:
-    """What llguidance says is wrong: its first line, with the last where that one only announces it."""
+    """Return llguidance's error in one line: its first line, plus the last if the first ends with a colon."""
     lines = error.strip().splitlines() or [""]
     return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
