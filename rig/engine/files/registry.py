@@ -203,7 +203,7 @@ def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool
 
 
 def resolve(text: str) -> ResolvedModel:
-    """Return the model that `text` means: a registry name, a path, or the stem of a file among the models.
+    """Return the model that `text` means: a registry name, a path, or a file's stem in the models directory.
 
     A file asked for by its registry name is checked against the registry's SHA-256 first. Raises RigError
     when there is no such model, when it is not here yet, or when it is not the file the registry means.

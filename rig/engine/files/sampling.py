@@ -89,7 +89,7 @@ def _of_info(info: GgufInfo, otherwise: Mapping[str, Json]) -> Sampling:
 
 
 def _from_file(path: Path) -> Sampling:
-    """The settings of a JSON file: transformers' generation_config.json, or an object of rig's own names."""
+    """Return the settings of a JSON file: transformers' generation_config.json, or one with rig's names."""
     value = json_of(read_text(path, _LARGEST), str(path))
     if (isinstance(value, Mapping) and "transformers_version" in value) or path.name == GENERATION_CONFIG:
         config = parsed(_GenerationConfig, value, str(path), "a generation config")

@@ -1,4 +1,4 @@
-"""A model's own form of answers, and the answer formats by name: which of them a model uses."""
+"""A model's own form of answers, and the choice of an answer format for a model by name."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,11 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
-"""Llama 3 may write it before a call, as text that says nothing."""
+"""Llama 3 may write this before a call, as text without a meaning."""
 
 
 class NativeFormat(AnswerFormat):
-    """What `native` found in a template, for one set of tools."""
+    """The form that `native` describes, for one set of tools."""
 
     name: ClassVar[str] = "native"
     version: ClassVar[str] = "1"
@@ -67,7 +67,7 @@ class NativeFormat(AnswerFormat):
         self._language = self._made_language()
 
     def _arranged(self, part: Json) -> Json:
-        """A schema with its properties in the order in which the form writes them."""
+        """Return a schema with its properties in the order in which the form writes them."""
         if isinstance(part, list):
             return [self._arranged(item) for item in part]
         if not isinstance(part, Mapping):
@@ -161,7 +161,7 @@ class NativeFormat(AnswerFormat):
         return self._apart(text)[0]
 
     def _apart(self, text: str) -> tuple[str, str]:
-        """The thoughts, and the answer after them."""
+        """Split a text into the thoughts and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
         begun = text.lstrip()
         is_opened = thinking.known and begun.startswith(thinking.open)
@@ -174,7 +174,7 @@ class NativeFormat(AnswerFormat):
         return reasoning.strip(), answer
 
     def _calls(self, answer: str) -> tuple[list[Call], str, list[str]]:
-        """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
+        """Return the calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
         shape, loose = self._shape, self.grammar == "none"
         reader = CallReader(shape, self.checker.schemas, loose=loose)
         before, *opened = shape.opening
@@ -205,7 +205,7 @@ class NativeFormat(AnswerFormat):
         return words.removesuffix(closed).strip()
 
     def _salvaged(self, text: str, reasoning: str, fault: str) -> Reading:
-        """An answer that is not in the form: another form that is known, or words."""
+        """Read an answer that is not in the form, as another known form or as words. Raises AnswerError."""
         if not text.strip() and fault:
             raise AnswerError(fault)
         own = "own form" if fault else ""
@@ -228,10 +228,10 @@ def chat_messages(
     thoughts_key: str,
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None,
 ) -> list[ChatMessage]:
-    """The history in OpenAI's shape: calls are parts of messages, and their results messages of their own.
+    """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    `tool_call` makes a call with its number in the history, `result` what is shown of its outcome. Thoughts
-    are shown under `thoughts_key`; empty, they are left out.
+    `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
+    Thoughts are shown under `thoughts_key`, or left out if that is empty.
     """
     chat: list[ChatMessage] = []
     number, calling = 0, -1  # the place of the message whose calls another may join
@@ -257,7 +257,7 @@ def chat_messages(
 
 
 def result_text(outcome: Outcome) -> str:
-    """What a model is shown of a call's outcome."""
+    """Return the text that shows a model the outcome of a call."""
     return json_text({"exception": outcome.exception} if outcome.exception is not None else outcome.response)
 
 
@@ -270,7 +270,7 @@ _RULES = (
 
 
 def _filled(text: str) -> Pattern:
-    """A text of a shape as a pattern, with its holes."""
+    """Return a text of a shape as a pattern, with its holes."""
     holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
     return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
 
@@ -288,7 +288,7 @@ class FormatChoice(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raise RigError for a form that there is not; it says what others there are."""
+    """Raise RigError, which lists the formats there are, if there is none of this name."""
     registry = plugins.registered()
     names = dict.fromkeys(("auto", "native", *registry.formats, *registry.presets))
     if name not in names:
@@ -296,7 +296,7 @@ def check_name(name: str) -> None:
 
 
 def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
-    """The form that the settings ask for, for a model with this template. Raises RigError."""
+    """Return the format that the settings ask for, for a model with this template. Raises RigError."""
     formats: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
     check_name(settings.format)
     name = settings.format
@@ -318,7 +318,7 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
 
 
 def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | str:
-    """The model's own form, or that of a family; a line that says why `auto` takes none."""
+    """Return the model's own form or a family's, or else a line that says why `auto` uses neither."""
     name = settings.format
     no_tools = "no tools in its chat template"
     try:

@@ -17,13 +17,13 @@ ANSWER = "wombat88"
 THOUGHT = "numbat99"
 SYSTEM = "bandicoot55"
 MARKER = re.compile(r"<[^<>\n]{1,60}>|\[/?[A-Z_]{3,40}\]")
-"""What looks like a special token, or a tag."""
+"""Texts that look like a special token or a tag."""
 _IDS = ("k7Jq2Lx9A", "m4Rt8Vz1B")
 _ENDS = (
     *("<|eom_id|>", "<|eot_id|>", "<|eom|>", "<|eot|>", "<|call|>", "<|return|>"),
     *("<|im_end|>", "<|end_of_text|>", "</s>"),
 )
-"""Ends of messages that differ from those of words in some families."""
+"""Ends of messages that differ from the ends of words in some families."""
 
 
 _PARAMETERS: JsonObject = {
@@ -38,14 +38,14 @@ TOOLS = declarations([ToolDoc(name, f"Does what {name} does.", _PARAMETERS) for 
 
 
 def message(role: str, content: str, **more: Json) -> JsonObject:
-    """A message as templates take it."""
+    """Return a message as templates take it."""
     return {"role": role, "content": content, **more}
 
 
 class Probe:
-    """Renders, and cuts out the wanted part. `fault` is the last reason why a template refused.
+    """Renders messages and cuts out the wanted part. `fault` is the last reason why a template refused.
 
-    `thoughts_close` is how thoughts end, once that is known.
+    `thoughts_close` is the mark that ends thoughts, once it is known.
     """
 
     def __init__(self, template: ChatTemplate, *, as_text: bool = False, ids: str = "nine") -> None:
@@ -58,7 +58,7 @@ class Probe:
         question, reply = message("user", QUESTION), message("assistant", ANSWER)
         before, _, after = self.text([question, reply, message("user", SYSTEM)]).partition(ANSWER)
         self.words = self.without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
-        """What stands before an answer in words, where a call's message begins too, and after it."""
+        """The texts before an answer in words, where a call's message begins too, and after it."""
         last = (self.after_question([reply]) or "").partition(ANSWER)[2].strip()
         self.ends = [template.eos, *_ENDS, *MARKER.findall(self.words[1]), last]
 
@@ -70,7 +70,7 @@ class Probe:
         tools: Sequence[JsonObject] = TOOLS,
         variables: Variables | None = None,
     ) -> str:
-        """What the template makes of these messages; nothing if it refuses."""
+        """Return what the template makes of these messages; empty if it refuses."""
         try:
             return self.template.expand(messages, tools, generation=generation, variables=variables or {})
         except TemplateError as error:
@@ -98,7 +98,7 @@ class Probe:
         return text
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
-        """An assistant's message with these calls."""
+        """Return an assistant's message with these calls."""
         tool_calls = tuple(
             ToolCall(self.id_of(name, number), name, JSON.write(arguments) if self.as_text else arguments)
             for number, (name, arguments) in enumerate(calls)
@@ -106,7 +106,7 @@ class Probe:
         return ChatMessage("assistant", (), tool_calls).shown("")
 
     def id_of(self, name: str, number: int) -> str:
-        """The id of a call."""
+        """Return the id of a call."""
         return _IDS[number] if self.ids == "nine" else f"functions.{name}:{number}"
 
     def without_header(self, text: str) -> str:
@@ -121,7 +121,7 @@ class Probe:
 
 
 def common_start(one: str, other: str) -> str:
-    """What two texts begin with alike."""
+    """Return the common beginning of two texts."""
     return commonprefix([one, other])  # noqa: RUF071 - they are no paths
 
 
