@@ -94,7 +94,7 @@ class LlamaCppModel(Model):
     def fingerprint(self) -> Mapping[str, Json]:
         """The given fingerprint, the number of sequences, and what follows from that number."""
         several = {"prefill_piece": PREFILL_PIECE} if self.slots > 1 else {}
-        # Prompts are prefilled in other batches then, whose low bits differ.
+        # Prompts are then prefilled in other batches, whose low bits differ.
         is_cut = self.prompts.cuts_before_tools and not self._tools_are_shared
         cut = {"prompt_cut": "before the tools"} if is_cut else {}
         return {**self._fingerprint, "n_seq": self.slots, **several, **cut}
@@ -355,7 +355,7 @@ class LlamaCppModel(Model):
             self._turns[slot] = turn
         cached, logits = yield from self._tree.prefill(slot, segments)
         lane.usage = replace(lane.usage, cached_tokens=cached)
-        # Nobody drafts where the memory cannot take back a token.
+        # Nothing is drafted where the memory cannot take back a token.
         can_draft = self.context.can_branch
         source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
         ahead.begin(prompt, cached=cached, lasting=self._tree.lasting(slot), source=source)

@@ -58,7 +58,7 @@ def load(
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
         settings = replace(settings, parallel=settings.parallel or 1)
-    # A model's own form, or one that is looked for there: neither rig's nor a plugin's.
+    # The model's own form, or one derived from its template: neither rig's nor a plugin's.
     is_own = settings.format not in plugins.registered().formats
     source = template_source(info, settings.chat_template, own_format=is_own)
     if source is None:
@@ -81,7 +81,7 @@ def load(
 
     loaded = load_here(info, settings, notify, n_outputs=n_outputs, announce=lambda plan: tell(plan.remarks))
     plan = loaded.plan
-    # At least half of the context is for thoughts, and more where it was made for them.
+    # At least half of the context is for thoughts, and more if it was sized for them.
     for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - answered if needed else 0)
     thinking_tokens = settings.thinking_tokens
     if thinking_tokens is None:
@@ -91,7 +91,7 @@ def load(
         n_ctx=plan.n_ctx,
         thinking_tokens=thinking_tokens,
         n_batch=plan.n_batch,
-        # All layers are -1, as which they are asked for.
+        # All layers are written as -1, as users ask for them.
         n_gpu_layers=-1 if plan.n_gpu_layers == plan.offloadable else plan.n_gpu_layers,
         n_cpu_moe=plan.n_cpu_moe or None,
         cpu_moe=False,
@@ -150,7 +150,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
         for request in settings.prompts:
             if form is None or form.tools != request.tools:
                 form = chosen.make(request.tools, settings.grammar, template)
-            with suppress(TemplateError):  # asking will say what is wrong
+            with suppress(TemplateError):  # the step will say what is wrong
                 longest = max(longest, sum(map(len, prompts.build(request, form))))
     thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
     thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
@@ -167,7 +167,7 @@ def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
         return settings
     try:
         thinks = "thinking" in choose(settings, ChatTemplate(source, bos="", eos="")).fingerprint
-    except RigError:  # what is wrong is said once the tokens at its ends are known
+    except RigError:  # reported once the special tokens are known
         return settings
     return replace(settings, most_context=DEFAULT_CONTEXT + DEFAULT_THOUGHTS) if thinks else settings
 
@@ -200,7 +200,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
     if settings.draft in DRAFTS:
         return {"draft": settings.draft, "draft_noise": NOISE}
     draft = resolve(settings.draft)
-    inspect(draft.path)  # what is no model may have no end
+    inspect(draft.path)  # fails for a file that is no model, which may be endless
     adapter = draft.adapter.as_json() if draft.adapter else {}
     return {
         "draft": "model",

@@ -25,7 +25,7 @@ _OWN = 256
 """Tokens that a conversation has beyond what all have in common, from the same runs."""
 
 OpenContext: TypeAlias = Callable[[int, int | None], LlamaContext]
-"""Makes a context for a number of sequences, and of cells: None for as many as they can need."""
+"""Makes a context for a number of sequences and of cells; None for as many cells as they can need."""
 
 
 def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[int, float]:

@@ -34,7 +34,7 @@ def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: st
     """Return a request's messages in a form: the system prompt, with what is `shared`, then the history."""
     if not offer.context_apart:
         return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
-    # The context is told in the user's first message.
+    # The context goes into the user's first message.
     if chat and chat[0].role == "user" and context:
         chat[0] = replace(chat[0], parts=(context, "\n\n", *chat[0].parts))
     elif context:
@@ -73,7 +73,7 @@ class PromptBuilder:
             return self._with_bos(self._whole_segments(fragments))
         cut = 0
         if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
-            # How many tokens are those of the rules alone; the last ones can grow together.
+            # The tokens that the rules alone share with the whole: their last ones can merge with the tools'.
             whole, rules = map(self._content, (shared, f"{request.instructions}\n\n{offer.rules}"))
             cut = common(whole, rules)
         segments: list[list[int]] = [[]]
@@ -88,7 +88,7 @@ class PromptBuilder:
                 segments[-1] += content[:cut]
                 segments.append([])
                 content, cut = content[cut:], 0
-            if offer.context_apart and contents == 2:  # the declarations are through
+            if offer.context_apart and contents == 2:  # the declarations are behind
                 segments.append([])
             segments[-1] += content
             if not (offer.context_apart and contents == 1 and request.tools_are_shared):

@@ -151,7 +151,7 @@ def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind | None]:
     kinds = [span.kind for span in spans for _ in span.text.encode()]
 
     def kind(start: int) -> Kind | None:
-        # A token's leading space is a separator's; what it decides comes after.
+        # A token's leading space belongs to a separator; what the token decides comes after it.
         while start < len(text) - 1 and text[start : start + 1] == b" " and kinds[start] != "value":
             start += 1
         return kinds[start]
@@ -160,7 +160,7 @@ def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind | None]:
 
 
 PIECE = 128
-"""Tokens of an answer whose logits are read from one batch."""
+"""The number of an answer's tokens whose logits are read from one batch."""
 
 Values: TypeAlias = npt.NDArray[np.float32]
 Listen: TypeAlias = Callable[[int, Values], None]
@@ -262,10 +262,10 @@ class Teacher:
                 choices.append(choice)
                 listen(len(choices) - 1, values)
 
-        # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
+        # The prompt's last token predicts the answer's first; what the answer's last predicts is not needed.
         if tokens:
             take(tokens[0], context.logits())
-        # One batch gives slightly other logits than token by token.
+        # The logits of one batch differ slightly from those of single tokens.
         size = 1 if self.model.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = [token.token for token in tokens[start : min(start + size, len(tokens) - 1)]]

@@ -100,7 +100,7 @@ class LlamaModel:
         self.vocab = C.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self.pointer)
-        # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
+        # A recurrent state covers the whole past: it cannot go back or be shared in part.
         self.can_branch = not (
             C.llama_model_is_recurrent(self.pointer) or C.llama_model_is_hybrid(self.pointer)
         )

@@ -40,7 +40,7 @@ _MOST_ITEMS = 10_000
 
 def serve(seconds: int, memory: int, characters: int) -> None:
     """Answer questions until the input ends. Each may take this many seconds of computing."""
-    # The terminal tells all processes of Ctrl-C; what that means is for the one that asks to say.
+    # The terminal sends Ctrl-C to all processes; the one that asks decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limit_memory(memory)
     for line in sys.stdin:
@@ -304,7 +304,7 @@ def _answered(source: str, question: str) -> tuple[str, str]:
         try:
             line = _processes[0].ask(question)
         finally:
-            # Whoever is interrupted while waiting leaves a process behind that is about to answer.
+            # An interrupt during the wait leaves a process that is about to answer; it cannot be reused.
             if not line.endswith("\n"):
                 _processes.pop().end()
         if not line.endswith("\n"):

@@ -108,9 +108,9 @@ class ChatTemplate:
             self._render([user, assistant, user])
         except TemplateError as error:
             raise RigError(f"the chat template cannot render a plain exchange: {error}") from error
-        # Some templates move the system message to the last user turn, which no prefix survives.
+        # Some templates move the system message to the last user turn, so no prefix stays the same.
         self.system = self._takes([ChatMessage("system", ("s",)), user, assistant, user])
-        # A template that just prints any role says nothing of what the model was trained on.
+        # A template that prints any role does not show what the model was trained on.
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
 
@@ -176,11 +176,11 @@ class ChatTemplate:
     def _render(
         self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
-        # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
-        # there are no calls and no declarations contents stay as they are: so prompts have always been.
+        # Templates may put a content into JSON, with escapes; a marker with a quote reveals that. Without
+        # calls and declarations it has no quote, so that these prompts stay as they have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
         marked = [(message, f"[rig:{quote}content:{number}]") for number, message in enumerate(messages)]
-        # Of a message with calls templates may test whether anything was said beside them.
+        # Templates may test whether a message with calls has any content as well.
         views = [
             message.shown(marker if any(message.parts) or not message.calls else "")
             for message, marker in marked
@@ -193,7 +193,7 @@ class ChatTemplate:
             before, marker_there, after = rest.partition(escaped if is_escaped else marker)
             if not marker_there:
                 if message.calls:
-                    continue  # many templates leave out what was said beside calls
+                    continue  # many templates leave out the content beside calls
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
             rest = after
             fragments.append(Fragment(before))

@@ -33,8 +33,8 @@ class Tokenizer:
         self.end_of_generation: tuple[int, ...] = tuple(
             token for token in range(self.n_vocab) if C.llama_vocab_is_eog(self._vocab, token)
         )
-        # SentencePiece vocabularies may put a space before any text they are given. Content follows other
-        # text, so it is tokenised after a newline whose own tokens are then taken away.
+        # SentencePiece vocabularies may put a space before any text. Content follows other text, so it is
+        # tokenised after a newline, whose own tokens are then removed.
         self._lead = "\n" if C.llama_vocab_type(self._vocab) == _SPM else ""
         self._lead_tokens = self._tokenize(self._lead, special=False)
 

@@ -53,7 +53,7 @@ class PrefixStore:
         self._is_silent = False
 
     def load(self, context: LlamaContext, sequence: int, tokens: Segment) -> bool:
-        """Make a sequence hold these tokens, and nothing else, if their state is here and sound."""
+        """Make a sequence hold exactly these tokens; return whether their state was stored and sound."""
         key = self._key(tokens)
         path = self._cache.path(key)
         try:
@@ -182,7 +182,7 @@ class PrefixTree:
         path = self._paths[sequence]
         cached = self._keep_common(sequence, segments[:-1])
         if cached == path.lasting_length:
-            # Nothing generated is in the way: segment by segment, to be found again.
+            # Nothing generated is in the way: prefill by segments, so that they are found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
         rows = yield Feed(rest, logits=1)
@@ -216,7 +216,7 @@ class PrefixTree:
         return cached
 
     def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
-        """Branch off from the sequence that has most of these segments, if it has more; how many tokens."""
+        """Branch off from the sequence with most of these segments, if it has more; return the tokens won."""
         if not self._context.can_branch:
             return 0
         path = self._paths[sequence]

@@ -72,7 +72,7 @@ class Lane:
             first_token_s=(self.first_token_at or self.started) - self.started,
             reasoning_tokens=self.reasoning_tokens,
         )
-        made = prediction(
+        outcome = prediction(
             self.text,
             lambda: form.format.read(self.text),
             failure,
@@ -81,7 +81,7 @@ class Lane:
             usage=usage,
         )
         return replace(
-            made,
+            outcome,
             token_ids=tuple(self.token_ids),
             logprobs=tuple(self.logprobs),
             token_chars=tuple(self.token_chars),

@@ -115,7 +115,7 @@ class Ahead:
         """Return the same logits, or those of an undrafted run where it might choose another token."""
         if not self._since or margin(logits, allowed) >= self.noise:
             return logits
-        # Decode all that an undrafted run would have decoded by now as it does.
+        # Decode everything that an undrafted run would have decoded by now, in the same batches.
         self._drop(self._sound)
         rows: Rows | None = None
         while self._since:
@@ -264,12 +264,12 @@ class Copying:
             for place, run in runs.items()
             if run >= _LEAST or abs(place - self._at) <= _LONG
         }
-        # Where the token is nowhere near, it stands for the one that the sibling has here.
+        # If the token is nowhere near, assume that it replaces the sibling's token at this place.
         best = max(near, key=near.__getitem__, default=self._at + 1)
         self._at, self._run = best, runs.get(best, 0)
 
     def _looked_up(self, answer: Sequence[int], most: int) -> list[int]:
-        """What followed the last tokens when they were there before."""
+        """Return what followed the last tokens where they occurred before."""
         text = np.concatenate([self._prompt, np.array(answer, dtype=np.int64)])
         ends, run = np.flatnonzero(text[:-1] == text[-1]) + 1, 1
         while run < min(_LONG, len(text) - 1):
@@ -307,14 +307,14 @@ class Drafter:
     def source(
         self, slot: int, request: Request, prompt: Sequence[int], marks: frozenset[int]
     ) -> Source | None:
-        """The source of drafts of a step. `marks` are tokens that end other answers than this one."""
+        """Return the source of drafts of a step, or None. `marks` are tokens that end only other answers."""
         if not self._drafts:
             return None
         if (model := self._model) is not None:
             return lambda answer, most: model.propose(slot, [*prompt, *answer], most, self._worth)
         sibling = request.sibling if self.uses_siblings else None
         if sibling is None and self.uses_siblings and self._worth >= WORTH_CPU:
-            return None  # what is looked up is too seldom right to pay there
+            return None  # looked-up tokens are too seldom right to pay there
         return Copying(prompt, self._tokens(sibling, marks) if sibling else (), self._worth).propose
 
     def close(self) -> None:
@@ -330,7 +330,7 @@ class Drafter:
             or any(not 0 <= token < self._tokenizer.n_vocab for token in tokens)
             or b"".join(self._tokenizer.shown(token, marks) for token in tokens).decode("utf-8", "replace")
             != sibling.raw
-        ):  # they are not tokens of this vocabulary that stand for the text
+        ):  # these tokens do not spell the text in this vocabulary
             tokens = tuple(self._tokenizer.content(sibling.raw, special=True))
             logprobs = (0.0,) * len(tokens)
         pairs = zip(tokens[:-1], logprobs, strict=False)

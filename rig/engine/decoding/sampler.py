@@ -165,8 +165,8 @@ def top_p(logits: Logits, p: float) -> Places:
     distances = logits.max() - logits
     weights = np.exp(-distances)
     bound = p * weights.sum(dtype=np.float64)
-    # All that is left out weighs no more than the rest of the total, so what has less than its even share of
-    # that is left out for certain; the factor is for rounding.
+    # The tokens left out weigh no more than the rest of the total, so any that weighs less than an even share
+    # of that rest is certainly left out; the factor allows for rounding.
     likely = np.flatnonzero(weights >= 0.99 * (bound / p - bound if p else 0.0) / len(weights))
     return likely[_leading(distances[likely], weights[likely], bound, "left")]
 
@@ -179,20 +179,20 @@ def typical(logits: Logits, p: float) -> Places:
     distances = np.minimum(logits.max() - logits, np.float32(200))  # the weight of more is 0
     weights = np.exp(-distances)
     total = weights.sum(dtype=np.float64)
-    # Less than the information and the entropy by the logarithm of the total: the difference is the same.
+    # Information and entropy, both less the logarithm of the total: their difference is the same.
     mean = np.float32(np.dot(weights, distances) / total)
     return _leading(np.abs(distances - mean), weights, p * total, "right")
 
 
 def _leading(keys: Logits, weights: Logits, bound: float, side: Literal["left", "right"]) -> Places:
-    """Those with the smallest keys, from 0, until they weigh as much as the bound; on the `right`, more.
+    """Return the places with the smallest keys, from 0, that reach the bound in weight; on `right`, pass it.
 
-    Equal keys go to the lowest token id.
+    Of equal keys, the lowest token id comes first.
     """
     kept = np.zeros(len(keys), bool)
     undecided, before = np.arange(len(keys)), 0.0
     if len(keys) > 4 * _BLOCK:
-        # Only in one of these bins something has to be sorted.
+        # Only one of these bins has to be sorted.
         bins = (np.minimum(keys, 60) * np.float32(16)).astype(np.intp)
         sums = np.bincount(bins, weights=weights.astype(np.float64)).cumsum()
         last = min(int(np.searchsorted(sums, bound, side)), len(sums) - 1)
@@ -215,7 +215,7 @@ def top_n_sigma(logits: Logits, n: float) -> Places:
 
 
 def without_top_choices(logits: Logits, threshold: float) -> Places:
-    """All but those as likely as `threshold`; of these the least likely stays (XTC)."""
+    """Return the places of all tokens but those as likely as `threshold`; of these the last stays (XTC)."""
     weights = np.exp(logits - logits.max())
     above = np.flatnonzero(weights >= threshold * weights.sum(dtype=np.float64))
     kept = np.ones(len(logits), bool)

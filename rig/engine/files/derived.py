@@ -96,7 +96,7 @@ def _rewrite(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -
 def _value(value: str | int | bool | Mapping[str, int]) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_value(key)} = {number}" for key, number in value.items()) + "}"
-    # JSON's strings are TOML's basic strings, but for one control character that JSON leaves as it is.
+    # JSON's strings are TOML's basic strings, except for one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,7 +1,8 @@
 """What a GGUF file says about its model: architecture, quantization, context, tokenizer, template, origin.
 
-Everything is read from the file's header; no weight is touched and llama.cpp is not loaded. What rig made a
-file from, llama.cpp's quantizer writes into the file itself, so it goes wherever the file goes.
+Everything is read from the file's header; no weight is touched and llama.cpp is not loaded. The origin of a
+file that rig made is written into the file itself by llama.cpp's quantizer, so it goes wherever the file
+goes.
 """
 
 import re
@@ -84,7 +85,7 @@ class Origin(ByName):
         named = dict(zip(_NEEDED, texts, strict=True))
         if self.adapters:
             named["adapters"] = _LEADS_TO.join(self.adapters)
-        # The quantizer copies what the parent says of itself, so that what is no more must be overwritten.
+        # The quantizer copies the parent's own origin, so values that no longer hold must be overwritten.
         named |= {key: getattr(self, key) for key in _OPTIONAL}
         named |= {f"{_CALIBRATED_ON}{at:05}": trace for at, trace in enumerate(self.calibrated_on)}
         ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}

@@ -83,7 +83,7 @@ class Entry(Registered):
 
     @property
     def packages(self) -> str:
-        """What pip has to fetch, for messages."""
+        """The packages that pip has to fetch, for messages."""
         first = f"{self.source[0].package}=={self.source[0].version}"
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
@@ -127,8 +127,8 @@ class ResolvedModel:
             twice = max(names, key=names.count)
             raise RigError(f"--lora: several adapters would be called {twice}; rename one")
         pairs = zip(names, asked, strict=True)
-        made = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
-        return made or [self]
+        models = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
+        return models or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:

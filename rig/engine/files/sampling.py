@@ -1,4 +1,4 @@
-"""Where settings of sampling come from: the command line, a file, or the model's author."""
+"""Where sampling settings come from: the command line, a file, or the model's author."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -157,7 +157,7 @@ class AnswerFormat(ABC):
         return CallChecker(self.tools, self.grammar)
 
     def offer(self) -> Offer:
-        """What the model reads about the calls it can make, and how to make them; nothing by default."""
+        """Return what the model reads about the calls it can make, and how; nothing by default."""
         return Offer()
 
     @abstractmethod
@@ -170,7 +170,7 @@ class AnswerFormat(ABC):
 
     @abstractmethod
     def read(self, text: str) -> Reading:
-        """The answer that a text is, or without a grammar the one that is in it. Raises AnswerError."""
+        """Return the answer that a text is or, without a grammar, contains. Raises AnswerError."""
 
     def reasoning(self, text: str) -> str:
         """Return the thoughts in a text, which may be incomplete."""
@@ -192,7 +192,7 @@ _RULES = (
 class RigFormat(AnswerFormat):
     """One JSON object on one line, in the same words for every arm of `--grammar`.
 
-    `read` also takes what can be salvaged where nothing was enforced.
+    Where nothing was enforced, `read` also accepts what can be salvaged.
     """
 
     name = "rig"
@@ -221,7 +221,7 @@ class RigFormat(AnswerFormat):
                 case CallMessage(call, outcome):
                     failed = outcome.exception is not None
                     result = {"exception": outcome.exception} if failed else {"response": outcome.response}
-                    # Under the user's role it says that it is not the user who speaks.
+                    # Under the user's role, this says that it is not the user who speaks.
                     who = "" if self.template.tool else f"Result of {call.name}: "
                     chat.append(ChatMessage("assistant", (self._text(call),)))
                     chat.append(ChatMessage("tool", (who + json_text(result),)))

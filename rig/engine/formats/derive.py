@@ -62,7 +62,7 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
             written = text[brace:end]
             spellings = [JSON, COMPACT]
             _, newline, last = written.rpartition("\n")
-            if newline:  # laid out over lines, as far in as its last line is
+            if newline:  # laid out over lines, indented like its last one
                 margin = len(last) - len(last.lstrip())
                 spellings += [Spelling(indent=indent, margin=margin) for indent in (2, 4)]
             spelling = next((candidate for candidate in spellings if candidate.write(value) == written), JSON)
@@ -88,10 +88,10 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     _, _, number_middle, number_between, *_ = numbers
     text_close = common_start(between, after)
     if (tag := text_close.rfind("<")) >= 0 and ">" not in text_close[tag:]:
-        text_close = text_close[:tag]  # it ends within no tag
+        text_close = text_close[:tag]  # it must not end inside a tag
     rest = between[len(text_close) :]
     before_key = common_start(before[::-1], rest[::-1])[::-1]
-    # It begins within no tag either, and with the end of none.
+    # It must not begin inside a tag either, nor with the end of one.
     if before_key.startswith(">") or (before_key == before and ">" in before_key.split("<")[0]):
         before_key = before_key[max(before_key.find("<"), 0) :]
     join = rest.removesuffix(before_key)
@@ -119,8 +119,8 @@ def _between(probe: Probe, values: Sequence[Json]) -> Sequence[str] | None:
     """Return the texts before the name, before each key and value of two arguments, and after them."""
     text = probe.call((FIRST, dict(zip(_KEYS, values, strict=True)))) or ""
     needles = (FIRST, _KEYS[0], values[0], _KEYS[1], values[1])
-    found = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
-    return found and found.groups()
+    match = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
+    return match and match.groups()
 
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:

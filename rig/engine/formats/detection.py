@@ -188,7 +188,7 @@ class Native:
         return tuple(lines)
 
     def as_json(self) -> JsonObject:
-        """All that can change an answer. What most templates have not is left out, as in older runs."""
+        """Return all that can change an answer. Rare fields are left out if empty, as in older runs."""
         hidden = {"faults", *(() if self.reply_tool else ("reply_tool",))}
         return {name: value for name, value in asdict(self).items() if name not in hidden}
 
@@ -204,8 +204,8 @@ def native_of(template: ChatTemplate) -> Native:
         native = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except Unsupported as error:
         preset = preset_for(template.source, always=False)
-        shown = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
-        twice = error.shows_calls and '\\"kappa\\"' in shown
+        text = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
+        twice = error.shows_calls and '\\"kappa\\"' in text
         if preset is None or (error.shows_calls and not (error.lossy or twice)):
             raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
         fault = (
@@ -226,7 +226,7 @@ def preset_native(preset: Preset) -> Native:
 
 
 def family_native(name: str, template: ChatTemplate) -> Native:
-    """A family's form with this template: what it declares is taken, calls are written as the family does."""
+    """Return a family's form with this template, which still declares tools; calls follow the family."""
     probe = Probe(template)
     native = with_template(preset_native(plugins.registered().presets[name]), probe)
     try:

@@ -50,7 +50,7 @@ class NativeFormat(AnswerFormat):
         self._native = native
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        for tool, schema in self._schemas.items():  # a name must be told from what is around it
+        for tool, schema in self._schemas.items():  # names must differ from the text around them
             if not _NAME.fullmatch(tool):
                 raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
             names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
@@ -168,7 +168,7 @@ class NativeFormat(AnswerFormat):
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
-            return "", text  # the thoughts were none, or have no end that tells them from the call
+            return "", text  # there were no thoughts, or no mark separates them from the call
         inner = begun[len(thinking.open) :] if is_opened else text
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
@@ -184,7 +184,7 @@ class NativeFormat(AnswerFormat):
             words = before = opening = ""
         elif shape.trigger not in answer:
             return [], self._words(answer), []
-        elif loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
+        elif loose and len(shape.trigger) == 1:  # a bracket; words may contain others
             place = reader.first(answer, opening)
             if place is None:
                 return [], self._words(answer), []
@@ -276,7 +276,7 @@ def _filled(text: str) -> Pattern:
 
 
 class FormatChoice(NamedTuple):
-    """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
+    """A format for one model: how it is made for a set of tools, and all of it that can change an answer.
 
     `remarks` are lines that a person should know before a run.
     """
@@ -334,7 +334,7 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
     if name == "auto" and not native.is_supported:
         return f"{no_tools}: it answers in rig's form"
     style = native.shape.arguments
-    is_tagged = isinstance(style, Tags) and not style.quoted  # texts in them were read otherwise before 2
+    is_tagged = isinstance(style, Tags) and not style.quoted  # version 1 read their texts differently
     form = NativeFormat.name if name == "auto" else name
     fingerprint = {
         "prompt_format": f"{form}-{2 if is_tagged else NativeFormat.version}",

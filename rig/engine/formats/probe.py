@@ -80,7 +80,7 @@ class Probe:
     def after_question(
         self, messages: Sequence[JsonObject], *, generation: bool = False, variables: Variables | None = None
     ) -> str | None:
-        """What the template makes of these messages after a question; None if it refuses or hides it."""
+        """Return what the template makes of messages after a question; None if it refuses or hides that."""
         self._refusal = ""
         text = self.text([message("user", QUESTION), *messages], generation=generation, variables=variables)
         self.fault = self._refusal or self.fault
@@ -88,7 +88,7 @@ class Probe:
         return rest if question else None
 
     def call(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> str | None:
-        """The calls of a message, and what follows; None if the template refuses or hides the first."""
+        """Return a message's calls, and what follows; None if the template refuses or hides the first."""
         text = self.after_question([self.message(*calls), *following])
         if text is None or calls[0][0] not in text:
             return None
@@ -110,11 +110,11 @@ class Probe:
         return _IDS[number] if self.ids == "nine" else f"functions.{name}:{number}"
 
     def without_header(self, text: str) -> str:
-        """What follows on the prompt for an answer, as far as a call's message begins like it."""
+        """Return a text without the beginning that it shares with the prompt for an answer."""
         return text[max(common_length(text, self.prompt), self.header(text)) :]
 
     def header(self, text: str) -> int:
-        """How many characters of a text are what prompts for an answer end with, where marks are in it."""
+        """Return the length of the text's beginning that is the prompt's end; 0 if that holds no mark."""
         most = min(len(text), len(self.prompt))
         length = next((n for n in range(most, 0, -1) if self.prompt.endswith(text[:n])), 0)
         return length if MARKER.search(text[:length]) else 0
@@ -126,7 +126,7 @@ def common_start(one: str, other: str) -> str:
 
 
 def common_length(one: str, other: str) -> int:
-    """How many characters two texts begin alike, so that the first is cut within no tag."""
+    """Return the length of the common beginning of two texts, cut so that it ends within no tag."""
     length = len(common_start(one, other))
     opened = one.rfind("<", 0, length)
     return opened if opened >= 0 and ">" not in one[opened:length] else length
@@ -136,7 +136,7 @@ _THOUGHTS = ("</think>", "[/THINK]", "<|END_THINKING|>", "</seed:think>", "<chan
 
 
 def without_thoughts(text: str, close: str = "") -> str:
-    """What comes after empty thoughts, where a message begins with them. `close` is a mark of their end."""
+    """Return what follows empty thoughts, if a message begins with them. `close` is one more closing mark."""
     for mark in (*_THOUGHTS, *filter(None, [close])):
         before, is_closed, rest = text.partition(mark)
         if is_closed and FIRST not in before and SECOND not in before:

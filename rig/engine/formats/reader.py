@@ -143,7 +143,7 @@ class CallReader:
     def _value(self, tags: Tags, opened: str, schema: JsonObject | None) -> Json:
         text, place = self._text, self._place
         is_other = tags.other_open != tags.text_open and not opened.endswith(tags.text_open)
-        if tags.quoted or is_other:  # what stands before the value says that it is not a bare string
+        if tags.quoted or is_other:  # what precedes the value shows that it is not a bare string
             try:
                 value, self._place = read_value(text, place, tags.spelling.quote, repeats=self._repeats)
             except JsonError:
@@ -221,7 +221,7 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
         return raw
     if schema is None or not fits(raw, schema):
         return value
-    # No other value has white space around it, and no number a zero before it: 0171 is somebody's phone.
+    # Only strings have white space around them or begin with a zero as 0171, a phone number, does.
     is_bare = (skip(raw, 0), end) == (0, len(raw)) and not _ZERO_LED.match(raw)
     return value if is_bare and fits(value, schema) else raw
 
@@ -247,14 +247,14 @@ def _regex(text: str, loose: bool) -> str:
 
 @lru_cache(maxsize=1024)
 def _named(after: str, loose: bool) -> re.Pattern[str]:
-    # What follows on a name may begin as names do.
+    # What follows a name may begin with characters of names.
     lazy = "?" if (after and re.match(r"[\w.-]", after)) or HOLES.match(after) else ""
     return re.compile(rf"([\w.-]{{1,200}}{lazy}){_regex(after, loose)}")
 
 
 @lru_cache(maxsize=1024)
 def _key(tags: Tags, loose: bool) -> re.Pattern[str]:
-    """What stands before an argument's value. White space that the value begins with is left to it."""
+    """Return a pattern for what precedes an argument's value, without white space that begins the value."""
     longest_first = sorted({tags.text_open, tags.other_open}, key=len)[::-1]
     opened = "|".join(_before_text(opening) if loose else _regex(opening, False) for opening in longest_first)
     return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")

@@ -71,7 +71,7 @@ class JsonError(ValueError):
 
 
 def check_unicode(answer: Json, how: str = "") -> None:
-    """Raise AnswerError for an answer, read in this way, that JSON's escapes make no Unicode text."""
+    """Raise AnswerError if an answer holds text that is not Unicode. `how` says how it was read."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -79,9 +79,9 @@ def check_unicode(answer: Json, how: str = "") -> None:
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:
-    """The value of a JSON text. Raises JsonError; no name may come twice, and all numbers are finite.
+    """Return the value of a JSON text. Raises JsonError, also for repeated names and infinite numbers.
 
-    With `repeats` a name may; the last value is taken, as nearly every reader of JSON does.
+    With `repeats` names may repeat; the last value counts, as for nearly every reader of JSON.
     """
     try:
         value = (_LAST if repeats else _DECODER).decode(text)
@@ -91,7 +91,7 @@ def read_json(text: str, *, repeats: bool = False) -> Any:
 
 
 def read_answer(text: str, *, repeats: bool = False) -> Any:
-    """The value of an answer that is a JSON text. Raises AnswerError, also for what is no Unicode in it."""
+    """Return the value of an answer that is JSON. Raises AnswerError, also for text that is not Unicode."""
     try:
         answer = read_json(text, repeats=repeats)
     except JsonError as error:
@@ -224,7 +224,7 @@ def _call(value: JsonObject) -> list[tuple[JsonObject, list[str]]]:
     notes = [] if (names, keys) == (["tool"], ["arguments"]) else [f"{names[0]}/{keys[0]}"]
     arguments = value[keys[0]]
     if isinstance(arguments, str):
-        with suppress(JsonError):  # judged as the text that it is
+        with suppress(JsonError):  # then it is judged as text
             arguments = read_json(arguments)
             notes.append("arguments as text")
     if value.keys() - {*names, *keys}:

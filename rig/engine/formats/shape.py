@@ -206,7 +206,7 @@ GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 
 
 def preset_for(source: str, *, always: bool) -> Preset | None:
-    """The preset that a template's source asks for: the first of those that go before anything, or not."""
+    """Return the first preset for a template's source, among those with this `always`; None without one."""
     presets: Iterable[Preset] = plugins.registered().presets.values()
     for preset in presets:
         if preset.always == always and any(all(mark in source for mark in marks) for marks in preset.marks):

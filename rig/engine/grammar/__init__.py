@@ -10,7 +10,7 @@ from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Fr
 from rig.models import Notify
 from rig.paths import cache_directory
 
-if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+if TYPE_CHECKING:  # answer formats can be listed without loading a model library
     from rig.engine.core.llama import LlamaModel
     from rig.engine.core.tokenizer import Tokenizer
 

@@ -255,7 +255,7 @@ def _markers(pattern: Pattern) -> Iterator[str]:
                 yield from (tags.other_close, tags.join, tags.empty, tags.spelling.quote)
 
 
-if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+if TYPE_CHECKING:  # answer formats can be listed without loading a model library
     from rig.engine.core.tokenizer import Tokenizer
 
 Mask = npt.NDArray[np.bool_]

@@ -84,7 +84,7 @@ def json_options(spelling: Spelling) -> JsonObject:
 
 
 class _Property(NamedTuple):
-    """A property of an object as Lark: what stands before its value, first of all or after another."""
+    """A property of an object in Lark: what precedes its value as the first or a later one, and its rule."""
 
     name: str
     first: str
@@ -195,7 +195,7 @@ class _Writer:
         """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
         if free_order:
             return self._in_any_order(members, name, end, empty)
-        # Rule by rule from the last property back: what may follow once all before are through.
+        # Rule by rule from the last property back: what may follow after all earlier ones.
         following, firsts, may_be_empty = end, [], True
         for number, member in reversed(list(enumerate(members))):
             firsts.append(f"{member.first} {member.value} {following}")
@@ -218,7 +218,7 @@ class _Writer:
             )
 
         def steps(left: int) -> list[tuple[_Property, str]]:
-            """For every member that is left its value, and the rule of what is left then."""
+            """Return every member that is left as its value, and the rule of what is then left."""
             return [
                 (member, f"{member.value} {name}_{left & ~(1 << number)}")
                 for number, member in enumerate(members)

@@ -80,7 +80,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self.tensor_library_name = "numpy"
         try:
             self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
-                # It takes one that begins with 0xff, as no text does, for special.
+                # A token that begins with 0xff, as no text does, counts as special.
                 tokens=[
                     b"\xff" + tokenizer.special_text(token).encode()
                     if tokenizer.is_control(token)
@@ -117,7 +117,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         # llguidance's own way of writing JSON leaves some numbers out.
         if schema is None or self._free_order or lark.holds(schema, "number"):
             text = lark.grammar(language, self._specials, free_order=self._free_order)
-            # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
+            # Outlines would guess a grammar's dialect from its content, tools' names included.
             return str(llguidance.LLMatcher.grammar_from_lark(text))
         checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
         return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)

@@ -46,7 +46,7 @@ MOST_KEPT_BYTES = 512 << 20
 _PATIENCE_S = 150.0
 """The limit by the clock, for a machine that is busy."""
 _LONGEST = 1 << 20
-"""Characters of a regular expression; far fewer already take minutes and gigabytes to become an index."""
+"""The most characters of a regular expression; far fewer already take minutes and gigabytes to build."""
 _REMEDY = "use --grammar-engine llguidance, or offer fewer or simpler tools"
 
 _ESCAPES = r'\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
@@ -141,7 +141,7 @@ class OutlinesCoreGrammar:
             if (state := self._cache.load(key)) is not None:
                 return Index.from_binary(state)
         self._notify(f"{NAME} compiles the grammar; it is kept, so that this takes long only once")
-        # outlines_core knows one token for the end. It gets one that no model has, so that all are alike.
+        # outlines_core has one token for the end. It gets an id that no model has, so that all are alike.
         state = _build(regex, self._n_vocab, self._pieces)
         with suppress(OSError):
             self._cache.save(key, state)

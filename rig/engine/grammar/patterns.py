@@ -18,7 +18,7 @@ from typing import Any
 
 # 0001 to 9999, as Python's datetime has them.
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
-# Of the Gregorian calendar, from 0004 on.
+# Leap years of the Gregorian calendar, from 0004 on.
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _DAY = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"

@@ -114,10 +114,10 @@ def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
         raise SchemaError(f"{where}: {others[0]!r} beside anyOf cannot be enforced; move it into the options")
     if not isinstance(options, list) or not options:
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
-    # Two options that are equal would make a text that can be read in two ways, and no more texts.
+    # Two equal options would allow no more texts, but make them readable in two ways.
     narrowed = (inside(option, where) for option in options)
     distinct = {json.dumps(option, sort_keys=True): option for option in narrowed}
-    # A lexer cannot tell an object of any names from other objects: it is left out where there are others.
+    # A lexer cannot tell objects with any names from other objects, so they are left out beside others.
     objects = [inner for option in distinct.values() for inner in _objects(option)]
     free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
     kept = free[:1] if len(free) == len(objects) else []
@@ -207,7 +207,7 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
     limits = {key: value for key, value in node.items() if key != "type"}
     for key, value in limits.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        # The places after the point; of a number with none the exponent is positive or zero.
+        # A number with digits after the point has a negative exponent: their count.
         if not is_number or int(Decimal(repr(value)).as_tuple().exponent) < -_MOST_PLACES:
             raise SchemaError(
                 f"{where}: {key} {_shown(value)} is not a number of at most {_MOST_PLACES} places"

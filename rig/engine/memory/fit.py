@@ -212,13 +212,13 @@ class Fit:
                     kv=round(needs.kv),
                     state=round(needs.state),
                     compute=round(needs.compute),
-                    # Without flash attention the CPU has the scores once more, in 16 bits instead of 32.
+                    # Without flash attention the CPU has the scores a second time, in 16 bits instead of 32.
                     other=(0 if self._loaded or not use.is_machine else needs.repacked)
                     + (round(needs.compute) // 2 if has_scores else 0),
                 )
             )
         if self._is_unified:
-            # What its GPU holds is the machine's memory too.
+            # What its GPU holds is also taken from the machine's memory.
             held = sum(use.needed for use in uses[:-1])
             uses[-1] = replace(uses[-1], free=max(uses[-1].free - held, 0))
         offloaded = shape._replace(n_gpu_layers=sum(use.layers for use in uses[:-1]))
@@ -282,7 +282,7 @@ def load_planned(
     plan = fit.best()
     short = plan.machine.needed - plan.machine.free - plan.machine.swap
     if short > 0:
-        # Linux grants more than there is and ends the process that uses it; better to say so before.
+        # Linux grants more memory than there is and kills the process that uses it, so fail here instead.
         raise NoMemory(
             f"{plan.line}: that is {size(short)} more than there is;"
             " try a smaller --n-ctx, a smaller --parallel, or --kv q8_0"

@@ -64,7 +64,7 @@ class DeviceUse:
 
     @property
     def title(self) -> str:
-        """`CUDA0 (NVIDIA H200)`."""
+        """The device's name with its description: `CUDA0 (NVIDIA H200)`."""
         return f"{self.name} ({self.description})" if self.description else self.name
 
     @property
@@ -165,9 +165,9 @@ def size(count: int) -> str:
 
 
 GPU_MARGIN = 2**30
-"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
+"""Bytes left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
 MACHINE_MARGIN = 2**29
-"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
+"""Bytes of the machine's memory left free, also for the tokenizer, which llama.cpp does not count."""
 _DISCRETE, _INTEGRATED = 1, 2
 """Device types of ggml-backend.h: 0 is the CPU, and those above 2 only help it or combine others."""
 
@@ -191,7 +191,7 @@ def gpus() -> tuple[DeviceUse, ...]:
     description_of = ggml("backend_dev_description", ctypes.c_char_p, pointer)
     kind_of = ggml("backend_dev_type", ctypes.c_int, pointer)
     memory_of = ggml("backend_dev_memory", None, pointer, ctypes.POINTER(size), ctypes.POINTER(size))
-    found: list[tuple[int, DeviceUse]] = []
+    devices: list[tuple[int, DeviceUse]] = []
     for number in range(ggml("backend_dev_count", size)()):
         device = device_at(number)
         kind = kind_of(device)
@@ -208,8 +208,8 @@ def gpus() -> tuple[DeviceUse, ...]:
             # Apple's GPUs call themselves discrete.
             unified=kind == _INTEGRATED or sys.platform == "darwin",
         )
-        found.append((kind, use))
-    return tuple(device for kind, device in found if kind == min(kind for kind, _ in found))
+        devices.append((kind, use))
+    return tuple(device for kind, device in devices if kind == min(kind for kind, _ in devices))
 
 
 def has_room(path: Path) -> bool:
@@ -231,7 +231,7 @@ def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgro
     memory = machine(all_memory.available, all_memory.total, psutil.swap_memory().free)
     for free, limit in _limits(proc, groups):
         if free < memory.free:
-            # Whether a group may swap is a limit of its own, and mostly it may not.
+            # Groups have a separate limit for swap, and mostly they may not swap.
             memory = machine(max(free, 0), min(limit, memory.total))
     return memory
 
@@ -247,14 +247,14 @@ def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
             names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
         else:
             continue
-        # In a container the path may be one outside of it; the root of what is mounted is then the group.
+        # In a container the path may be one from outside; the root of the mount is then the group.
         group = root / path.lstrip("/")
         for place in dict.fromkeys([group, *group.parents, root]):
             if not place.is_relative_to(root):
                 continue
             limit, used = _number(place / names[0]), _number(place / names[1])
             if limit is not None and used is not None:
-                # Pages of files that nobody uses are counted, and are given up as soon as memory is short.
+                # Unused pages of files count as used, but the kernel gives them up when memory is short.
                 stat = dict(line.split(" ", 1) for line in _lines(place / "memory.stat") if " " in line)
                 idle = stat.get(names[2], "0")
                 yield limit - used + (int(idle) if idle.isdigit() else 0), limit
