@@ -69,7 +69,7 @@ class LlamaCppModel(Model):
         drafter: Drafter,
         notify: Notify,
     ) -> None:
-        """Take over what was loaded. Code that uses `context` outside of steps must do so for good."""
+        """Take over what was loaded. Code that uses `context` outside of steps owns it from then on."""
         self._base_name = self.name = name
         self._base_fingerprint = self._fingerprint = dict(fingerprint)
         self.weights, self.context, self._plan, self._open_bare = loaded

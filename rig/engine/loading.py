@@ -161,7 +161,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
     """Return the settings, with a longer context for a template that thinks if no lengths were asked for.
 
-    Prompts that fit without the thoughts still do.
+    Prompts that fit the default context still fit beside the thoughts.
     """
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings

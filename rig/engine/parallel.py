@@ -29,7 +29,7 @@ OpenContext: TypeAlias = Callable[[int, int | None], LlamaContext]
 
 
 def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[int, float]:
-    """Measure the steps per second after a prefix, by number of sequences; each part is its best of a few.
+    """Measure steps per second after a prefix by number of sequences, from the best of a few tries.
 
     Answers share batches, prompts are read one after the other. The cost of attention grows with the cells in
     use, so one more sequence holds as many as the histories of all would take. Raises RigError or DecodeError

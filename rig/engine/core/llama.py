@@ -28,7 +28,7 @@ _SHORT_OF_MEMORY = re.compile(r"alloc|out ?of\w* ?memory|insufficient memory", r
 
 @C.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
-    """Keep llama.cpp's last lines for error messages; its usual stderr belongs to the display."""
+    """Keep llama.cpp's last log lines for error messages; stderr, its default, belongs to the display."""
     if level in (3, 4):  # GGML_LOG_LEVEL_WARN, GGML_LOG_LEVEL_ERROR
         _log.append(text.decode("utf-8", "replace").strip())
     if _listener is not None:
@@ -44,7 +44,7 @@ class DecodeError(Exception):
 
 
 class NoMemory(RigError):
-    """llama.cpp could not get memory for weights or a context. `reason` is its own message."""
+    """llama.cpp could not get the memory for weights or a context. `reason` is what it logged."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -296,11 +296,11 @@ class LlamaContext:
         return True
 
     def has_state(self, sequence: int) -> bool:
-        """Whether a sequence's state can be taken and restored now, so that later batches have the same bits.
+        """Return whether a sequence's state can be saved and restored now with equal bits in later batches.
 
-        Of layers with a sliding window llama.cpp keeps, in the state of one sequence, the last window alone;
+        For layers with a sliding window, the state of one sequence keeps only the last window; when it is
         restored, its cells lie elsewhere, and attention adds them up in another order. The state of the whole
-        context has all cells; it does for the first sequence while the others are empty.
+        context has all cells; it serves the first sequence while the others are empty.
         """
         return not self._has_window or (sequence == 0 and not any(self.sequences[1:]))
 

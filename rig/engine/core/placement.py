@@ -30,7 +30,7 @@ class Placement(NamedTuple):
     main_gpu: int | None = None
 
     def apply(self, parameters: Any) -> list[Any]:
-        """Write it into `llama_model_params`, and return what must stay alive until the model is loaded.
+        """Write the placement into `llama_model_params`; return what must live until the model is loaded.
 
         Raises RigError for a device that does not exist.
         """

@@ -56,7 +56,7 @@ def limit_memory(size: int) -> None:
 
 
 def limit_time(seconds: int) -> None:
-    """Let this process compute this many seconds from now on; then the kernel ends it."""
+    """Limit this process to this many more seconds of computing; the kernel ends it when they are over."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     until = int(used.ru_utime + used.ru_stime) + seconds + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -140,7 +140,7 @@ class _GenerationTag(jinja2.ext.Extension):
 
 
 class _Dictionary:
-    """`dict`, reduced to what makes one."""
+    """`dict`, with nothing but its constructors."""
 
     def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
         return dict(*arguments, **names)

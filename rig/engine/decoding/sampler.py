@@ -215,7 +215,7 @@ def top_n_sigma(logits: Logits, n: float) -> Places:
 
 
 def without_top_choices(logits: Logits, threshold: float) -> Places:
-    """Return the places of all tokens but those as likely as `threshold`; of these the last stays (XTC)."""
+    """Return the places of all tokens less likely than `threshold`, and of the least likely other (XTC)."""
     weights = np.exp(logits - logits.max())
     above = np.flatnonzero(weights >= threshold * weights.sum(dtype=np.float64))
     kept = np.ones(len(logits), bool)

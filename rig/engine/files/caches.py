@@ -23,7 +23,7 @@ class Damaged(Exception):
 class DiskCache:
     """Bytes by key, in files with a common suffix. The least recently used files are removed first.
 
-    Several caches can share a folder if each has its own suffix. What killed writers left behind is removed.
+    Several caches can share a folder if each has its own suffix. The leftovers of killed writers are removed.
     """
 
     def __init__(self, directory: Path, suffix: str, max_bytes: int) -> None:

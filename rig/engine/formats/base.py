@@ -231,7 +231,7 @@ class RigFormat(AnswerFormat):
         return "".join(span.text for span in self.spans(answer))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        """Of a reply, whose words could be any, only the decision to reply counts."""
+        """Return an answer's spans; in a reply, whose words are free, only the decision to reply counts."""
         if isinstance(answer, str):
             return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
         spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]

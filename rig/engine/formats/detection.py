@@ -226,7 +226,7 @@ def preset_native(preset: Preset) -> Native:
 
 
 def family_native(name: str, template: ChatTemplate) -> Native:
-    """Return a family's form with this template, which still declares tools; calls follow the family."""
+    """Return a family's form with this template: tools as it declares them, calls as the family does."""
     probe = Probe(template)
     native = with_template(preset_native(plugins.registered().presets[name]), probe)
     try:
@@ -237,7 +237,7 @@ def family_native(name: str, template: ChatTemplate) -> Native:
 
 
 def with_template(native: Native, probe: Probe) -> Native:
-    """Return a form with what the template does about it."""
+    """Return a form completed by what the template does with tools, calls, thoughts and words."""
     declared_as, place = _declared(probe)
     text = probe.call((FIRST, {"kappa": "x"}))
     faults = [*native.faults]

@@ -131,7 +131,7 @@ class NativeFormat(AnswerFormat):
         return ChatMessage("tool", (text,), name=tool_call.name, call_id=tool_call.id)
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        """Of a reply, whose words could be any, only the decision to reply counts."""
+        """Return an answer's spans; in a reply, whose words are free, only the decision to reply counts."""
         thoughts = self._thoughts
         closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
         if isinstance(answer, str):

@@ -144,7 +144,7 @@ class Tags:
             yield Span(self.empty, "parameter")
 
     def value(self, value: Json) -> str:
-        """Return a value that is not a bare string as text."""
+        """Return the text of a value that is not a bare string."""
         if value is None or isinstance(value, bool):
             return self.words[(True, False, None).index(value)]
         return self.spelling.write(value)
@@ -267,7 +267,7 @@ class ConstraintError(Exception):
 
 
 class Constraint(Protocol):
-    """The state of one generation. Every method raises ConstraintError, and goes on raising it afterwards."""
+    """The state of one generation. A method that fails raises ConstraintError, and so do all later calls."""
 
     def allowed(self) -> Mask:
         """Return which tokens may come next, including those that may end the generation."""

@@ -192,7 +192,7 @@ class _Writer:
     def ordered(
         self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
     ) -> str:
-        """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
+        """Return an object of these members and `end`, or `empty` for none. Rules are named after `name`."""
         if free_order:
             return self._in_any_order(members, name, end, empty)
         # Rule by rule from the last property back: what may follow after all earlier ones.
