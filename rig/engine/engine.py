@@ -204,7 +204,10 @@ class LlamaCppModel(Model):
         )
 
     def room(self, request: Request) -> int | None:
-        """Return how many tokens the context has left behind a prompt and the longest answer to it."""
+        """Return how many tokens the context has left behind a prompt and the longest answer to it.
+
+        None if the chat template refuses the prompt.
+        """
         length = self._length(request)
         return None if length is None else self.context.n_ctx - length - self.settings.max_tokens
 

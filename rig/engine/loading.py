@@ -159,7 +159,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
-    """Return the settings, with a longer context for a template that thinks if no lengths were asked for.
+    """Return the settings, with a longer context if the template thinks and no lengths were asked for.
 
     Prompts that fit the default context still fit beside the thoughts.
     """

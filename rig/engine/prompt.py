@@ -31,7 +31,7 @@ _MARKED = re.compile(
 
 
 def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: str) -> list[ChatMessage]:
-    """Return a request's messages in a form: the system prompt, with what is `shared`, then the history."""
+    """Return a request's messages as a form shows them: the system prompt, with `shared`, and the history."""
     if not offer.context_apart:
         return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
     # The context goes into the user's first message.

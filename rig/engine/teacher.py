@@ -137,7 +137,7 @@ def _arranged(value: Json, schema: Json) -> Json:
 
 
 def length_of(spans: Sequence[Span]) -> int:
-    """Return how many bytes of an answer lead up to the end of its last span that decides something."""
+    """Return how many bytes an answer has up to the end of the last span that decides something."""
     last = max((number for number, span in enumerate(spans) if span.kind is not None), default=-1)
     return sum(len(span.text.encode()) for span in spans[: last + 1])
 

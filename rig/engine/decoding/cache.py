@@ -216,7 +216,7 @@ class PrefixTree:
         return cached
 
     def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
-        """Branch off from the sequence with most of these segments, if it has more; return the tokens won."""
+        """Branch off the sequence with most of these segments, if it has more; return the tokens gained."""
         if not self._context.can_branch:
             return 0
         path = self._paths[sequence]
@@ -266,7 +266,7 @@ class PrefixTree:
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
-        """Keep this many segments and tokens, or none if the memory cannot. Returns the tokens left."""
+        """Keep this many segments and tokens, or none if the memory cannot be cut. Returns what is left."""
         path = self._paths[sequence]
         left = self._context.drop_tail(sequence, tokens)
         kept = segments if left == tokens else 0

@@ -147,7 +147,7 @@ class DraftModel(NamedTuple):
     context: LlamaContext
 
     def propose(self, slot: int, prompt: Sequence[int], most: int, worth: float) -> list[int]:
-        """Return its greedy continuation, for as long as all of it together is likelier than `worth`.
+        """Return the model's greedy continuation, while all of it together is likelier than `worth`.
 
         It is empty if the prompt does not fit or llama.cpp cannot decode it.
         """
@@ -222,7 +222,7 @@ _LEAST = 2
 _CERTAIN = 0.98
 """The highest probability that another model's token is this model's too, however certain that one was."""
 _COPIED = 0.8
-"""The probability that the next token is also what followed in the prompt."""
+"""The probability that a token which followed in the prompt also follows here."""
 
 
 class Copying:

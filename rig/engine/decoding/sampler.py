@@ -19,7 +19,7 @@ from rig.engine.decoding.cache import Logits
 from rig.models import StepKey
 
 _BREAKERS = ("\n", ":", '"', "*")
-"""llama.cpp's texts at which DRY stops looking back for a repetition."""
+"""The texts at which llama.cpp's DRY stops its search back for a repetition."""
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """The memory of a `llama_token_data`."""

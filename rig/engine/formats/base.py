@@ -29,7 +29,7 @@ from rig.toolbox.schemas import validator, without_keys
 
 
 class CallChecker:
-    """Checks calls against the part of their tools' schemas that the grammar enforces, even after it did so.
+    """Checks calls against what the grammar enforces of their tools' schemas, even after it promised that.
 
     `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
     """

@@ -302,7 +302,7 @@ def _place(text: str, turn: str) -> Place:
 
 
 def _words(probe: Probe) -> tuple[str, str]:
-    """Return the marks around an answer in words, if there are any besides those of thoughts or turns."""
+    """Return the marks around an answer in words, if there are any besides those of thoughts and turns."""
     text = probe.after_question([message("assistant", ANSWER)])
     opened = without_thoughts(probe.words[0]).strip()
     if text is None or ANSWER not in text or not MARKER.fullmatch(opened):

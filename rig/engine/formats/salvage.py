@@ -114,11 +114,11 @@ def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, 
 def salvage(text: str) -> tuple[JsonObject, str]:
     """Return the first answer in a text, in rig's own form and not yet judged, and how it was found.
 
-    How is empty if the text had that form. Raises AnswerError if there is a call that cannot be read, or
-    nothing.
+    The second value is empty if the text had that form. Raises AnswerError if there is a call that cannot be
+    read, or nothing.
 
-    Words with no trace of a call are a reply. Of several calls the first is used, as the model, if asked step
-    by step, would have made it first; `how` counts the others.
+    Words with no trace of a call are a reply. Of several calls the first is used, because a model that is
+    asked step by step would have made it first; the second value counts the others.
     """
     answers, how = salvage_all(text, takes_first=True)
     return answers[0], how

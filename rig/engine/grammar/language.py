@@ -174,7 +174,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Parts that can be left out together."""
+    """Parts that can only be left out together."""
 
     parts: "Pattern"
 

@@ -218,7 +218,7 @@ class _Writer:
             )
 
         def steps(left: int) -> list[tuple[_Property, str]]:
-            """Return every member that is left as its value, and the rule of what is then left."""
+            """Return every member that is left, as its value and the rule of what is left after it."""
             return [
                 (member, f"{member.value} {name}_{left & ~(1 << number)}")
                 for number, member in enumerate(members)

@@ -124,7 +124,7 @@ class Fit:
         return self._last_fit(lambda n: shape._replace(n_gpu_layers=n), 0, plan.n_gpu_layers)
 
     def _last_fit(self, shape_of: Callable[[int], Shape], fitting: int, failing: int) -> FitPlan:
-        """Return the last plan that fits, between a number for which it does and one for which it fails."""
+        """Return the last plan that fits, by bisection between a number that fits and one that does not."""
         while abs(failing - fitting) > 1:
             middle = (fitting + failing) // 2
             if self._plan(shape_of(middle)).fits:
